@@ -54,17 +54,19 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let collections: Target.Dependency = .product(name: "DequeModule", package: "swift-collections")
 let heap: Target.Dependency = .product(name: "HeapModule", package: "swift-collections")
 
-/// A module and its tests, which may use what the module uses and `tests` besides.
+/// A module and its tests, which may use what the module uses and `tests` besides. `resources` are the tests', `holds`
+/// the module's.
 func module(
     _ name: String,
     path: String? = nil,
     uses dependencies: [Target.Dependency] = [],
     tests: [Target.Dependency] = [],
     exclude: [String] = [],
-    resources: [Resource]? = nil
+    resources: [Resource]? = nil,
+    holds: [Resource]? = nil
 ) -> [Target] {
     [
-        .target(name: name, dependencies: dependencies, path: path),
+        .target(name: name, dependencies: dependencies, path: path, resources: holds),
         .testTarget(
             name: name + "Tests",
             dependencies: [.byName(name: name)] + dependencies + tests,
@@ -123,7 +125,6 @@ let underneath: [Target] = [
     .target(name: "CPrivileges", path: "Sources/System/CPrivileges"),
     .target(name: "CAllocator", path: "Sources/System/CAllocator"),
     .target(name: "CSpawn", path: "Sources/System/CSpawn"),
-    .target(name: "CBreadcrumbs", path: "Sources/System/CBreadcrumbs"),
     .target(
         name: "CIsolation",
         path: "Sources/System/CIsolation",
@@ -148,156 +149,48 @@ let underneath: [Target] = [
     .systemLibrary(name: "CScheduling", path: "Sources/System/CScheduling"),
 ]
 
-// MARK: What every stage speaks
+// MARK: Base: what every stage speaks, plugins too
 
-let vocabulary: [[Target]] = [
-    module("Units"),
-    module("WakeUps", uses: ["CSemaphore"]),
-    // The clock of tests, and times as plain numbers in them.
-    [.target(name: "TimeTestSupport", path: "Tests/TimeTestSupport")],
-    // Numbers that are the same in each run.
-    [.target(name: "RandomTestSupport", path: "Tests/RandomTestSupport")],
-    module("ASCII"),
-    module("Cipher", uses: ["ASCII", "COpenSSL"], tests: ["Schnorr"], resources: [.copy("Vectors")]),
-    [.target(name: "Schnorr", dependencies: ["Cipher", "CSecp256k1"])],
-    [.target(name: "JSON")],
-    module("Nostr", uses: ["ASCII", "Cipher", "JSON", "Schnorr"], resources: [.copy("Vectors")]),
-    module("Notifications"),
-    // Ids of deliveries as plain texts in tests.
+let base: [[Target]] = [
+    // No Foundation: plugins link it.
+    module("Core", path: "Sources/Base/Core", uses: ["CSemaphore"]),
+    [.target(name: "JSON", path: "Sources/Base/JSON")],
+    module(
+        "Cipher",
+        path: "Sources/Base/Cipher",
+        uses: ["COpenSSL"],
+        tests: ["Nostr"],
+        resources: [.copy("Vectors")]
+    ),
+    // SQLite, YAML, our log, regular expressions.
+    module(
+        "Storage",
+        path: "Sources/Base/Storage",
+        uses: ["CPCRE2", "CSQLiteTuning", "JSON", grdb, grdbSQLite, yams, logging]
+    ),
+    module("Nostr", uses: ["CSecp256k1", "Cipher", "JSON"], resources: [.copy("Vectors")]),
+    module(
+        "Push",
+        uses: ["JSON", "Storage", "Nostr", "Cipher"],
+        tests: ["PlatformTestSupport"]
+    ),
     [
-        .target(
-            name: "DeliveryTestSupport",
-            dependencies: ["Notifications"],
-            path: "Tests/DeliveryTestSupport"
-        )
-    ],
-    module("Caching"),
-    module("RateLimits", uses: ["Caching"]),
-    module("StandardWebhooks", uses: ["Cipher"]),
-    module("YAMLReading", uses: ["JSON", yams]),
-    module("Patterns", uses: ["CPCRE2"]),
-    module("Platforms", uses: ["JSON", "Notifications", "Patterns"], tests: ["PlatformTestSupport"]),
-    [
+        // The clock of tests, and times as plain numbers in them.
+        .target(name: "TimeTestSupport", path: "Tests/TimeTestSupport"),
+        // Numbers that are the same in each run.
+        .target(name: "RandomTestSupport", path: "Tests/RandomTestSupport"),
+        // Ids of deliveries as plain texts in tests.
+        .target(name: "DeliveryTestSupport", dependencies: ["Push"], path: "Tests/DeliveryTestSupport"),
         // What Carillon's own transports say about their platforms, for tests of whoever reads it.
         .target(
             name: "PlatformTestSupport",
             dependencies: [
-                "Platforms", "Rules", "YAMLReading", "APNsTransport", "FCMTransport", "WebPushTransport",
+                "Push", "Rules", "Storage", "APNsTransport", "FCMTransport", "WebPushTransport",
                 "UnifiedPushTransport", "NtfyTransport", "GotifyTransport", "WebhookTransport", "HTTPTemplateTransport",
-                "HMSTransport", "EmailTransport", "MQTTTransport", "TelegramTransport",
+                "EmailTransport", "MQTTTransport", "TelegramTransport",
             ],
             path: "Tests/PlatformTestSupport"
-        )
-    ],
-    module("WebPushEncryption", uses: ["Cipher"], resources: [.copy("Vectors")]),
-    module("Storage", uses: ["CSQLiteTuning", grdb, grdbSQLite, logging]),
-    // Where our log goes, and how it looks.
-    module("Logs", uses: ["JSON", logging]),
-]
-
-// MARK: Where events come in, and who is registered
-
-let ingress: [[Target]] = [
-    module("Listening", path: "Sources/Ingress/Listening", uses: ["RateLimits", nio], tests: [nioEmbedded]),
-    [
-        .target(
-            name: "HTTPListening",
-            dependencies: ["Listening", hummingbirdCore, nio, nioHTTP1, logging],
-            path: "Sources/Ingress/HTTPListening"
         ),
-        .target(name: "ListeningTestSupport", dependencies: [nio, nioPosix], path: "Tests/ListeningTestSupport"),
-    ],
-    module(
-        "WebSocketFrames",
-        path: "Sources/Ingress/WebSocketFrames",
-        uses: [nio, nioWebSocket],
-        tests: [nioEmbedded]
-    ),
-    module(
-        "Registry",
-        uses: [
-            "Caching", "Cipher", "JSON", "Schnorr", "Nostr", "Notifications", "Platforms", "PluginServices",
-            "RateLimits", "Storage", grdb, logging,
-        ],
-        tests: ["PlatformTestSupport"],
-        exclude: ["make_fixtures.py"],
-        resources: [.copy("Fixtures")]
-    ),
-    // What the pages /subscribe, /me and /console are made of. The files are part of the program.
-    [
-        .target(name: "CBrowserPages", path: "Sources/Ingress/BrowserPages/Embedded"),
-        .target(
-            name: "BrowserPages",
-            dependencies: ["ASCII", "CBrowserPages", "Cipher"],
-            path: "Sources/Ingress/BrowserPages",
-            exclude: ["Embedded", "Shared", "Subscribe", "Me", "Console"]
-        ),
-        .testTarget(name: "BrowserPagesTests", dependencies: ["BrowserPages"]),
-    ],
-    module(
-        "RelayServer",
-        path: "Sources/Ingress/RelayServer",
-        uses: [
-            "BrowserPages", "Listening", "RateLimits", "WebSocketFrames", "Nostr", nio, nioPosix, nioHTTP1,
-            nioWebSocket,
-            nioConcurrency, logging,
-        ],
-        tests: ["Cipher", nioEmbedded]
-    ),
-    module(
-        "RelayPool",
-        path: "Sources/Ingress/RelayPool",
-        uses: [
-            "JSON", "Nostr", "HTTPLanes", "RateLimits", "WebSocketFrames", nio, nioPosix, nioHTTP1, nioTLS,
-            nioWebSocket, nioSSL, nioConcurrency, collections, heap, logging,
-        ],
-        tests: ["CommandTestSupport", "RelayServer", "Cipher", nioEmbedded]
-    ),
-    module(
-        "AccountWatch",
-        path: "Sources/Ingress/AccountWatch",
-        uses: ["Nostr", "Registry", "RelayPool", collections, heap, logging],
-        tests: ["Schnorr", "Notifications"]
-    ),
-    module(
-        "RemoteSigning",
-        path: "Sources/Ingress/RemoteSigning",
-        uses: ["Nostr", "Cipher", "Schnorr", "RateLimits", "Registry", logging],
-        tests: ["Notifications"]
-    ),
-    module("Feed", path: "Sources/Ingress/Feed", uses: ["Nostr", logging]),
-    module(
-        "WebIngress",
-        path: "Sources/Ingress/Web",
-        uses: [
-            "ASCII", "Cipher", "Notifications", "Platforms", "Listening", "RateLimits", "HTTPListening",
-            "WebPushEncryption", hummingbirdCore, nio, logging,
-        ],
-        tests: ["ListeningTestSupport", "PlatformTestSupport", nioPosix, nioEmbedded]
-    ),
-]
-
-// MARK: Several routers as one
-
-let cluster: [[Target]] = [
-    module(
-        "NATS",
-        uses: ["Cipher", nio, nioPosix, nioTLS, nioSSL, logging],
-        tests: ["CommandTestSupport", "NATSTestSupport"]
-    ),
-    // Members, leases, the log of each partition, and handing events over.
-    module(
-        "Cluster",
-        uses: ["Cipher", "Delivery", "NATS", "Notifications", grdb, collections, logging],
-        tests: ["NATSTestSupport", "Storage", grdb, heap]
-    ),
-    // Real servers on this machine.
-    [
-        .target(
-            name: "NATSTestSupport",
-            dependencies: ["NATS", nioPosix, logging],
-            path: "Tests/NATSTestSupport"
-        )
     ],
 ]
 
@@ -306,43 +199,69 @@ let cluster: [[Target]] = [
 let stages: [[Target]] = [
     module(
         "Rules",
-        uses: [
-            "Caching", "Cipher", "JSON", "Nostr", "Notifications", "Patterns", "Platforms", "YAMLReading", mustache,
-        ],
+        uses: ["Cipher", "JSON", "Nostr", "Push", "Storage", mustache],
+        tests: ["PlatformTestSupport"]
+    ),
+    module(
+        "Registry",
+        uses: ["Cipher", "JSON", "Nostr", "Push", "Storage", grdb, logging],
         tests: ["PlatformTestSupport"]
     ),
     module(
         "Pipeline",
         uses: [
-            "CSemaphore", "Caching", "Cipher", "JSON", "Nostr", "Notifications", "Registry", "Rules", "Delivery",
-            "Storage", "WakeUps", grdb, collections, heap, logging,
+            "Cipher", "JSON", "Nostr", "Push", "Registry", "Rules", "Delivery", "Storage", grdb, collections, heap,
+            logging,
         ],
-        tests: ["Platforms", "PlatformTestSupport"]
+        tests: ["PlatformTestSupport"]
     ),
-    module("Sealing", uses: ["Nostr", "Cipher", "Notifications", "WebPushEncryption"], tests: ["Schnorr"]),
-    module("EventTrace", uses: ["Nostr", "Notifications", "Pipeline", "Delivery", "Cipher", "Storage", grdb, logging]),
+    module("Delivery", uses: ["Push", "Storage", grdb, grdbSQLite, heap, collections, logging]),
+    // The traces of events, and OpenTelemetry.
+    module(
+        "Observability",
+        uses: ["Cipher", "Delivery", "HTTPClient", "JSON", "Nostr", "Push", "Pipeline", "Storage", grdb, logging]
+    ),
 ]
 
-// MARK: From the outbox to the push services
+// MARK: Outgoing HTTP, and plugins in processes of their own
 
 let outgoing: [[Target]] = [
     module(
-        "Delivery",
-        uses: ["Caching", "Notifications", "Storage", "WakeUps", grdb, grdbSQLite, heap, collections, logging],
-        resources: [.copy("Fixtures")]
+        "HTTPClient",
+        uses: [
+            "CNghttp2", "CCurl", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, collections, logging,
+        ],
+        tests: ["CommandTestSupport", nioConcurrency, nioEmbedded]
     ),
+    // What the router and the programs that load plugins say to each other.
+    module("PluginProtocol", path: "Sources/PluginHost/PluginProtocol", uses: ["CarillonABI"]),
+    [
+        .executableTarget(
+            name: "CarillonPluginHost",
+            dependencies: ["CarillonABI", "CIsolation", "PluginProtocol"],
+            path: "Sources/PluginHost/CarillonPluginHost",
+            // Modules are linked with what they import without using it, such as Concurrency: megabytes for each
+            // process.
+            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])] + shipped("$ORIGIN")
+        ),
+        .testTarget(
+            name: "CarillonPluginHostTests",
+            dependencies: ["CarillonABI", "CIsolation", "CommandTestSupport", "PluginProtocol"],
+            exclude: ["Fixtures"]
+        ),
+    ],
     module(
-        "Telemetry",
-        uses: ["Cipher", "Delivery", "HTTPLanes", "JSON", "Nostr", "Notifications", "Pipeline", "Schnorr", logging]
-    ),
-    // Plugins in processes of their own: what both sides say, the router's side, the program that loads plugins.
-    module("PluginServices"),
-    module("PluginProtocol", uses: ["CarillonABI", "PluginServices"]),
-    // TCP connections for plugins.
-    module(
-        "Streams",
-        uses: ["HTTPLanes", nio, nioPosix, nioTLS, nioSSL, collections, logging],
-        tests: ["StreamTestSupport"]
+        "PluginHost",
+        path: "Sources/PluginHost/PluginHost",
+        uses: [
+            "CarillonABI", "CIsolation", "CSpawn", "Cipher", "JSON", "Push", "HTTPClient", "PluginProtocol", nio,
+            nioPosix, nioTLS, nioSSL, collections, logging,
+        ],
+        // Plugins run in the built carillon-plugin-host, which is found beside the tests.
+        tests: ["CommandTestSupport", "PluginKit", "StreamTestSupport"],
+        exclude: ["Fixtures"],
+        // What plugins in Python run in.
+        holds: [.copy("Python/carillon-plugin-python")]
     ),
     [
         // The other side of streams.
@@ -350,157 +269,119 @@ let outgoing: [[Target]] = [
             name: "StreamTestSupport",
             dependencies: ["CommandTestSupport", nio, nioPosix, nioSSL],
             path: "Tests/StreamTestSupport"
-        )
-    ],
-    module(
-        "PluginIsolation",
-        uses: [
-            "CarillonABI", "CIsolation", "CSpawn", "PluginProtocol", "PluginServices", "Streams", "WakeUps", logging,
-        ],
-        tests: ["CommandTestSupport"]
-    ),
-    [
-        .executableTarget(
-            name: "CarillonPluginHost",
-            dependencies: ["CarillonABI", "CIsolation", "PluginProtocol", "PluginServices"],
-            // Modules are linked with what they import without using it, such as Concurrency: megabytes for each
-            // process.
-            linkerSettings: [.unsafeFlags(["-Xlinker", "--as-needed"])] + shipped("$ORIGIN")
         ),
-        .testTarget(
-            name: "CarillonPluginHostTests",
-            dependencies: ["CarillonABI", "CIsolation", "CommandTestSupport", "PluginProtocol", "PluginServices"],
-            exclude: ["Fixtures"]
-        ),
-        // What plugins in Python run in: a program in Python, and where it lies.
-        .target(name: "CarillonPluginPython", resources: [.copy("carillon-plugin-python")]),
-    ],
-    module(
-        "PluginHost",
-        uses: [
-            "CBreadcrumbs", "CarillonABI", "Cipher", "JSON", "Notifications", "Platforms", "HTTPLanes",
-            "PluginIsolation", "PluginProtocol", "PluginServices", "Streams", logging,
-        ],
-        // Plugins run in the built carillon-plugin-host, which is found beside the tests.
-        tests: ["CarillonPluginPython", "CommandTestSupport", "PluginKit", "StreamTestSupport", nioPosix],
-        exclude: ["Fixtures"]
-    ),
-    // What `carillon plugin check` runs.
-    [
-        .target(
-            name: "PluginConformance",
-            dependencies: [
-                "PluginHost", "PluginIsolation", "PluginProtocol", "PluginServices", "Platforms", "CarillonABI",
-                "Cipher",
-                "Notifications", "HTTPLanes",
-            ]
-        ),
-        // Runs the built plugins as well, found beside the test as LinkageTests finds them.
-        .testTarget(
-            name: "PluginConformanceTests",
-            dependencies: [
-                "CommandTestSupport", "PluginConformance", "PluginHost", "Platforms", "CarillonABI", "Cipher",
-                "Notifications", "HTTPLanes",
-            ],
-            exclude: ["Fixtures"]
-        ),
-        // What `carillon plugin new` writes.
-        .target(name: "CPluginTemplates", path: "Sources/PluginTemplates/Embedded"),
-        .target(name: "PluginTemplates", dependencies: ["CPluginTemplates"], exclude: ["Embedded", "Templates"]),
-        .testTarget(
-            name: "PluginTemplatesTests",
-            dependencies: [
-                "CarillonPluginPython", "CommandTestSupport", "PluginConformance", "PluginIsolation", "PluginTemplates",
-            ]
-        ),
-    ],
-    module(
-        "HTTPLanes",
-        uses: [
-            "ASCII", "CNghttp2", "CCurl", "WakeUps", nio, nioPosix, nioHTTP1, nioTLS, nioSSL, nioExtras, nioConcurrency,
-            collections, logging,
-        ],
-        tests: ["CommandTestSupport", nioEmbedded]
-    ),
-    [
         // The courier and outgoing HTTP together.
         .testTarget(
             name: "IsolationTests",
-            dependencies: ["Delivery", "HTTPLanes", "Notifications", grdb, nio, nioPosix, nioConcurrency, logging]
-        )
+            dependencies: ["Delivery", "HTTPClient", "Push", grdb, nio, nioPosix, nioConcurrency, logging]
+        ),
     ],
+]
+
+// MARK: Where events come in
+
+let ingress: [[Target]] = [
+    // Listeners, and the pages /subscribe, /me and /console. The files are part of the program.
+    [.target(name: "CBrowserPages", path: "Sources/HTTP/BrowserPages/Embedded")],
+    module(
+        "Listeners",
+        path: "Sources/HTTP/Listeners",
+        uses: ["CBrowserPages", "Cipher", hummingbirdCore, nio, nioHTTP1, nioWebSocket, logging],
+        tests: [nioEmbedded]
+    ),
+    [.target(name: "ListeningTestSupport", dependencies: [nio, nioPosix], path: "Tests/ListeningTestSupport")],
+    module(
+        "RelayServer",
+        path: "Sources/Relays/RelayServer",
+        uses: ["Cipher", "Listeners", "Nostr", nio, nioPosix, nioHTTP1, nioWebSocket, logging],
+        tests: [nioEmbedded]
+    ),
+    module(
+        "Relays",
+        path: "Sources/Relays/Relays",
+        uses: [
+            "JSON", "Nostr", "Cipher", "Registry", "HTTPClient", "Listeners", nio, nioPosix, nioHTTP1, nioTLS,
+            nioWebSocket, nioSSL, collections, heap, logging,
+        ],
+        tests: ["CommandTestSupport", "RelayServer", "Push", nioConcurrency, nioEmbedded]
+    ),
+    module(
+        "WebIngress",
+        path: "Sources/HTTP/WebIngress",
+        uses: ["Cipher", "Push", "Listeners", hummingbirdCore, nio, logging],
+        tests: ["ListeningTestSupport", "PlatformTestSupport", nioPosix, nioEmbedded]
+    ),
+    module(
+        "Console",
+        path: "Sources/HTTP/Console",
+        uses: ["Cipher", "JSON", "Listeners", hummingbirdCore, nio, logging],
+        tests: ["ListeningTestSupport", nioPosix]
+    ),
 ]
 
 // MARK: The router: what operators ask it, how it is put together, its command
 
 let router: [[Target]] = [
-    module(
-        "Console",
-        uses: [
-            "ASCII", "BrowserPages", "Cipher", "Listening", "RateLimits", "HTTPListening", hummingbirdCore, nio,
-            logging,
-        ],
-        tests: ["ListeningTestSupport", nioPosix]
-    ),
-    module(
-        "Backup",
-        uses: ["Cipher", "Delivery", "Registry", "Storage", grdb],
-        tests: ["Nostr", "Notifications", "Operations", "PluginServices", "RouterConfiguration"]
-    ),
     // The configuration file: reading, checking, its JSON Schema. (`Configuration` alone is a module of
     // swift-configuration.)
     [
         .target(
             name: "RouterConfiguration",
             dependencies: [
-                "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits", "RelayServer", "RelayPool",
-                "RemoteSigning", "AccountWatch", "Registry", "EventTrace", "Pipeline", "Rules", "WebIngress",
-                "BrowserPages", "Console", "Delivery", "CarillonPluginPython", "PluginHost", "PluginIsolation",
-                "HTTPLanes", "Telemetry", "YAMLReading", "Logs", logging, "Cluster", "NATS", "StandardWebhooks",
+                "JSON", "Nostr", "Cipher", "Push", "RelayServer", "Relays", "Registry", "Observability", "Pipeline",
+                "Rules", "WebIngress", "Listeners", "Console", "Delivery", "PluginHost", "HTTPClient", "Storage",
+                logging,
             ],
             path: "Sources/Configuration"
-        ),
-        .target(
-            name: "Operations",
-            dependencies: [
-                "Backup", "RouterConfiguration", "JSON", "Nostr", "Cipher", "Notifications", "Platforms", "RateLimits",
-                "RelayServer", "RelayPool", "Registry", "EventTrace", "Pipeline", "Rules", "Sealing",
-                "WebPushEncryption", "Listening", "WebIngress", "Console", "Delivery", "PluginHost",
-                "PluginIsolation", "HTTPLanes", "Streams", "Telemetry", "YAMLReading", "Schnorr", "Storage",
-                "CPrivileges", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1, nioSSL, "ASCII", "Caching",
-                "HTTPListening",
-                "Logs", "RemoteSigning",
-                "Cluster", "NATS", "StandardWebhooks",
-            ]
-        ),
+        )
     ],
     module(
-        "CarillonRouter",
+        "Operations",
         uses: [
-            "Backup", "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Notifications", "Platforms",
-            "RateLimits", "RelayServer", "RelayPool", "RemoteSigning", "Feed", "AccountWatch", "Registry",
-            "EventTrace", "Pipeline", "Rules", "Sealing", "Listening", "WebIngress", "Console", "Delivery",
-            "PluginHost", "PluginIsolation", "PluginServices", "HTTPLanes", "Streams", "Telemetry", "YAMLReading",
-            "CScheduling", "Schnorr", "Storage", "Logs", "BrowserPages", "Cluster", "NATS", lifecycle, logging, nio,
-            nioPosix,
+            "RouterConfiguration", "JSON", "Nostr", "Cipher", "Push", "Relays", "Registry",
+            "Observability", "Pipeline", "Rules", "Listeners", "WebIngress", "Console", "Delivery", "PluginHost",
+            "HTTPClient", "Storage", "CPrivileges", "CBuild", grdb, logging, nio, nioPosix, nioHTTP1,
         ],
-        tests: [
-            "CarillonPluginPython", "CommandTestSupport", "PlatformTestSupport", "WebPushEncryption", grdb,
-        ]
+        tests: ["CommandTestSupport"]
+    ),
+    module(
+        "CarillonRouter",
+        path: "Sources/Router",
+        uses: [
+            "RouterConfiguration", "Operations", "JSON", "Nostr", "Cipher", "Push", "RelayServer", "Relays",
+            "Registry", "Observability", "Pipeline", "Rules", "Listeners", "WebIngress", "Console", "Delivery",
+            "PluginHost", "HTTPClient", "CScheduling", "Storage", lifecycle, logging, nio, nioPosix,
+        ],
+        tests: ["CommandTestSupport", "PlatformTestSupport", grdb]
+    ),
+    // Several routers as one: NATS, leases, the log of each partition, handing events over, what operators do.
+    module(
+        "Cluster",
+        uses: [
+            "CarillonRouter", "Cipher", "Console", "Delivery", "HTTPClient", "Nostr", "Observability", "Operations",
+            "Pipeline", "PluginHost", "Push", "Registry", "Relays", "RouterConfiguration", "Storage", grdb, collections,
+            logging, nio, nioPosix, nioTLS, nioSSL,
+        ],
+        tests: ["CommandTestSupport", "PlatformTestSupport", heap]
     ),
     [
         // What `carillon setup` asks and writes.
-        .target(name: "CSetupExamples", path: "Sources/Setup/Embedded"),
-        .target(name: "Setup", dependencies: ["CSetupExamples", "Cipher", "YAMLReading"], exclude: ["Embedded"]),
-        .testTarget(name: "SetupTests", dependencies: ["Setup", "Cipher", "YAMLReading"]),
+        .target(name: "CSetupExamples", path: "Sources/CLI/Setup/Embedded"),
+        .target(
+            name: "Setup",
+            dependencies: ["CSetupExamples", "Cipher", "Storage"],
+            path: "Sources/CLI/Setup",
+            exclude: ["Embedded"]
+        ),
+        .testTarget(name: "SetupTests", dependencies: ["Setup", "Cipher", "Storage"]),
         .executableTarget(
             name: "CarillonCLI",
             dependencies: [
-                "Backup", "CAllocator", "CarillonRouter", "Console", "Operations", "RouterConfiguration", "PluginHost",
-                "PluginConformance",
-                "PluginIsolation", "PluginTemplates", "Setup", "Nostr", "Cipher", "Platforms", "Storage", "YAMLReading",
-                argumentParser, lifecycle, unixSignals, logging, "Logs", "Registry",
+                "CAllocator", "CarillonRouter", "Cluster", "Console", "Operations", "RouterConfiguration", "PluginHost",
+                "PluginConformance", "Setup", "Nostr", "Cipher", "Push", "Storage", "Registry", argumentParser,
+                lifecycle, unixSignals, logging,
             ],
+            path: "Sources/CLI/CarillonCLI",
             linkerSettings: shipped("$ORIGIN/../lib/carillon")
         ),
         .target(name: "CommandTestSupport", path: "Tests/CommandTestSupport"),
@@ -510,8 +391,8 @@ let router: [[Target]] = [
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CarillonRouter", "Operations", "RouterConfiguration", "Rules", "PluginHost", "HTTPLanes", "Pipeline",
-                "Nostr", "Notifications", "Platforms", "PlatformTestSupport", "Cipher", "Schnorr", "YAMLReading",
+                "CarillonRouter", "CommandTestSupport", "JSON", "Operations", "RouterConfiguration", "Rules",
+                "PluginHost", "HTTPClient", "Pipeline", "Nostr", "Push", "PlatformTestSupport", "Cipher", "Storage",
                 logging,
             ]
         ),
@@ -524,7 +405,7 @@ let plugins: [[Target]] = [
     module(
         "PluginKit",
         path: "Plugins/PluginKit",
-        uses: ["CarillonABI", "ASCII", "Caching", "JSON"],
+        uses: ["CarillonABI", "JSON"],
         tests: ["PluginTestSupport"]
     ),
     [
@@ -540,7 +421,7 @@ let plugins: [[Target]] = [
     module(
         "WebPushMessage",
         path: "Plugins/WebPushMessage",
-        uses: ["PluginKit", "WebPushEncryption", "Cipher"],
+        uses: ["PluginKit", "Cipher"],
         tests: ["CarillonABI", "PluginTestSupport"],
         resources: [.copy("Vectors")]
     ),
@@ -553,29 +434,53 @@ let plugins: [[Target]] = [
         resources: [.copy("Goldens")]
     ),
     plugin("FCM", "Transport", uses: ["Cipher"]),
-    plugin("HMS", "Transport", uses: ["Cipher"]),
     plugin("Email", "Transport", uses: ["Cipher"]),
     plugin("MQTT", "Transport"),
-    plugin("UnifiedPush", "Transport", uses: ["WebPushMessage"], tests: ["WebPushEncryption", "Cipher"]),
+    plugin("UnifiedPush", "Transport", uses: ["WebPushMessage"], tests: ["Cipher"]),
     plugin(
         "WebPush",
         "Transport",
-        uses: ["WebPushEncryption", "WebPushMessage", "Cipher"],
+        uses: ["WebPushMessage", "Cipher"],
         resources: [.copy("Vectors")]
     ),
     plugin("Ntfy", "Transport", uses: ["Cipher"]),
     plugin("Gotify", "Transport"),
-    plugin("Webhook", "Transport", uses: ["Cipher", "StandardWebhooks"]),
+    plugin("Webhook", "Transport", uses: ["Cipher"]),
     plugin("Telegram", "Transport", uses: ["Cipher"]),
-    plugin("HTTPTemplate", "Transport", tests: ["YAMLReading"]),
+    plugin("HTTPTemplate", "Transport", tests: ["Storage"]),
 
     plugin("Mutes", "Filter"),
     plugin("WebOfTrust", "Filter"),
     plugin("Noise", "Filter"),
 ]
 let pluginNames = [
-    "APNs", "FCM", "HMS", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes",
+    "APNs", "FCM", "UnifiedPush", "WebPush", "Ntfy", "Gotify", "Webhook", "HTTPTemplate", "Mutes",
     "WebOfTrust", "Noise", "Email", "MQTT", "Telegram",
+]
+
+// MARK: What plugin authors use
+
+let authors: [[Target]] = [
+    // What `carillon plugin new` writes and `carillon plugin check` runs.
+    [
+        .target(name: "CPluginTemplates", path: "Sources/Tools/PluginConformance/Templates/Embedded"),
+        .target(
+            name: "PluginConformance",
+            dependencies: [
+                "CPluginTemplates", "PluginHost", "PluginProtocol", "CarillonABI", "Cipher", "Push", "HTTPClient",
+            ],
+            path: "Sources/Tools/PluginConformance",
+            exclude: ["Templates/Embedded", "Templates/Templates"]
+        ),
+        // Runs the built plugins as well, found beside the test as LinkageTests finds them.
+        .testTarget(
+            name: "PluginConformanceTests",
+            dependencies: [
+                "CommandTestSupport", "PluginConformance", "PluginHost", "CarillonABI", "Cipher", "Push", "HTTPClient",
+            ],
+            exclude: ["Fixtures"]
+        ),
+    ]
 ]
 
 // MARK: Push services on loopback
@@ -583,28 +488,31 @@ let pluginNames = [
 let lab: [[Target]] = [
     module(
         "CarillonLab",
+        path: "Sources/Tools/CarillonLab",
         uses: [
-            "Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioWebSocket, nioConcurrency,
+            "Cipher", "COpenSSL", nio, nioPosix, nioHTTP1, nioHTTP2, nioTLS, nioSSL, nioWebSocket,
             logging,
         ],
-        tests: ["CarillonLabCLI", "FCMTransport", "HMSTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
+        tests: ["CarillonLabCLI", "FCMTransport", "PluginKit", "CarillonABI", "PluginTestSupport"]
     ),
     [
         .executableTarget(
             name: "CarillonLabCLI",
             dependencies: ["CarillonLab", argumentParser],
+            path: "Sources/Tools/CarillonLabCLI",
             linkerSettings: shipped("$ORIGIN/../lib/carillon")
         ),
         .executableTarget(
             name: "CarillonDemo",
-            dependencies: ["CarillonLab", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, argumentParser]
+            dependencies: ["CarillonLab", "Nostr", "Cipher", nio, nioPosix, nioHTTP1, nioWebSocket, argumentParser],
+            path: "Sources/Tools/CarillonDemo"
         ),
         // Every row of the push services' status lists, from the outbox to the lab and back, with the built plugins.
         .testTarget(
             name: "StatusTableTests",
             dependencies: [
-                "Delivery", "PluginHost", "HTTPLanes", "Notifications", "CarillonLab", "APNsTransport", "FCMTransport",
-                "HMSTransport", "WebPushMessage", nio, nioPosix, logging,
+                "CommandTestSupport", "Delivery", "PluginHost", "HTTPClient", "Push", "CarillonLab", "APNsTransport",
+                "FCMTransport", "WebPushMessage", nio, nioPosix, logging,
             ]
         ),
     ],
@@ -617,21 +525,29 @@ func bench(_ name: String, _ folder: String, uses dependencies: [Target.Dependen
 }
 
 let benches: [Target] = [
-    bench("ScanBench", "scan", uses: ["Nostr", "Cipher", "Schnorr", "CSecp256k1"]),
-    bench("PaceBench", "pace", uses: ["Delivery", "Nostr", "Notifications", "Pipeline"]),
-    bench("DeliveryBench", "delivery", uses: ["Delivery", "Notifications", grdbSQLite, logging]),
-    bench("LaneBench", "lanes", uses: ["HTTPLanes", "PluginHost", "Notifications", nio, nioPosix, logging]),
-    bench("IsolationBench", "isolation", uses: ["CarillonABI", "PluginIsolation", "PluginProtocol", logging]),
+    bench("ScanBench", "scan", uses: ["Nostr", "Cipher", "CSecp256k1"]),
+    bench("PaceBench", "pace", uses: ["Delivery", "Nostr", "Push", "Pipeline"]),
+    bench("DeliveryBench", "delivery", uses: ["Delivery", "Push", grdbSQLite, logging]),
+    bench(
+        "LaneBench",
+        "lanes",
+        uses: ["HTTPClient", "PluginHost", "Push", nio, nioPosix, logging]
+    ),
+    bench(
+        "IsolationBench",
+        "isolation",
+        uses: ["CarillonABI", "PluginHost", "PluginProtocol", logging]
+    ),
     bench("ChaosBench", "chaos", uses: ["ChaosKit", argumentParser]),
     .target(
         name: "ChaosKit",
         dependencies: [
-            "CarillonLab", "Cipher", "Delivery", "HTTPLanes", "Notifications", "PluginHost", nio, nioPosix, logging,
+            "CarillonLab", "Cipher", "Delivery", "HTTPClient", "Push", "PluginHost", nio, nioPosix, logging,
         ],
         path: "contrib/bench/chaos/Kit"
     ),
     // The built plugins under chaos; they are found beside the test too.
-    .testTarget(name: "ChaosTests", dependencies: ["ChaosKit", "CarillonLab", "Delivery", "Notifications"]),
+    .testTarget(name: "ChaosTests", dependencies: ["ChaosKit", "CarillonLab", "Delivery", "Push"]),
 ]
 
 let package = Package(
@@ -661,7 +577,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: underneath
-        + (vocabulary + ingress + cluster + stages + outgoing + router + plugins + lab).flatMap(\.self) + benches,
+        + (base + stages + outgoing + ingress + router + plugins + authors + lab).flatMap(\.self) + benches,
     swiftLanguageModes: [.v6]
 )
 
@@ -672,7 +588,7 @@ let inC: Set = [
 for target in package.targets where target.type != .system && !inC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
     // Times and sizes have the same types everywhere, and tests write them as literals.
-    if !target.name.hasPrefix("Units") { target.dependencies.append("Units") }
+    if !["Core", "CoreTests"].contains(target.name) { target.dependencies.append("Core") }
     if target.type == .test || target.name.hasSuffix("TestSupport") && target.name != "TimeTestSupport" {
         target.dependencies.append("TimeTestSupport")
     }

@@ -1,11 +1,10 @@
-import HTTPLanes
+import Core
+import HTTPClient
 import Logging
-import Logs
 import Nostr
 import Registry
-import RelayPool
-import Units
-import YAMLReading
+import Relays
+import Storage
 
 extension Configuration {
     /// Who may use this router.

@@ -1,10 +1,11 @@
 import Cipher
-import Cluster
 import Foundation
-import NATS
-import YAMLReading
+import Storage
 
 extension Configuration {
+    /// Whether the router is one of several that work as one.
+    package var hasMembership: Bool { cluster != nil }
+
     /// The cluster that the router is to be a member of.
     package struct Cluster: Sendable {
         /// Who the router is to the servers. Files are read when they are used.
@@ -35,6 +36,8 @@ extension Configuration {
             package var isFirst = false
         }
 
+        package static let standardPrefix = "carillon"
+        package static let partitionRange = 1...256
         package static let replicaChoices = [1, 3, 5]
         package static let snapshotRange = 10...10_000_000
         /// From 1 MiB to 1 TiB.
@@ -53,16 +56,94 @@ extension Configuration {
         /// Whether the operator takes the loss of what was acknowledged when all servers lose power.
         package var acceptsLossOnPowerCut = false
         /// What streams may hold at most.
-        package var capacity = ClusterLayout.Capacity()
+        package var capacity = Capacity()
         /// After so many changes of the registry a snapshot takes the place of older ones.
         package var snapshotAfter = 10_000
-        /// What this member reads and writes at most.
-        package var wireVersion = LogRecord.formatVersion
         /// Where the block stands.
         package var place: (line: Int, column: Int)
 
-        package var layout: ClusterLayout { ClusterLayout(prefix: prefix) }
+        /// What streams may hold at most, in bytes. Servers set that aside when they make a stream.
+        package struct Capacity: Hashable, Sendable {
+            /// Of the logs of all partitions. Snapshots keep them short, so that it takes no more than a part of it.
+            package var log = 1 << 30
+            /// Of snapshots of partitions and of the registry: twice what waits and what is registered.
+            package var snapshots = 2 << 30
+            /// Of the registry's changes since the snapshot before the last.
+            package var registry = 1 << 30
+            /// Of a day's requests for notifications: some 900 bytes for one with a key. The oldest go first.
+            package var requests = 1 << 30
+
+            package init() {}
+        }
     }
+}
+
+/// The address of a server: `nats://HOST[:4222]`, `tls://` to insist on TLS, or no scheme at all.
+package struct NATSServer: Hashable, Sendable, CustomStringConvertible {
+    package let host: String
+    package let port: Int
+    /// Without TLS nothing is sent to it.
+    package private(set) var wantsTLS: Bool
+    /// TLS begins before the server greets (`handshake_first`).
+    package var securesFirst = false
+
+    /// Nil: it is no such address, or holds credentials, which belong elsewhere.
+    package init?(_ text: String) {
+        let address = text.contains("://") ? text : "nats://\(text)"
+        guard let parts = URLComponents(string: address), let host = parts.host, !host.isEmpty,
+            ["nats", "tls"].contains(parts.scheme), parts.user == nil, parts.password == nil,
+            ["", "/"].contains(parts.path), parts.query == nil, (1...65_535).contains(parts.port ?? 4222)
+        else { return nil }
+        self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        port = parts.port ?? 4222
+        wantsTLS = parts.scheme == "tls"
+    }
+
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// What one server of a cluster demands, all do.
+    package mutating func inheritSecurity(of other: NATSServer) {
+        wantsTLS = wantsTLS || other.wantsTLS
+        securesFirst = other.securesFirst
+    }
+}
+
+/// How a member is called in the cluster. Part of keys and metrics: letters, digits, `-` and `_`.
+package struct MemberName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
+    package static let form = "1 to 64 letters, digits, - and _"
+
+    package let rawValue: String
+
+    /// Nil: it has another form.
+    package init?(_ text: String) {
+        let isName = text.utf8.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        guard isName, (1...64).contains(text.utf8.count) else { return nil }
+        rawValue = text
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let name = MemberName(text) else {
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "no member"))
+        }
+        self = name
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+
+    package var description: String { rawValue }
+
+    package static func < (left: MemberName, right: MemberName) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension Configuration {
@@ -121,25 +202,24 @@ extension ConfigurationReader {
         guard
             let mapping = value.mapping(keys: [
                 "nats", "name", "prefix", "partitions", "replicas", "credentials", "tls", "monitoring",
-                "accept_loss_on_power_cut", "max_bytes", "snapshot_after", "wire_version",
+                "accept_loss_on_power_cut", "max_bytes", "snapshot_after",
             ])
         else { return nil }
         let nats = mapping.require("nats", "the servers, as in [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
         let nameValue = mapping.require("name", "what this member is called, which no other member is")
         let name = nameValue.flatMap(memberName)
-        var prefix = MemberName(ClusterLayout.standardPrefix)
+        var prefix = MemberName(Cluster.standardPrefix)
         if let value = mapping["prefix"] { prefix = memberName(value) }
         // Everything is read before the block is given up, so that all mistakes are named at once.
         let servers = nats.map(servers) ?? []
         let credentials = mapping["credentials"].flatMap(credentials) ?? .none
         let tls = mapping["tls"].flatMap(tls)
-        let partitions = mapping["partitions"]?.integer(in: Partitioning.partitionRange)
+        let partitions = mapping["partitions"]?.integer(in: Cluster.partitionRange)
         let replicas = mapping["replicas"].flatMap(replicas)
         let monitoring = (mapping["monitoring"]?.oneOrMore() ?? []).compactMap(monitoring)
         let acceptsLoss = mapping["accept_loss_on_power_cut"]?.bool()
         let capacity = mapping["max_bytes"].flatMap(capacity)
         let snapshotAfter = mapping["snapshot_after"]?.integer(in: Cluster.snapshotRange)
-        let wireVersion = mapping["wire_version"]?.integer(in: LogRecord.oldestVersion...LogRecord.formatVersion)
         guard let name, let prefix else { return nil }
         var cluster = Cluster(name: name, prefix: prefix, place: value.place)
         cluster.servers = servers
@@ -151,13 +231,12 @@ extension ConfigurationReader {
         cluster.acceptsLossOnPowerCut = acceptsLoss ?? false
         cluster.capacity = capacity ?? cluster.capacity
         cluster.snapshotAfter = snapshotAfter ?? cluster.snapshotAfter
-        cluster.wireVersion = wireVersion ?? cluster.wireVersion
         return cluster
     }
 
-    private func capacity(_ value: YAMLValue) -> ClusterLayout.Capacity? {
+    private func capacity(_ value: YAMLValue) -> Cluster.Capacity? {
         guard let mapping = value.mapping(keys: ["log", "snapshots", "registry", "requests"]) else { return nil }
-        var capacity = ClusterLayout.Capacity()
+        var capacity = Cluster.Capacity()
         let range = Cluster.capacityRange
         capacity.log = mapping["log"]?.integer(in: range) ?? capacity.log
         capacity.snapshots = mapping["snapshots"]?.integer(in: range) ?? capacity.snapshots

@@ -1,10 +1,10 @@
 import Foundation
-import HTTPLanes
-import Platforms
+import HTTPClient
+import Push
+import Storage
 import WebIngress
-import YAMLReading
 
-/// The sealed ingress alone, from the variables that metatext-apns takes (seed 001, "Environment").
+/// The sealed ingress alone, from the variables that metatext-apns takes (contrib/docs/web-push-ingress.md).
 extension Configuration {
     /// Where applications behind a web server of Ruby's listen when nobody says where.
     private static let rackPort = 9292

@@ -1,10 +1,9 @@
-import AccountWatch
-import HTTPLanes
-import Platforms
-import RelayPool
-import Units
+import Core
+import HTTPClient
+import Push
+import Relays
+import Storage
 import WebIngress
-import YAMLReading
 
 /// The ways on which events and registrations come in besides our own socket, and what they are looked up for.
 extension Configuration {
@@ -22,7 +21,7 @@ extension Configuration {
         package var catchUp: Duration = .hours(48)
     }
 
-    /// Wake-up hints of partners (seed 004, kind 20062).
+    /// Wake-up hints of partners (kind 20062, contrib/docs/registration.md).
     package struct Hints: Sendable, Equatable {
         package var policy = HintPolicy.also
         /// How long after its last hint a partner counts as there; from 1 to 10,080 minutes.
@@ -78,7 +77,7 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// `POST /push/:device_token/:id` for Web Push senders (seed 001).
+    /// `POST /push/:device_token/:id` for Web Push senders (contrib/docs/web-push-ingress.md).
     package struct SealedIngress: Sendable {
         /// The app whose block is used.
         package var app = "default"

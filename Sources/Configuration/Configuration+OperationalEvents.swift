@@ -1,8 +1,9 @@
+import Cipher
 import Foundation
+import JSON
 import Nostr
 import Rules
-import StandardWebhooks
-import YAMLReading
+import Storage
 
 /// What happens to the router itself that its operator may want to be told.
 package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
@@ -131,10 +132,10 @@ extension ConfigurationReader {
 
 /// The schema of the block on operational events.
 enum OperationalEventsSchema {
-    static var schema: JSONTree {
-        let kinds: JSONTree = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]
-        func events(_ description: String) -> JSONTree {
-            ["description": .text(description), "anyOf": [kinds, ["type": "array", "items": kinds]]]
+    static var schema: JSONValue {
+        let kinds: JSONValue = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]
+        func events(_ description: String) -> JSONValue {
+            ["description": .string(description), "anyOf": [kinds, ["type": "array", "items": kinds]]]
         }
         return SchemaParts.mapping(
             "Who is told what happens to the router itself: a queue that is paused, a credential that ends, and so on.",

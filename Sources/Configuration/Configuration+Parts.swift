@@ -1,11 +1,9 @@
-import AccountWatch
-import HTTPLanes
+import Core
+import HTTPClient
 import Nostr
 import Registry
-import RelayPool
-import RemoteSigning
+import Relays
 import Rules
-import Units
 
 extension Configuration {
     /// Whom to watch where.

@@ -1,15 +1,14 @@
-import BrowserPages
 import Console
+import Core
 import Delivery
-import EventTrace
-import HTTPLanes
-import Notifications
+import HTTPClient
+import Listeners
+import Observability
 import Pipeline
+import Push
 import Registry
 import RelayServer
-import Telemetry
-import Units
-import YAMLReading
+import Storage
 
 /// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
 package struct Configuration: Sendable {
@@ -137,14 +136,22 @@ package struct Configuration: Sendable {
 
     /// A platform's block, which belongs to its plugin.
     package struct PlatformBlock: Sendable {
-        /// A JSON object.
+        /// A JSON object, as it is in the file.
         package var json: String
+        /// The folder that relative paths start from; empty: the working directory.
+        package var folder = ""
         /// Where the block stands in the file, for mistakes that only the plugin finds.
         package var line: Int
         /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
         package var unset: [Diagnostic] = []
         /// Its texts that environment variables stand for; only where the file was read without credentials.
         package var fromEnvironment: [String] = []
+
+        /// The block with its relative paths from the configuration's folder on. The plugin's `description` says under
+        /// which keys they are.
+        package func json(for description: PlatformDescription?) -> String {
+            BlockFiles(description).resolving(json) { $0.hasPrefix("/") || folder.isEmpty ? $0 : "\(folder)/\($0)" }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 import Pipeline
-import YAMLReading
+import Push
+import Storage
 
 /// Reads the block on filters.
 extension ConfigurationReader {
@@ -25,7 +26,7 @@ extension ConfigurationReader {
             mapping["on_error"]?.choice(EventFilter.OnError.allCases.map(\.rawValue))
             .flatMap(EventFilter.OnError.init) ?? filter.onError
         if let settings = mapping["settings"], settings.mapping() != nil, let json = settings.json() {
-            filter.settings = PathsInBlock.resolve(json, path)
+            filter.settings = BlockFiles().resolving(json, path)
             filter.signals = Self.signals(in: settings, of: name)
         }
         return filter

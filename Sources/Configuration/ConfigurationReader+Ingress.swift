@@ -1,15 +1,14 @@
-import AccountWatch
-import BrowserPages
+import Core
 import Delivery
-import EventTrace
 import Foundation
-import HTTPLanes
+import HTTPClient
+import Listeners
+import Observability
 import Registry
-import RelayPool
 import RelayServer
-import Units
+import Relays
+import Storage
 import WebIngress
-import YAMLReading
 
 /// Reads the blocks on the ways in. `nil` stands for a block that is left out.
 extension ConfigurationReader {

@@ -1,7 +1,7 @@
-import Notifications
+import Core
 import Pipeline
-import Units
-import YAMLReading
+import Push
+import Storage
 
 /// Reads the pace of devices that ask for none, and the bounds of what a device may ask for.
 extension ConfigurationReader {

@@ -1,11 +1,11 @@
 import Console
+import Core
 import Foundation
-import HTTPLanes
-import Notifications
-import Telemetry
-import Units
+import HTTPClient
+import Observability
+import Push
+import Storage
 import WebIngress
-import YAMLReading
 
 /// Reads a configuration file's text; notes every mistake with its line.
 struct ConfigurationReader {
@@ -43,6 +43,9 @@ struct ConfigurationReader {
         guard let configuration else { throw Diagnostics([Diagnostic(file: file.name, message: "expected a mapping")]) }
         return configuration
     }
+
+    /// As much of a configuration as can be read, whatever the mistakes; nil: the text is not a mapping.
+    func readLeniently(_ text: String) -> Configuration? { file.parse(text)?.mapping().flatMap(configuration) }
 
     private func configuration(_ top: YAMLMapping) -> Configuration? {
         let keyFile = top.require("identity", "where our key is, as in { key_file: carillon.key }")?
@@ -137,7 +140,8 @@ struct ConfigurationReader {
                     : block.json()
                 guard let json = text else { continue }
                 app.platforms[platform] = Configuration.PlatformBlock(
-                    json: PathsInBlock.resolve(json, path),
+                    json: json,
+                    folder: folder,
                     line: block.line,
                     unset: unset,
                     fromEnvironment: fromEnvironment
@@ -198,6 +202,34 @@ extension Configuration {
             environment: environment
         ).read(text)
         file = path
+    }
+
+    /// The configuration in a file with mistakes, for commands that only ask the running router: as much of it as can be
+    /// read, or its `store.path` alone. Nil: not even that.
+    package init?(toAskRouterOf path: String) {
+        guard let text = try? Self.text(of: path, what: "the configuration") else { return nil }
+        // Commands that ask need no key.
+        let store = text.firstMatch(of: Self.storePath).map {
+            "identity: { key_file: carillon.key }\nstore: { path: \($0.output.path) }"
+        }
+        let found = [text, store].lazy.compactMap { text in
+            text.flatMap { text in
+                ConfigurationReader(
+                    name: path,
+                    folder: URL(fileURLWithPath: path).deletingLastPathComponent().path,
+                    isWithoutCredentials: true,
+                    pluginFolders: Self.pluginFoldersOfProgram,
+                    environment: { ProcessInfo.processInfo.environment[$0] }
+                ).readLeniently(text)
+            }
+        }.first
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// The store's path where the rest of the text is not YAML.
+    private static var storePath: Regex<(Substring, path: Substring)> {
+        /\bstore["']?\s*:(?s:.{0,400}?)\bpath["']?\s*:\s*(?<path>"[^"\n]+"|'[^'\n]+'|[^\s,}#]+)/
     }
 
     /// The text of a file that a person wrote; a mistake when it cannot be had.

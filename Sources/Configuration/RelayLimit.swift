@@ -1,7 +1,7 @@
+import Core
 import Registry
 import RelayServer
-import Units
-import YAMLReading
+import Storage
 
 /// A limit of our own relay socket: its key in the file, what it says, and where its number goes.
 struct RelayLimit: Sendable {

@@ -1,10 +1,10 @@
 import Foundation
 import Pipeline
-import Platforms
 import PluginHost
+import Push
 import Rules
+import Storage
 import Synchronization
-import YAMLReading
 
 extension Configuration {
     /// The rules in force: the configured files in their order, or the built-in rules, and before them those of single
@@ -31,8 +31,6 @@ extension Configuration {
     package var outboxPath: String { storePath + "-outbox" }
     /// The socket over which commands ask a running router. Only its user and root may enter the folder.
     package var adminSocketPath: String { storePath + "-admin/socket" }
-    /// Where plugins in the router's own process leave notes of what they are at.
-    package var breadcrumbsPath: String { storePath + "-breadcrumbs" }
 }
 
 /// What the loaded plugins say about their platforms, and how they check rule blocks.

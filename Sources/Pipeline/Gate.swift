@@ -1,22 +1,34 @@
+import Core
 import Nostr
 import Registry
 import Rules
-import Units
 
-/// The first stage: reads an event as far as it must, and lets through only what is new, concerns somebody, and is
-/// really its author's. Matches before it verifies, since a look at the tags costs a fraction of a signature check.
+/// An event that was read as far as the gate needs.
+struct IncomingEvent {
+    let scanned: ScannedEvent
+    let json: UnsafeRawBufferPointer
+    let source: EventSource
+    /// The place of its verdict.
+    let place: AnswerPlace
+    /// The result for its signature, where that was checked already.
+    let verification: Verification?
+}
+
+/// The first stage: lets new events through that concern an account and carry their author's signature. It matches
+/// before it verifies, because reading the tags costs a fraction of a signature check.
 ///
 /// It verifies and builds events that name an account, and events that are for the router by their kind: registrations,
 /// requests (NIP-46), deletions, and lists (kinds 10002 and 10050) of people that accounts have to do with. On our own
 /// socket it verifies every event. It recognises further copies of a verified event by the id and does not verify them
 /// again.
 struct Gate {
-    private var scanner = EventScanner()
+    var scanner = EventScanner()
     private let verifier = EventVerifier(remembersKeys: true)
-    private var accepted: AcceptedEvents
+    private(set) var accepted: AcceptedEvents
     /// Verified, and on their way: of this batch, or waiting for context.
     private var underWay: Set<EventID> = []
-    private(set) var purposes: Purposes
+    /// What events are for, by the rules and settings.
+    var purposes: Purposes
     private var hits: [MatchHit] = []
 
     /// `memory` is how many ids are remembered at least.
@@ -24,20 +36,6 @@ struct Gate {
         self.purposes = purposes
         accepted = AcceptedEvents(memory: memory)
     }
-
-    /// Reads kinds by other rules and settings from now on.
-    mutating func follow(_ purposes: Purposes) { self.purposes = purposes }
-
-    /// Reads the bytes of one event, which ``judge(_:in:_:from:index:isListWanted:now:)`` is to be asked about next.
-    mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
-        try scanner.scan(json)
-    }
-
-    /// The values of the `p` tags of the event scanned last.
-    var scannedValues: [Bytes32] { scanner.pValues }
-
-    /// Takes up an event that was scanned before, with the ``scannedValues`` that it had, as if it were scanned now.
-    mutating func recall(_ values: ArraySlice<Bytes32>) { scanner.recall(values) }
 
     /// Whether the event scanned last names an account and is new, so that its signature will probably be checked.
     mutating func expectsCheck(
@@ -52,72 +50,67 @@ struct Gate {
         return source.isAnswered || (purposes.isRuled(scanned.kind) && concernsAny(scanned, index: index))
     }
 
-    /// Judges the event scanned last. `verdict` is about its signature, where that was checked already. `isListWanted`
-    /// says whether it is worth a look if it is a list of relays or devices, an account's own, or a deletion.
+    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices,
+    /// an account's own, or a deletion.
     mutating func judge(
-        _ scanned: ScannedEvent,
-        in json: UnsafeRawBufferPointer,
-        _ verdict: Verification? = nil,
-        from source: EventSource,
+        _ incoming: IncomingEvent,
         index: borrowing MatchIndex,
         isListWanted: Bool,
         now: Timestamp
     ) -> GateResult {
+        let (scanned, source) = (incoming.scanned, incoming.source)
         // A fetched event is learned from even if it was accepted before.
-        if case .relay(.fetched) = source { return built(scanned, in: json, verdict) { .fetched($0) } }
+        if case .relay(.fetched) = source { return built(incoming) { .fetched($0) } }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
         let purpose = purposes[scanned.kind]
         if accepted.contains(scanned.id) {
             // Nobody asked for its follows before its author had an account here.
             guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
-            return built(scanned, in: json, verdict) { .recipientList($0, []) }
+            return built(incoming) { .recipientList($0, []) }
         }
         switch purpose {
         case .registration:
-            guard source.isAnswered || isForUs(scanned, in: json) else { break }
-            return built(scanned, in: json, verdict) { .registration($0) }
+            guard source.isAnswered || isForUs(incoming) else { break }
+            return built(incoming) { .registration($0) }
         case .request where purposes.isForUs(scanner.pValues):
             guard source.mayWake else { break }
-            return built(scanned, in: json, verdict) { .request($0) }
+            return built(incoming) { .request($0) }
         case .list:
             guard source.isAnswered || isListWanted else { break }
-            return built(scanned, in: json, verdict) { .list($0) }
+            return built(incoming) { .list($0) }
         case .recipientList:
             let accounts = purposes.isRuled(scanned.kind) ? match(scanned, index: index) : []
             guard isListWanted || !accounts.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json, verdict) {
+            return built(incoming) {
                 isListWanted ? .recipientList($0, accounts) : .addressed($0, accounts)
             }
         case .deletion:
             guard source.isAnswered || isListWanted else { break }
-            return built(scanned, in: json, verdict) { .deletion($0) }
+            return built(incoming) { .deletion($0) }
         case .hint:
             guard source.mayWake else { break }
             let accounts = match(scanned, index: index)
             guard !accounts.isEmpty else { break }
-            return built(scanned, in: json, verdict) { .hint($0, accounts) }
+            return built(incoming) { .hint($0, accounts) }
         case .notice, .request:
             guard purpose == .notice || purposes.isRuled(scanned.kind) else { break }
             let accounts = match(scanned, index: index)
             guard !accounts.isEmpty else { break }
             if isAhead(scanned, at: now) { return ahead(scanned) }
-            return built(scanned, in: json, verdict) { .addressed($0, accounts) }
+            return built(incoming) { .addressed($0, accounts) }
         case .order:
             // Nobody else can say this, whatever the rules are for.
             guard case .api = source else { break }
-            return built(scanned, in: json, verdict) { .addressed($0, match(scanned, index: index)) }
+            return built(incoming) { .addressed($0, match(scanned, index: index)) }
         case .other:
             break
         }
         guard source.isAnswered else { return stopped(.unaddressed, scanned, .accepted) }
         if isAhead(scanned, at: now) { return ahead(scanned) }
-        if let fault = fault(of: scanned, in: json, verdict) { return forged(scanned, fault) }
+        if let error = signatureError(of: incoming) { return forged(scanned, error) }
         return .unaddressed(scanned)
     }
-
-    /// Whether an event is done with.
-    func remembers(_ id: EventID) -> Bool { accepted.contains(id) }
 
     /// Further copies of a verified event are ``GateResult/repeated(_:)`` until it is remembered or released.
     mutating func hold(_ id: EventID) {
@@ -137,26 +130,17 @@ struct Gate {
     }
 
     /// Verifies and builds an event.
-    private func built(
-        _ scanned: ScannedEvent,
-        in json: UnsafeRawBufferPointer,
-        _ verdict: Verification?,
-        as result: (Event) -> GateResult
-    ) -> GateResult {
-        if let fault = fault(of: scanned, in: json, verdict) { return forged(scanned, fault) }
+    private func built(_ incoming: IncomingEvent, as result: (Event) -> GateResult) -> GateResult {
+        if let error = signatureError(of: incoming) { return forged(incoming.scanned, error) }
         do throws(EventError) {
-            return result(try Event(scanned: scanned, in: json))
+            return result(try Event(scanned: incoming.scanned, in: incoming.json))
         } catch {
-            return stopped(.malformed, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
+            return stopped(.malformed, incoming.scanned, .refused(MachineReadablePrefix.invalid.message(error)))
         }
     }
 
-    private func fault(
-        of scanned: ScannedEvent,
-        in json: UnsafeRawBufferPointer,
-        _ verdict: Verification?
-    ) -> EventError? {
-        switch verdict ?? verifier.verify(scanned, in: json) {
+    private func signatureError(of incoming: IncomingEvent) -> EventError? {
+        switch incoming.verification ?? verifier.verify(incoming.scanned, in: incoming.json) {
         case .valid: nil
         case .wrongID: .wrongID
         case .wrongSignature: .wrongSignature
@@ -182,8 +166,8 @@ struct Gate {
 
     /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says
     /// it is for us is worth a signature check.
-    private func isForUs(_ scanned: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
-        guard let event = try? Event(scanned: scanned, in: json) else { return true }
+    private func isForUs(_ incoming: IncomingEvent) -> Bool {
+        guard let event = try? Event(scanned: incoming.scanned, in: incoming.json) else { return true }
         return purposes.keys.named(by: event.identifier) != nil
     }
 
@@ -196,8 +180,8 @@ struct Gate {
         return stopped(.ahead, scanned, .refused(MachineReadablePrefix.invalid.message(reason)))
     }
 
-    private func forged(_ scanned: ScannedEvent, _ fault: EventError) -> GateResult {
-        stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(fault)))
+    private func forged(_ scanned: ScannedEvent, _ error: EventError) -> GateResult {
+        stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
     }
 
     private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> GateResult {
@@ -256,7 +240,7 @@ struct Purposes {
         case deletion
         /// Something that a rule may be for.
         case notice
-        /// It stands for what somebody asked for over our API.
+        /// The API made it from a notify request.
         case order
         case other
     }
@@ -299,7 +283,7 @@ struct Purposes {
             keys: keys,
             notifiableKinds: settings.rules.notifiableKinds,
             takesRequests: dependencies.remoteSigner != nil,
-            takesHints: dependencies.hintObserver != nil,
+            takesHints: dependencies.hintHeard != nil,
             recipientKinds: lists.kinds
         )
     }
@@ -312,5 +296,36 @@ struct Purposes {
     /// Whether a rule may be for events of that kind, whatever else they are for.
     func isRuled(_ kind: Kind) -> Bool {
         notifiableKinds?.contains(kind.rawValue) ?? true
+    }
+}
+
+/// The events that were accepted lately: at least the last `memory`, at most twice as many.
+///
+/// In two generations: when the younger is full, the older is forgotten. Keeps a secret hash of 64 bits of each id. That
+/// another event has the same hash happens once in ten trillion.
+struct AcceptedEvents {
+    private let hash: KeyHash
+    private let memory: Int
+    private var younger: Set<UInt64> = []
+    private var older: Set<UInt64> = []
+
+    /// `memory` is how many events are remembered at least.
+    init(memory: Int) {
+        var generator = SystemRandomNumberGenerator()
+        hash = KeyHash(using: &generator)
+        self.memory = max(1, memory)
+    }
+
+    func contains(_ id: EventID) -> Bool {
+        let hash = hash(id.bytes)
+        return younger.contains(hash) || older.contains(hash)
+    }
+
+    mutating func insert(_ id: EventID) {
+        if younger.count == memory {
+            swap(&younger, &older)
+            younger.removeAll(keepingCapacity: true)
+        }
+        younger.insert(hash(id.bytes))
     }
 }

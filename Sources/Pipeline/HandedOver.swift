@@ -28,7 +28,6 @@ struct HandedOverEvents {
 
     /// Whether accounts are other owners'.
     var isInUse: Bool { owners != nil }
-    var isEmpty: Bool { events.isEmpty }
     var count: Int { events.count }
 
     /// Asks the owners to keep an event; nil: all accounts are this pipeline's.
@@ -37,32 +36,23 @@ struct HandedOverEvents {
         at place: AnswerPlace,
         in index: borrowing MatchIndex
     ) -> EventOutcome? {
-        guard owners != nil else { return nil }
-        var accounts: [PublicKey] = []
-        for account in addressed.accounts {
-            if let key = index.key(of: account) { accounts.append(key) }
-        }
-        ask(addressed.event, from: addressed.source, at: place, concerning: accounts)
+        guard isInUse else { return nil }
+        let accounts = index.keys(of: addressed.accounts)
+        handOver(WaitingEvent(event: addressed.event, source: addressed.source, places: [place]), of: accounts)
         return EventOutcome(event: addressed.event.id, end: .waits)
     }
 
-    /// Asks all owners to withdraw what a deletion takes back, whoever holds it; false: all accounts are this
-    /// pipeline's.
+    /// Asks all owners to withdraw what a deletion takes back; false: all accounts are this pipeline's.
     mutating func handOver(deletion event: Event, from source: EventSource, at place: AnswerPlace) -> Bool {
-        guard owners != nil else { return false }
-        ask(event, from: source, at: place, concerning: nil)
-        return true
+        if isInUse { handOver(WaitingEvent(event: event, source: source, places: [place]), of: nil) }
+        return isInUse
     }
 
-    private mutating func ask(
-        _ event: Event,
-        from source: EventSource,
-        at place: AnswerPlace,
-        concerning accounts: [PublicKey]?
-    ) {
-        events[event.id] = WaitingEvent(event: event, source: source, places: [place])
-        owners?.handOver(event, from: source, concerning: accounts) { [intake] isKept in
-            intake.handOverEnded(event.id, isKept: isKept)
+    private mutating func handOver(_ waiting: WaitingEvent, of accounts: [PublicKey]?) {
+        let id = waiting.event.id
+        events[id] = waiting
+        owners?.handOver(waiting.event, from: waiting.source, concerning: accounts) { [intake] isKept in
+            intake.handOverEnded(id, isKept: isKept)
         }
     }
 
@@ -71,18 +61,24 @@ struct HandedOverEvents {
 
     /// Takes out an event that the owners kept or refused.
     mutating func end(_ id: EventID, isKept: Bool, _ batch: inout OpenBatch) {
-        if let event = events.removeValue(forKey: id) { Self.end(event, isKept: isKept, &batch) }
+        guard let waiting = events.removeValue(forKey: id) else { return }
+        batch.verdicts.resume(waiting)
+        batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
     }
 
     /// Takes out all events, none of which counts as kept.
     mutating func endAll(_ batch: inout OpenBatch) {
-        for event in events.values { Self.end(event, isKept: false, &batch) }
-        events = [:]
+        for id in Array(events.keys) { end(id, isKept: false, &batch) }
     }
+}
 
-    private static func end(_ waiting: WaitingEvent, isKept: Bool, _ batch: inout OpenBatch) {
-        let id = waiting.event.id
-        batch.verdicts.resume(waiting)
-        batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
+extension MatchIndex {
+    /// The keys of those accounts, as far as they are registered.
+    func keys(of accounts: [AccountNumber]) -> [PublicKey] {
+        var keys: [PublicKey] = []
+        for account in accounts {
+            if let key = key(of: account) { keys.append(key) }
+        }
+        return keys
     }
 }

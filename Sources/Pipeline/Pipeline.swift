@@ -1,15 +1,14 @@
+import Core
 import Delivery
 import Foundation
 import Logging
-import Nostr
-import Notifications
 import Registry
 import Storage
-import Units
+import Synchronization
 
-/// The way of a batch of events: through the ``EventStages``, to disk, and back to its senders. Belongs to one thread.
+/// The way of a batch of events: through the ``EventRouter``, to disk, and back to its senders. Belongs to one thread.
 ///
-///     arrivals → stages, event by event → one transaction on disk → answers
+///     arrivals → router, event by event → one transaction on disk → answers
 ///
 /// Events come in batches. What a batch leads to is kept in one transaction, and its senders are answered after that:
 /// an OK means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
@@ -17,71 +16,32 @@ package final class Pipeline {
     /// The source of events, and of the ends of fetches.
     let intake: Intake
     /// Beats while events are worked on, so that others can tell work from being stuck.
-    package let heartbeat = PipelineProgress()
-    package let gauges = PipelineGauges()
-    /// The rules, filters, defaults and the like that are in force.
+    let heartbeat = PipelineProgress()
+    let gauges = PipelineGauges()
     private(set) var settings: PipelineSettings
 
-    private let recorder: BatchRecorder
-    private let stages: EventStages
+    let router: EventRouter
+    private let storage: PipelineStorage
+    private let dependencies: PipelineDependencies
+    private let trouble: FailureLog
     private var answers = Answers()
-    private var portion: PortionSize
-    private let watch: WaitWatch
-    private let now: @Sendable () -> Timestamp
 
-    /// How many threads check signatures at a time: one more than there are cores, so that each core has work while the
-    /// pipeline's thread waits for the disk. With one core nothing is gained by checking ahead.
-    package static var signatureThreads: Int {
-        let cores = ProcessInfo.processInfo.activeProcessorCount
-        return cores > 1 ? cores + 1 : 1
-    }
-
-    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `accepted`
-    /// are events that were accepted before this process began. `feed`: only what concerns its accounts is this
-    /// pipeline's. `deliveryID` names a delivery, the same for the same event and device. `keep` puts deliveries on
-    /// disk, with the events that shall wake no device again (``Effects/causes``) and the changes of paces, and starts
-    /// the courier, or throws. So many `threads` check signatures at a time. Throws when the registry cannot be read.
+    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `feed`: only
+    /// what concerns its accounts is this pipeline's. Throws when the disk cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
-        intake: Intake,
-        dependencies: PipelineDependencies = PipelineDependencies(),
-        accepted: [EventID] = [],
         feed: IndexFeed? = nil,
-        threads: Int = Pipeline.signatureThreads,
-        deliveryID: @escaping @Sendable (EventID, DeviceID) -> DeliveryID,
-        keep: @escaping ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void,
-        now: @escaping @Sendable () -> Timestamp,
-        watch: WaitWatch = .system,
-        observer: any PipelineObserver,
-        logger: Logger
+        intake: Intake,
+        storage: PipelineStorage,
+        dependencies: PipelineDependencies
     ) throws {
         self.settings = settings
         self.intake = intake
-        self.now = now
-        self.watch = watch
-        portion = PortionSize(least: intake.leastPortion)
-        recorder = BatchRecorder(keep: keep, observer: observer, logger: logger)
-        let trouble = FailureLog(
-            "The registry cannot be read or written; what needs it is not accepted",
-            logger: logger
-        )
-        let stage = try RegistryStage(registry, feed: feed, settings, dependencies, trouble: trouble)
-        var gate = Gate(purposes: Purposes(settings, stage.recipientLists, dependencies, keys: stage.keys))
-        for id in accepted { gate.remember(id) }
-        let context = try EventContext(settings, logger: logger)
-        let partition = Partition(
-            settings: settings,
-            registry: registry,
-            feed: feed,
-            dependencies: dependencies,
-            deliveryID: deliveryID,
-            trouble: trouble,
-            now: now
-        )
-        var accounts = AccountStages(partition, context, ContextDemand(settings), intake: intake, dependencies)
-        try accounts.load(stage.index, at: now())
-        stages = EventStages(gate, stage, accounts, threads: threads, dependencies, now: now)
+        self.storage = storage
+        self.dependencies = dependencies
+        trouble = FailureLog("Deliveries cannot be kept; their events are not accepted", logger: dependencies.logger)
+        router = try EventRouter(settings, registry, feed: feed, intake: intake, storage, dependencies)
     }
 
     /// Works on what arrived, in its order. A submission is answered when everything that any event of the batch wakes
@@ -90,61 +50,173 @@ package final class Pipeline {
     /// `following` is what the next call will be about: its signatures are checked meanwhile.
     package func process(_ arrivals: Arrivals, before following: Arrivals? = nil) {
         heartbeat.beat()
-        let begin = watch.time()
-        let events = arrivals.submissions.reduce(0) { $0 + $1.events.count }
-        var batch = OpenBatch(recorder.begin(at: now()), expecting: events)
-        stages.begin(at: batch.time, arrivals.ends)
-        stages.admit(arrivals.submissions, before: following?.submissions, from: answers.next, &batch) {
+        var batch = OpenBatch(at: dependencies.now(), logger: dependencies.logger)
+        router.begin(at: batch.time, arrivals.ends)
+        router.admit(arrivals.submissions, before: following?.submissions, from: answers.next, &batch) {
             heartbeat.beat()
         }
-        stages.goOn(arrivals, &batch)
-        let waited = conclude(&batch, answering: arrivals.submissions)
-        stages.rest(at: batch.time)
-        portion.took(watch.time() - begin, waiting: waited, for: events)
-        gauges.set(waitingDevices: stages.waitingDevices, waitingEvents: stages.waitingEvents)
-        intake.awaitEnds(stages.waitingDevices > 0)
-        intake.handOut(portion.events)
+        router.resume(arrivals, &batch)
+        conclude(&batch, answering: arrivals.submissions)
+        router.rest(at: batch.time)
+        gauges.set(waitingDevices: router.waitingDevices, waitingEvents: router.waitingEvents)
+        intake.awaitEnds(router.waitingDevices > 0)
     }
 
     /// How long events may be waited for; nil: without limit.
-    package var patience: Duration? { stages.patience(at: now()) }
-
-    /// Whether owners have not answered for everything yet.
-    package var awaitsOwners: Bool { stages.awaitsOwners }
+    var patience: Duration? { router.patience(at: dependencies.now()) }
 
     /// Ends all waiting: events that wait for context go on without it, and everything is written. Once, at the end.
     package func finish() {
-        var batch = OpenBatch(recorder.begin(at: now()))
-        stages.endWaiting(&batch)
+        var batch = OpenBatch(at: dependencies.now(), logger: dependencies.logger)
+        router.endWaiting(&batch)
         conclude(&batch, answering: [])
-        stages.end(at: batch.time)
+        router.end(at: batch.time)
     }
 
-    /// Everything that the batch leads to goes to disk at once; only then are its events done with, and answered.
-    /// Returns how long the disk was waited for.
-    @discardableResult
-    private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) -> Duration {
-        var waited = Duration.zero
-        stages.conclude(&batch) { effects in
-            var isKept = false
-            waited = watch.waiting { isKept = recorder.keep(effects) }
-            return isKept
-        }
+    /// Everything that the batch leads to goes to disk together; only then are its events finished, and answered.
+    private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) {
+        router.conclude(&batch, isKept: keep(batch.effects))
         answers.deliver(batch.verdicts, to: arrived)
-        recorder.report(batch.effects)
-        return waited
+        let (log, observer) = (batch.effects.log, dependencies.observer)
+        observer.record(log.counts)
+        if !log.filtered.isEmpty { observer.filtered(log.filtered) }
+        if !log.leftOut.isEmpty { observer.leftOut(log.leftOut) }
+        if !log.trace.isEmpty { observer.trace(log.trace, at: batch.time) }
     }
 
-    /// Puts settings in force, each in its turn, and says so.
+    /// Puts everything on disk in one transaction; false when it refused.
+    private func keep(_ effects: Effects) -> Bool {
+        guard let pace = effects.pace else { return true }
+        do {
+            if let failure = effects.failure { throw failure }
+            try storage.keep(effects.deliveries, effects.causes, pace)
+            trouble.passed(at: effects.time)
+            return true
+        } catch {
+            trouble.occurred(error, at: effects.time)
+            return false
+        }
+    }
+
+    /// Applies settings, each in its turn, and reports the result.
     func adopt(_ changes: [SettingsChange]) {
         for change in changes { change.completion(Result { try adopt(change.settings) }) }
     }
 
-    /// Puts other settings in force, between two batches. Events that wait for context are decided by them too. Throws,
+    /// Applies other settings, between two batches. Events that wait for context are decided by them too. Throws,
     /// and keeps the old ones, when the registry cannot be read. Where and how long events wait for context stays as it
     /// was at the start.
     func adopt(_ new: PipelineSettings) throws {
-        try stages.adopt(new, inPlaceOf: settings)
+        try router.adopt(new, insteadOf: settings)
         settings = new
+    }
+}
+
+/// The one thread that a pipeline lives on.
+package final class PipelineThread: Sendable {
+    private static let patienceForOwners: Duration = .seconds(3)
+
+    private let finished = DispatchSemaphore(value: 0)
+    private let intake: Intake
+    private let heartbeat: PipelineProgress
+    package let gauges: PipelineGauges
+
+    /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
+    ///
+    /// While the outbox is full, by `isFull`, nothing is processed; sources then get no answers and stop reading. A
+    /// closed intake is emptied all the same, and nothing waits for context any longer.
+    package init(
+        isFull: @escaping @Sendable () -> Bool,
+        pipeline: sending Pipeline
+    ) {
+        // The pipeline moves to its thread and is never seen by another again.
+        nonisolated(unsafe) let pipeline = pipeline
+        let finished = finished
+        let intake = pipeline.intake
+        self.intake = intake
+        heartbeat = pipeline.heartbeat
+        gauges = pipeline.gauges
+        let thread = Thread {
+            var following: Arrivals?
+            while let arrivals = following ?? intake.next(within: pipeline.patience) {
+                pipeline.adopt(arrivals.settings)
+                while isFull(), !intake.isClosed {
+                    pipeline.heartbeat.beat()
+                    Thread.sleep(forTimeInterval: 0.05)
+                    // They may be what is to help.
+                    pipeline.adopt(intake.takeSettings())
+                }
+                following = intake.nextPortion()
+                pipeline.process(arrivals, before: following)
+            }
+            // What is on its way to other owners mostly ends within milliseconds.
+            let deadline = Deadline.now() + Self.patienceForOwners
+            while pipeline.router.awaitsOwners, Deadline.now() < deadline {
+                Thread.sleep(forTimeInterval: 0.02)
+                if let arrivals = intake.next() { pipeline.process(arrivals) }
+            }
+            pipeline.finish()
+            finished.signal()
+        }
+        // The system takes 15 characters, and leaves a thread with a longer name without one.
+        thread.name = "carillon-events"
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+
+    /// Whether the thread comes round within `patience`; waiting for the outbox is coming round too.
+    package func comesRound(
+        within patience: Duration,
+        pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }
+    ) async -> Bool {
+        let before = heartbeat.count
+        intake.nudge()
+        let end = Deadline.now() + patience
+        while heartbeat.count == before {
+            guard Deadline.now() < end, (try? await pause()) != nil else { return false }
+        }
+        return true
+    }
+
+    /// Returns when everything in the closed intake is processed. Once.
+    package func join() async {
+        // Not on the caller's thread: there may be no other one for what the pipeline waits for.
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [finished] in
+                finished.wait()
+                continuation.resume()
+            }
+        }
+    }
+}
+
+/// How much waits in a pipeline as of its last batch, for other threads to read.
+package final class PipelineGauges: Sendable {
+    private let devices = Atomic<Int>(0)
+    private let events = Atomic<Int>(0)
+
+    package init() {}
+
+    /// Devices for which something is held back until their time comes.
+    package var waitingDevices: Int { devices.load(ordering: .relaxed) }
+    /// Events that wait for a name or a note.
+    package var waitingEvents: Int { events.load(ordering: .relaxed) }
+
+    func set(waitingDevices: Int, waitingEvents: Int) {
+        devices.store(waitingDevices, ordering: .relaxed)
+        events.store(waitingEvents, ordering: .relaxed)
+    }
+}
+
+/// How often the pipeline's thread has come round. One that stands still while there is work is stuck.
+package final class PipelineProgress: Sendable {
+    private let beats = Atomic<UInt64>(0)
+
+    package init() {}
+
+    package var count: UInt64 { beats.load(ordering: .relaxed) }
+
+    package func beat() {
+        beats.add(1, ordering: .relaxed)
     }
 }

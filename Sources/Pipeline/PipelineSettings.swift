@@ -1,6 +1,6 @@
-import Notifications
+import Core
+import Push
 import Rules
-import Units
 
 /// What the operator decided about events.
 package struct PipelineSettings: Sendable {
@@ -10,45 +10,25 @@ package struct PipelineSettings: Sendable {
 
     package var rules: RuleBook
     /// Asked in this order.
-    package var filters: [EventFilter]
+    package var filters: [EventFilter] = []
     /// What a device gets whose registration asks for no mode.
-    package var defaultMode: Mode
+    package var defaultMode: Mode = .wake
     /// The platforms whose transports seal notifications themselves, to keys of the registration.
-    package var encryptingPlatforms: Set<String>
+    package var encryptingPlatforms: Set<String> = []
     /// The platforms whose transports show a person whatever they are given.
-    package var showingPlatforms: Set<String>
+    package var showingPlatforms: Set<String> = []
     /// How long an event waits for a name or a note that its texts refer to; zero: not at all.
-    package var contextWait: Duration
+    package var contextWait: Duration = .milliseconds(1_500)
     /// How many events wait so at most; further ones go without at once.
-    package var contextCapacity: Int
+    package var contextCapacity: Int = 10_000
     /// The file that keeps names and notes; nil: memory only.
     package var contextPath: String?
     /// Whether names and notes are looked for and kept at all. Notifications say what their event says otherwise.
-    package var usesContext: Bool
+    package var usesContext: Bool = true
     /// When and how often devices are woken; nil: whenever there is something.
     package var pacing: PacingPolicy?
+}
 
-    package init(
-        rules: RuleBook,
-        filters: [EventFilter] = [],
-        defaultMode: Mode = .wake,
-        encryptingPlatforms: Set<String> = [],
-        showingPlatforms: Set<String> = [],
-        contextWait: Duration = .milliseconds(1_500),
-        contextCapacity: Int = 10_000,
-        contextPath: String? = nil,
-        usesContext: Bool = true,
-        pacing: PacingPolicy? = nil
-    ) {
-        self.rules = rules
-        self.filters = filters
-        self.defaultMode = defaultMode
-        self.encryptingPlatforms = encryptingPlatforms
-        self.showingPlatforms = showingPlatforms
-        self.contextWait = contextWait
-        self.contextCapacity = contextCapacity
-        self.contextPath = contextPath
-        self.usesContext = usesContext
-        self.pacing = pacing
-    }
+extension PipelineSettings {
+    package init(rules: RuleBook) { self.init(rules: rules, filters: []) }
 }

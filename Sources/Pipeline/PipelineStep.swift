@@ -172,3 +172,104 @@ extension PipelineStep {
         }
     }
 }
+
+/// Why a step was taken, where that is one of a few things: one word each.
+///
+/// Other steps have reasons of their own: a ``HoldReason``, the name of a rule or a filter, a signal, a platform.
+package enum StepReason: String, Sendable, CaseIterable {
+    // Registrations and lists.
+
+    case newDevice = "new-device"
+    case deviceAnew = "device-anew"
+    case deregistered
+    /// A deregistration with a key that the device is no longer registered to.
+    case formerKey = "former-key"
+    /// The device's key stands in no list of its user's yet.
+    case unlisted
+    case known
+    /// Known, and what it registered has ended since.
+    case ended
+    case outdated
+    /// Another registration of the same push target is dated later.
+    case superseded
+    case notForUs = "not-for-us"
+
+    // Events.
+
+    /// The zap was told with another receipt.
+    case zapKnown = "zap-known"
+    case whileHeld = "while-held"
+    /// It is a deletion, which took events back.
+    case tookBack = "took-back"
+
+    package var words: String {
+        switch self {
+        case .newDevice: "a new device"
+        case .deviceAnew: "a device anew"
+        case .deregistered: "deregistered"
+        case .formerKey: "a deregistration with a key that the device is no longer registered to"
+        case .unlisted: "waits until the root's kind 10050 lists its key"
+        case .known: "taken before"
+        case .ended: "taken before, and no longer in force"
+        case .outdated: "a newer one is known"
+        case .superseded: "its push target has a registration of a later date"
+        case .notForUs: "not for this router"
+        case .zapKnown: "the zap was told before"
+        case .whileHeld: "while it was held"
+        case .tookBack: "its author took events back"
+        }
+    }
+}
+
+/// Why a device is not woken at once.
+package enum HoldReason: String, Sendable, CaseIterable {
+    /// The last push was a moment ago.
+    case cooldown
+    /// The window had its matches.
+    case window
+    /// The device's quiet hours.
+    case quiet
+    /// The day had its pushes.
+    case cap
+    /// The hour had its silent pushes.
+    case silentBudget = "silent-budget"
+    /// The last push has not found its end.
+    case underWay = "under-way"
+    /// The outbox has no capacity for its push service, or for the host it is at. So a device with a cooldown of 0 gets
+    /// a push for each event while its push service keeps up, and batches while it does not.
+    case behind
+
+    /// The reason in words for an operator.
+    package var words: String {
+        switch self {
+        case .cooldown: "the device was woken a moment ago"
+        case .window: "the device was woken often in this window of time"
+        case .quiet: "the device's quiet hours"
+        case .cap: "the device has had its pushes of the day (UTC)"
+        case .silentBudget: "the device has had its background pushes of the hour"
+        case .underWay: "the last push to the device is under way"
+        case .behind: "the push service is behind with what it has to take"
+        }
+    }
+}
+
+/// Why a delivery was made of what had been held, where the trace says elsewhere by which rule.
+enum QueuedReason {
+    static let held = "held before"
+    /// The number of its events follows.
+    static let batch = "batch of "
+    /// How many there were follows.
+    static let latest = "latest of "
+
+    static func isOfHeld(_ reason: String) -> Bool { reason == held || reason.hasPrefix(batch) }
+
+    static func size(_ count: Int, isLatest: Bool) -> String {
+        count > 1 ? (isLatest ? latest : batch) + "\(count)" : ""
+    }
+}
+
+extension PipelineStep {
+    /// Whether that reason of ``queued`` means that something of the delivery was held before, so that other steps and
+    /// perhaps other events belong to it.
+    package static func isOfHeld(queuedReason reason: String) -> Bool { QueuedReason.isOfHeld(reason) }
+}

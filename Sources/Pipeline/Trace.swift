@@ -1,8 +1,8 @@
+import Core
 import Logging
 import Nostr
-import Notifications
+import Push
 import Rules
-import Units
 
 /// Counts, logs and traces the steps of one batch. Holds no content, and of an event only its id.
 ///

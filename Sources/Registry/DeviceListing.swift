@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// What an operator may see of a device: nothing that allows pushing to it.
 package struct DeviceListing: Hashable, Sendable {

@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Units
 
 /// A group of an app's users, which senders notify by its name.
 package struct GroupName: Hashable, Sendable {

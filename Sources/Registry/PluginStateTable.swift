@@ -1,9 +1,8 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Nostr
-import PluginServices
-import Units
 
 /// What plugins keep, sealed, in the registry's database. Safe to call from any thread; it waits for the disk.
 package final class PluginStateTable: Sendable {

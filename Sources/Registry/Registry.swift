@@ -1,8 +1,7 @@
 import Cipher
+import Core
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
 /// Who is registered here, with which devices.
 ///
@@ -25,7 +24,7 @@ package final class Registry: Sendable {
     private let identityLists: IdentityLists
     private let accountLists: AccountLists
     private let ingressDevices: IngressDevices
-    private let upgrade: RegistryUpgrade
+    private let targetAdoption: ChosenTargetAdoption
     private let editor: PreferenceEditor
     private let index: IndexSource
     private let platforms: CurrentPlatforms
@@ -33,8 +32,7 @@ package final class Registry: Sendable {
     /// Opens the registry in `store`.
     ///
     /// `identity` is the router's own: registrations are addressed and encrypted to it, and it opens what secrets at
-    /// rest are sealed with. `zones` are the time zones that quiet hours may name, `platforms` what the loaded
-    /// transports say about theirs. `check` and `checkSignal` judge new registrations.
+    /// rest are sealed with. `platforms` is what the loaded transports say about theirs. `check` and `checkSignal` judge new registrations.
     ///
     /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
     /// ``rootsOfInterest()`` changed; `accessChanged` the rules of access, at once and after each change; `pushCode`
@@ -46,7 +44,6 @@ package final class Registry: Sendable {
         limits: RegistrationPolicy.Limits = RegistrationPolicy.Limits(),
         now: @escaping @Sendable () -> Timestamp,
         random: @escaping RandomBytes = SecureRandom.bytes,
-        zones: TimeZones = .system,
         platforms: PlatformCatalog = PlatformCatalog(),
         accessMode: AccessMode = .open,
         accessRules: [AccessRule] = [],
@@ -80,11 +77,10 @@ package final class Registry: Sendable {
             policy: policy,
             keys: keys,
             platforms: current,
-            zones: zones,
             check: check,
             checkSignal: checkSignal
         )
-        secrets = DeviceSecrets(store: store, vault: vault, keys: keys, platforms: current, zones: zones) {
+        secrets = DeviceSecrets(store: store, vault: vault, keys: keys, platforms: current) {
             access.list.isBlocked($0, for: $1)
         }
         accountLists = AccountLists(store: store, hash: vault.followedHash) {
@@ -127,25 +123,24 @@ package final class Registry: Sendable {
         editor = PreferenceEditor(
             vault: vault,
             platforms: current,
-            zones: zones,
             access: access,
             secrets: secrets,
             checkSignal: checkSignal
         )
         try access.load()
-        upgrade = RegistryUpgrade(store: store, vault: vault)
-        if !store.isForReading { try upgrade.run(platforms) }
+        targetAdoption = ChosenTargetAdoption(store: store, vault: vault)
+        if !store.isForReading { try targetAdoption.run(platforms) }
     }
 
     /// Reads registrations by what other transports say from now on, as after a reload of the plugins.
     package func replacePlatforms(with catalog: PlatformCatalog) throws {
         platforms.replace(with: catalog)
-        if !store.isForReading { try upgrade.run(catalog) }
+        if !store.isForReading { try targetAdoption.run(catalog) }
     }
 
     // MARK: Registrations
 
-    /// Applies a registration event (seed 004, kind 10062 or 30062) whose signature was verified. `isListed`: it came
+    /// Applies a registration event (kind 10062 or 30062) whose signature was verified. `isListed`: it came
     /// from a network whose clients may register where only who is listed may.
     package func apply(_ event: Event, isListed: Bool = false) throws -> RegistrationResult {
         try apply([event], listed: isListed ? [event.id] : []).first ?? .notForUs

@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Units
 
 /// A NIP-46 session that a client opened with this router.
 package struct RemoteSession: Hashable, Sendable {

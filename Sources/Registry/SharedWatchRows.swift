@@ -16,7 +16,7 @@ package struct ReadKey: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Tells all members of the cluster which keys were read at relays, and for which keys that no longer holds. Their
+    /// Tells all members which keys were read at relays, and for which keys that no longer holds. Their
     /// rows about who is watched where say so as well from then on; `asked` are the bits of an interest that a relay is
     /// asked for. In one transaction that all members have on return.
     package func share(read: [ReadKey], forgotten: [ReadKey], asked: UInt8) throws {
@@ -29,7 +29,7 @@ extension Registry {
 }
 
 extension RegistryRows {
-    /// The interest with which `key` was read at a relay by a member of the cluster; nil: it was not.
+    /// The interest with which `key` was read at a relay by a member; nil: it was not.
     package func readInterest(of key: PublicKey, at url: String) throws -> UInt8? {
         try one("SELECT interest FROM watch_read WHERE url = ? AND key = ?", [url, key.bytes.data])
             .map { UInt8(truncatingIfNeeded: $0[0] as Int64) }

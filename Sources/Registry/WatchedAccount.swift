@@ -1,9 +1,9 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Storage
-import Units
 
 /// What account watch needs to know of an account to look for its events. All lists are bounded, free of repetitions,
 /// and as their authors wrote them: URLs are unchecked texts.

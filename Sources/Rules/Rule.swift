@@ -1,7 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
 /// A rule as the file says it.
 struct RuleDefinition: Sendable {
@@ -50,22 +49,6 @@ package final class Rule: Sendable {
         speaksOfRecipient = ["recipient.pubkey", "recipient.npub"].contains(where: definition.speaks)
     }
 
-    private init(_ other: Rule, _ texts: RuleTexts) {
-        var definition = other.definition
-        definition.texts = texts
-        self.definition = definition
-        (platforms, forms, needs) = (other.platforms, other.forms, other.needs)
-        speaksOfRecipient = other.speaksOfRecipient
-    }
-
-    /// The same rule with other texts. Before it renders anything, they have to be there where those were that it was
-    /// read with, and like these use no variables. Its category and buttons stay.
-    func saying(_ texts: RuleTexts) -> Rule {
-        var texts = texts
-        (texts.category, texts.actions) = (definition.texts.category, definition.texts.actions)
-        return Rule(self, texts)
-    }
-
     /// The same rule in a book whose rules have `shared` in common.
     func sharing(_ shared: SharedPresentation, nudge: NeutralTemplates) -> Rule {
         Rule(definition, nudge: nudge, shared: shared, platforms: platforms)
@@ -79,6 +62,7 @@ package final class Rule: Sendable {
     package var mode: Mode { definition.mode }
     package var urgency: Urgency { definition.urgency }
     var match: RuleMatch { definition.match }
+    var conditions: RuleConditions { match.conditions }
     package var signal: Signal? { definition.signal }
     var drops: Bool { definition.drops }
     var texts: RuleTexts { definition.texts }
@@ -90,7 +74,7 @@ package final class Rule: Sendable {
 
     /// Whether its condition on kinds holds for `kind`.
     package func isFor(_ kind: Kind) -> Bool {
-        match.kinds?.contains(kind.rawValue) ?? true
+        conditions.kinds?.contains(kind.rawValue) ?? true
     }
 
     /// Whether its notifications show nothing on devices of `platform` in mode alert, and so may show nothing in any
@@ -277,4 +261,53 @@ package struct RulePlace: Hashable, Sendable, CustomStringConvertible {
     package let line: Int
 
     package var description: String { "\(file):\(line)" }
+}
+
+/// The notification that a rule makes of an event, and the values that are missing from it.
+package struct Rendering: Sendable {
+    package var notification: Notification
+    /// The values that are left out.
+    private(set) var omissions: [Omission] = []
+
+    package init(notification: Notification) {
+        self.notification = notification
+    }
+
+    /// A value that is left out, because variables gave something that its key does not take.
+    struct Omission: Hashable, Sendable {
+        /// Its path in the rule, such as `data.amount`.
+        let key: String
+        /// The platform of its block; nil: it is for all.
+        let platform: String?
+        /// Whether the platform gets no push, because it would refuse the block without this value.
+        let withholds: Bool
+    }
+
+    /// The keys of the rule that are missing from a push to `platform`; nil is for a push without any platform's block.
+    package func keysLeftOut(for platform: String?) -> [String] {
+        omissions.filter { $0.platform == nil || $0.platform == platform }.map(\.key)
+    }
+
+    /// The missing keys without which nothing may be sent to `platform`; empty if a push may go.
+    package func keysWithholding(_ platform: String) -> [String] {
+        omissions.filter { $0.platform == platform && $0.withholds }.map(\.key)
+    }
+
+    /// Records omissions at `paths` below `key`. They `withhold` the push if the `platform` needs these values.
+    mutating func leaveOut(_ paths: OmittedPaths, of key: String, platform: String? = nil, withholds: Bool = false) {
+        var paths = paths
+        paths.put(key, beforeThoseSince: 0)
+        omissions += paths.paths.map { Omission(key: $0, platform: platform, withholds: withholds) }
+    }
+
+    /// The URL that `template` gives, or nothing. Records an omission if the template gave something else, or is only a
+    /// variable.
+    mutating func url(_ template: Template, _ values: TemplateValues, of key: String) -> String {
+        let text = template.render(values)
+        let url = AbsoluteURL.ifOne(text)
+        if url.isEmpty, !text.isEmpty || template.isWholeURL {
+            omissions.append(Omission(key: key, platform: nil, withholds: false))
+        }
+        return url
+    }
 }

@@ -1,14 +1,14 @@
 import JSON
 import Nostr
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 extension RuleBook {
     /// The name under which the built-in rules appear in mistakes.
     package static let defaultName = "built-in rules"
 
-    /// The rules in force without an operator's own: every notifiable kind of seed 000, word for word, the other kinds
-    /// of direct message, and zaps for devices that ask for them.
+    /// The rules in force without an operator's own: every kind that notifies by default, the other kinds of direct
+    /// message, and zaps for devices that ask for them.
     package static func builtIn(platforms: PlatformCatalog) throws(Diagnostics) -> RuleBook {
         try RuleBook(yaml: defaultYAML(platforms: platforms), name: defaultName, platforms: platforms)
     }

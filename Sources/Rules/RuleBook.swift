@@ -1,8 +1,7 @@
+import Core
 import Nostr
-import Notifications
-import Platforms
-import Units
-import YAMLReading
+import Push
+import Storage
 
 /// An operator's rules in order. The first match decides. Apps may have books of their own.
 package struct RuleBook: Sendable {
@@ -52,9 +51,9 @@ package struct RuleBook: Sendable {
         index = RuleIndex(rules)
         let apps = ofApps.values
         languages = Self.languages(of: rules, summary.texts, nudge.template.texts, apps.flatMap(\.languages))
-        asksForFollows = rules.contains { $0.match.isFollowed != nil } || apps.contains(where: \.asksForFollows)
-        asksForPlatform = rules.contains { $0.match.platforms != nil } || apps.contains(where: \.asksForPlatform)
-        asksForApp = rules.contains { $0.match.apps != nil } || !ofApps.isEmpty
+        asksForFollows = rules.contains { $0.conditions.isFollowed != nil } || apps.contains(where: \.asksForFollows)
+        asksForPlatform = rules.contains { $0.conditions.platforms != nil } || apps.contains(where: \.asksForPlatform)
+        asksForApp = rules.contains { $0.conditions.apps != nil } || !ofApps.isEmpty
     }
 
     /// The same with books of apps.
@@ -87,7 +86,7 @@ package struct RuleBook: Sendable {
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
             if rule.drops {
                 // Somebody without a list yet would get nothing.
-                if rule.match.isFollowed == false, question.isAuthorFollowed == nil { continue }
+                if rule.conditions.isFollowed == false, question.isAuthorFollowed == nil { continue }
                 return .drop(rule)
             }
             guard let signal = rule.signal ?? question.signal else { return .unmatched }
@@ -101,7 +100,8 @@ package struct RuleBook: Sendable {
     package var notifiableKinds: Set<UInt16>? {
         var kinds: Set<UInt16> = []
         for rule in rules where !rule.drops {
-            guard let possible = rule.match.kinds ?? rule.match.impliedKinds(forSignal: rule.signal) else { return nil }
+            guard let possible = rule.conditions.kinds ?? rule.conditions.impliedKinds(forSignal: rule.signal)
+            else { return nil }
             kinds.formUnion(possible)
         }
         for book in ofApps.values {
@@ -127,7 +127,7 @@ package struct RuleBook: Sendable {
     /// in the log: somebody may send such events on purpose, or the pattern needs a correction.
     package var exceededPatterns: [String: UInt64] {
         let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
-            let count = rule.match.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
+            let count = rule.conditions.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
             if count > 0 { counts[rule.name, default: 0] += count }
         }
         return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
@@ -156,7 +156,7 @@ package struct RuleBook: Sendable {
     ) -> [LanguageTag] {
         let all = rules.reduce(into: summary.languages.union(nudge.languages).union(further)) {
             $0.formUnion($1.texts.languages)
-            $0.formUnion($1.match.languages ?? [])
+            $0.formUnion($1.conditions.languages ?? [])
         }
         return all.sorted { $0.description < $1.description }
     }
@@ -169,13 +169,13 @@ struct RuleIndex: Sendable {
     private let others: [Rule]
 
     init(_ rules: [Rule]) {
-        let named = rules.reduce(into: Set<UInt16>()) { $0.formUnion($1.match.kinds ?? []) }
+        let named = rules.reduce(into: Set<UInt16>()) { $0.formUnion($1.conditions.kinds ?? []) }
         byKind = Dictionary(
             uniqueKeysWithValues: named.map { kind in
-                (kind, rules.filter { $0.match.kinds?.contains(kind) ?? true })
+                (kind, rules.filter { $0.conditions.kinds?.contains(kind) ?? true })
             }
         )
-        others = rules.filter { $0.match.kinds == nil }
+        others = rules.filter { $0.conditions.kinds == nil }
     }
 
     subscript(kind: UInt16) -> [Rule] { byKind[kind] ?? others }
@@ -209,7 +209,11 @@ extension RuleBook {
                 outline.dropCount += 1
                 continue
             }
-            if let kinds = rule.match.kinds { outline.kinds.formUnion(kinds) } else { outline.isForAllKinds = true }
+            if let kinds = rule.conditions.kinds {
+                outline.kinds.formUnion(kinds)
+            } else {
+                outline.isForAllKinds = true
+            }
             if let signal = rule.signal {
                 outline.signals.insert(signal)
             } else {

@@ -1,5 +1,7 @@
+import JSON
 import Nostr
-import Notifications
+import Push
+import Synchronization
 
 /// What a rule matches and what its texts use: an event as it concerns one recipient.
 package struct RuleInput: Sendable {
@@ -18,55 +20,41 @@ package struct RuleInput: Sendable {
     package var referenced: ReferencedEvent?
     package var zap: ZapReceipt?
     /// Names of mentioned people, texts of mentioned events.
-    package var mentioned: [NostrReference: String]
+    package var mentioned: [NostrReference: String] = [:]
     /// The event, and values parsed out of it, shared by all recipients.
     package private(set) var facts: EventFacts
 
+    /// The event is parsed for this input alone, and its author caused it.
     package init(
         event: Event,
         recipient: PublicKey,
         signal: Signal?,
-        relation: Relation? = nil,
-        author: PublicKey? = nil,
         authorName: String,
-        referenced: ReferencedEvent? = nil,
-        zap: ZapReceipt? = nil,
-        mentioned: [NostrReference: String] = [:]
+        referenced: ReferencedEvent? = nil
     ) {
         self.init(
-            facts: EventFacts(event),
+            EventFacts(event),
             recipient: recipient,
             signal: signal,
-            relation: relation,
-            author: author ?? event.pubkey,
-            authorName: authorName,
-            referenced: referenced,
-            zap: zap,
-            mentioned: mentioned
+            author: event.pubkey,
+            authorName: authorName
         )
+        self.referenced = referenced
     }
 
     /// An event whose `facts` others read as well.
     package init(
-        facts: EventFacts,
+        _ facts: EventFacts,
         recipient: PublicKey,
         signal: Signal?,
-        relation: Relation?,
         author: PublicKey,
-        authorName: String,
-        referenced: ReferencedEvent?,
-        zap: ZapReceipt?,
-        mentioned: [NostrReference: String]
+        authorName: String
     ) {
+        self.facts = facts
         self.recipient = recipient
         self.signal = signal
-        self.relation = relation
         self.author = author
         self.authorName = authorName
-        self.referenced = referenced
-        self.zap = zap
-        self.mentioned = mentioned
-        self.facts = facts
     }
 }
 
@@ -92,5 +80,100 @@ package struct ReferencedEvent: Sendable, Hashable {
         self.content = content
         self.author = author
         self.authorName = authorName
+    }
+}
+
+/// What rules read out of an event: each once, when it is asked for first, however many rules and recipients ask.
+package final class EventFacts: Sendable {
+    private struct Known {
+        var json: JSONValue??
+        var mentionedKeys: [PublicKey]?
+        var references: [NostrReference]?
+    }
+
+    /// In bytes. What is longer counts as no JSON.
+    private static let jsonLimit = 65_536
+    /// How many references of a text are looked up.
+    package static let referenceLimit = 8
+
+    package let event: Event
+    private let known = Mutex(Known())
+
+    package init(_ event: Event) {
+        self.event = event
+    }
+
+    /// The content, if it is a JSON object or list.
+    package var json: JSONValue? {
+        known.withLock { known in
+            if let json = known.json { return json }
+            let json = Self.json(event.content)
+            known.json = json
+            return json
+        }
+    }
+
+    /// Whom the `p` tags name.
+    var mentionedKeys: [PublicKey] {
+        known.withLock { known in
+            if let keys = known.mentionedKeys { return keys }
+            let keys = event.mentionedKeys
+            known.mentionedKeys = keys
+            return keys
+        }
+    }
+
+    /// What the content names by `nostr:` URIs, the first few.
+    package var references: [NostrReference] {
+        known.withLock { known in
+            if let references = known.references { return references }
+            let references = NostrReference.all(in: event.content, limit: Self.referenceLimit).map(\.reference)
+            known.references = references
+            return references
+        }
+    }
+
+    private static func json(_ content: String) -> JSONValue? {
+        guard content.utf8.count <= jsonLimit,
+            let first = content.utf8.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
+            first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+        else { return nil }
+        return try? JSONValue(parsing: content)
+    }
+}
+
+/// The way to a value inside of JSON: names of members, numbers of a list's elements from 0, with dots between them.
+struct JSONPath: Hashable, Sendable {
+    static let expectation =
+        "expected the names on the way to a field, at most 8, with dots between them, as in order.total"
+    private static let depth = 8
+    private static let nameLimit = 64
+
+    fileprivate let names: [String]
+
+    init?(_ text: some StringProtocol) {
+        let names = String(text).split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard names.count <= Self.depth, names.allSatisfy({ (1...Self.nameLimit).contains($0.utf8.count) }) else {
+            return nil
+        }
+        self.names = names
+    }
+}
+
+extension JSONValue {
+    /// The value at that path; nil when there is none.
+    subscript(path: JSONPath) -> JSONValue? {
+        path.names.reduce(self as JSONValue?) { value, name in value?[part: name] }
+    }
+
+    /// The member of that name, or the element of that number; nil where it is `null`, too.
+    subscript(part name: String) -> JSONValue? {
+        switch self {
+        case .object(let object): return object[name]
+        case .array(let elements):
+            guard let index = Int(name), elements.indices.contains(index), elements[index] != .null else { return nil }
+            return elements[index]
+        default: return nil
+        }
     }
 }

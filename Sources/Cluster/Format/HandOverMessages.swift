@@ -3,29 +3,25 @@ import Delivery
 /// Events on their way from the member that read them to the owner of a partition, and its answer.
 ///
 /// A batch: version 1 (1 byte), the sender's incarnation (8 bytes, big-endian), its number (LEB128), a count, and each
-/// item as its length and bytes. An answer: version 1, and 1 byte: 0 kept, 1 later.
-package struct HandOverBatch: Hashable, Sendable {
-    package static let formatVersion: UInt8 = 1
+/// item as its length and bytes. An answer: version 1, and 1 byte: 0 kept, 1 later. If the owner has notes about items,
+/// a count follows, and each note as the item's place in the batch, its length and bytes.
+struct HandOverBatch: Hashable, Sendable {
+    static let formatVersion: UInt8 = 1
 
-    package struct ID: Hashable, Sendable {
-        package var sender: UInt64
-        package var number: UInt64
-
-        package init(sender: UInt64, number: UInt64) {
-            self.sender = sender
-            self.number = number
-        }
+    struct ID: Hashable, Sendable {
+        var sender: UInt64
+        var number: UInt64
     }
 
-    package var id: ID
-    package var items: [[UInt8]]
+    var id: ID
+    var items: [[UInt8]]
 
-    package init(_ id: ID, _ items: [[UInt8]]) {
+    init(_ id: ID, _ items: [[UInt8]]) {
         self.id = id
         self.items = items
     }
 
-    package var bytes: [UInt8] {
+    var bytes: [UInt8] {
         var writer = BlobWriter(capacity: 24 + items.reduce(0) { $0 + $1.count + 3 })
         writer.write(byte: Self.formatVersion)
         writer.write(fixed: (0..<8).map { UInt8(truncatingIfNeeded: id.sender >> UInt64(56 - 8 * $0)) })
@@ -35,7 +31,7 @@ package struct HandOverBatch: Hashable, Sendable {
     }
 
     /// Reads ``bytes``, which may be anything.
-    package init(_ bytes: [UInt8]) throws(BlobError) {
+    init(_ bytes: [UInt8]) throws(BlobError) {
         self = try BlobReader.reading(bytes) { reader throws(BlobError) in
             let version = try reader.byte()
             guard version == Self.formatVersion else { throw .unknownVersion(version) }
@@ -48,18 +44,40 @@ package struct HandOverBatch: Hashable, Sendable {
     }
 }
 
-/// What an owner says of a batch. One that is no longer the owner says nothing.
-package enum HandOverAnswer: UInt8, Hashable, Sendable {
+/// An owner's response to a batch. A member that is no longer the owner sends no response.
+enum HandOverAnswer: UInt8, Hashable, Sendable {
     /// Everything that it leads to is in the partition's log.
     case kept = 0
     /// The owner has no capacity now: ask again.
     case later = 1
 
-    package var bytes: [UInt8] { [HandOverBatch.formatVersion, rawValue] }
+    func bytes(with notes: HandOverNotes = [:]) -> [UInt8] {
+        var bytes = [HandOverBatch.formatVersion, rawValue]
+        guard !notes.isEmpty else { return bytes }
+        var writer = BlobWriter(capacity: notes.reduce(8) { $0 + $1.value.count + 8 })
+        writer.write(notes.sorted { $0.key < $1.key }) { writer, note in
+            writer.write(UInt64(note.key))
+            writer.write(blob: note.value)
+        }
+        bytes += writer.bytes
+        return bytes
+    }
 
-    /// Nil: it is no answer.
-    package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 2, bytes[0] == HandOverBatch.formatVersion else { return nil }
-        self.init(rawValue: bytes[1])
+    /// An answer and its notes; nil: the bytes, which may be anything, are not one.
+    static func read(_ bytes: [UInt8]) -> (answer: HandOverAnswer, notes: HandOverNotes)? {
+        guard bytes.count >= 2, bytes[0] == HandOverBatch.formatVersion, let answer = HandOverAnswer(rawValue: bytes[1])
+        else { return nil }
+        guard bytes.count > 2 else { return (answer, [:]) }
+        let notes = try? BlobReader.reading(Array(bytes.dropFirst(2))) { reader throws(BlobError) in
+            let notes = try reader.list { reader throws(BlobError) in
+                (Int(truncatingIfNeeded: try reader.integer()), try reader.blob())
+            }
+            try reader.end()
+            return notes
+        }
+        return notes.map { (answer, HandOverNotes($0) { first, _ in first }) }
     }
 }
+
+/// An owner's notes about items of a batch, by position in it. Only the sender interprets them.
+typealias HandOverNotes = [Int: [UInt8]]

@@ -1,6 +1,6 @@
+import Core
 import Delivery
-import Notifications
-import Units
+import Push
 
 // The fields of records and snapshots: numbers, moments, lists, and the rows of a partition's outbox. Everything that
 // is read is checked, since another version may have written it.
@@ -93,13 +93,13 @@ extension BlobWriter {
 // MARK: Reading
 
 extension BlobReader {
-    /// A count, and so many items of at least one byte each.
+    /// A count, then that number of items of at least one byte each.
     mutating func list<Item>(
         _ one: (inout BlobReader) throws(BlobError) -> Item
     ) throws(BlobError) -> [Item] {
         let count = try count()
         var items: [Item] = []
-        // An item may take a thousand times the memory of its shortest form: a count is no reason to reserve it.
+        // An item may take a thousand times the memory of its shortest form: a hostile count must not reserve it.
         items.reserveCapacity(min(count, 1_024))
         for _ in 0..<count { items.append(try one(&self)) }
         return items

@@ -1,60 +1,42 @@
+import Core
 import Delivery
-import Notifications
-import Units
+import Push
 
 /// What happens to a partition as a whole or not at all: an insertion into its outbox, dead letters that go, or
 /// outcomes, or all of these, applied in this order.
 ///
 /// Deliveries are numbered in the order in which they come into the partition. Keys in ``changes`` are these numbers:
 /// their queue is 0.
-package struct LogTransaction: Equatable, Sendable {
-    package var pace = PaceChanges()
-    package var deliveries: [Delivery] = []
+struct LogTransaction: Equatable, Sendable {
+    var pace = PaceChanges()
+    var deliveries: [Delivery] = []
     /// 32 bytes each.
-    package var causes: [[UInt8]] = []
+    var causes: [[UInt8]] = []
     /// Dead letters that go, by the ids of their deliveries: these are among ``deliveries`` again, or dropped.
-    package var letters: [DeliveryID] = []
-    package var changes = OutboxChanges()
+    var letters: [DeliveryID] = []
+    var changes = OutboxChanges()
 
-    package init() {}
-
-    package var isEmpty: Bool {
+    var isEmpty: Bool {
         pace.isEmpty && deliveries.isEmpty && causes.isEmpty && letters.isEmpty && changes.isEmpty
     }
 }
 
 /// A transaction as a record has it.
 struct EncodedTransaction: Sendable {
-    /// Notifications that several deliveries have, in the form that stands before the transaction since version 3; nil
-    /// where none is shared.
-    let shared: [UInt8]?
-    /// The rest, but for dead letters, which stand behind all transactions.
-    let body: [UInt8]
-    let letters: [DeliveryID]
+    let bytes: [UInt8]
 
-    /// `sharing`: a notification that several deliveries have is there once, which versions before 3 do not read.
-    init(_ transaction: LogTransaction, sharing: Bool) {
-        letters = transaction.letters
-        let table = SharedTable(sharing ? transaction.deliveries : [])
-        var writer = BlobWriter(capacity: 64 + (table.isEmpty ? 256 : 80) * transaction.deliveries.count)
+    init(_ transaction: LogTransaction) {
+        let table = SharedTable(transaction.deliveries)
+        var writer = BlobWriter(capacity: 64 + (table.blobs.isEmpty ? 256 : 80) * transaction.deliveries.count)
+        writer.write(table)
         writer.write(transaction, sharing: table)
-        body = writer.bytes
-        guard !table.isEmpty else {
-            shared = nil
-            return
-        }
-        var first = BlobWriter(capacity: 512)
-        first.write(table)
-        shared = first.bytes
+        bytes = writer.bytes
     }
-
-    /// What it takes in a record, at most.
-    var size: Int { body.count + (shared?.count ?? 1) + letters.count * (DeliveryID.textLength + 2) + 4 }
 }
 
 extension OutboxKey {
     /// The key of a delivery in a partition's log.
-    package init(number: Int64) { self.init(queue: 0, sequence: number) }
+    init(number: Int64) { self.init(queue: 0, sequence: number) }
 
     static let numberRange: ClosedRange<Int64> = 0...(1 << 44 - 1)
 }
@@ -68,6 +50,7 @@ extension BlobWriter {
             writer.write(delivery.element, sharing: table, at: delivery.offset)
         }
         write(transaction.causes) { $0.write(fixed: $1) }
+        write(transaction.letters) { $0.write($1) }
         write(transaction.changes)
     }
 
@@ -113,12 +96,13 @@ extension BlobWriter {
 // MARK: Reading
 
 extension BlobReader {
-    /// `shared`: the notifications that stand before it.
-    mutating func transaction(sharing shared: [Notification]) throws(BlobError) -> LogTransaction {
+    mutating func transaction() throws(BlobError) -> LogTransaction {
+        let shared = try sharedNotifications()
         var transaction = LogTransaction()
         transaction.pace = try paceChanges()
         transaction.deliveries = try list { reader throws(BlobError) in try reader.delivery(sharing: shared) }
         transaction.causes = try list { reader throws(BlobError) in try reader.fixed(32) }
+        transaction.letters = try list { reader throws(BlobError) in try reader.deliveryID() }
         transaction.changes = try outboxChanges()
         return transaction
     }

@@ -1,58 +1,59 @@
 import Cipher
+import Core
 import Synchronization
-import Units
 
 /// Why a message is passed over.
-package struct ForeignMessageError: Error, CustomStringConvertible {
-    package init() {}
+struct ForeignMessageError: Error, CustomStringConvertible {
+    init() {}
 
-    package var description: String { "it was not made with the router's key: let nobody else write to these subjects" }
+    var description: String { "it was not made with the router's key: let nobody else write to these subjects" }
 }
 
-/// Tells what members of a cluster wrote from what others did: each message ends with an HMAC-SHA-256 over its subject
-/// and its bytes. Messages without a valid one are passed over and counted.
-package final class MemberSeal: Sendable {
+/// Authenticates messages between members of a cluster: each ends with an HMAC-SHA-256 over its subject and its bytes.
+/// Messages without a valid one are ignored and counted.
+final class MemberSeal: Sendable {
     /// Bytes that a message takes beyond its content.
-    package static let size = HMACSHA256.byteCount
+    static let size = HMACSHA256.byteCount
 
     private let authenticator: HMACSHA256Authenticator
-    private let now: @Sendable () -> Timestamp
     private let passed: @Sendable () -> Void
     private let last = Mutex<Timestamp?>(nil)
     private let count = Atomic<Int>(0)
 
-    /// `secret` is what all members have and nobody else: the router's secret key. `passed` is called for each message
-    /// that no member wrote.
-    package init(
-        secret: [UInt8],
-        passed: @escaping @Sendable () -> Void = {},
-        now: @escaping @Sendable () -> Timestamp = Timestamp.now
-    ) {
+    /// `secret` is the router's secret key, which only members have. `passed` is called for each message that no member
+    /// wrote.
+    init(secret: [UInt8], passed: @escaping @Sendable () -> Void = {}) {
         let key = HKDFSHA256.extract(salt: Array("carillon cluster messages".utf8), inputKeyMaterial: secret)
         authenticator = HMACSHA256Authenticator(key: key)
-        (self.now, self.passed) = (now, passed)
+        self.passed = passed
     }
 
     /// Messages that were passed over, since the start.
-    package var passedOver: Int { count.load(ordering: .relaxed) }
+    var passedOver: Int { count.load(ordering: .relaxed) }
 
     /// When the last of them came.
-    package var lastPassedOver: Timestamp? { last.withLock(\.self) }
+    var lastPassedOver: Timestamp? { last.withLock(\.self) }
 
-    package func seal(_ content: [UInt8], for subject: String) -> [UInt8] { content + code(of: content, subject) }
+    func seal(_ content: [UInt8], for subject: String) -> [UInt8] { content + code(of: content, subject) }
 
     /// The content of what ``seal(_:for:)`` made; nil, and counted, for anything else.
-    package func open(_ bytes: [UInt8], of subject: String) -> [UInt8]? {
+    func open(_ bytes: [UInt8], of subject: String) -> [UInt8]? {
         let content = Array(bytes.dropLast(Self.size))
         guard bytes.count >= Self.size,
             ConstantTime.areEqual(code(of: content, subject), Array(bytes.suffix(Self.size)))
         else {
             count.add(1, ordering: .relaxed)
-            last.withLock { $0 = now() }
+            last.withLock { $0 = .now() }
             passed()
             return nil
         }
         return content
+    }
+
+    /// The key of the cluster's ``Partitioning``, 16 bytes that only members can compute.
+    var partitioningKey: [UInt8] {
+        // No message has an empty subject.
+        Array(code(of: Array("partitions".utf8), "").prefix(16))
     }
 
     private func code(of content: [UInt8], _ subject: String) -> [UInt8] {

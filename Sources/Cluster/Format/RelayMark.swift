@@ -1,16 +1,11 @@
 import Delivery
 
-/// How far a relay was read such that everything before is kept: where the next reader goes on.
-package struct RelayMark: Hashable, Sendable {
+/// The position up to which a relay was read and all its events are kept. The next reader continues there.
+struct RelayMark: Hashable, Sendable {
     /// The relay's URL.
-    package var relay: String
-    /// In seconds since 1970; nil: it is not read any more.
-    package var moment: Int64?
-
-    package init(relay: String, moment: Int64?) {
-        self.relay = relay
-        self.moment = moment
-    }
+    var relay: String
+    /// In seconds since 1970; nil: the relay is no longer read.
+    var moment: Int64?
 }
 
 extension BlobWriter {

@@ -1,11 +1,11 @@
 import Delivery
-import Notifications
+import Push
 
-/// Notifications that several deliveries have, as they stand before these.
+/// The table of notifications that several deliveries share. It is encoded before the deliveries.
 struct SharedTable {
     private let inserted: InsertedNotifications
     private let count: Int
-    private let blobs: [[UInt8]]
+    let blobs: [[UInt8]]
     /// By the places of the first deliveries that have them.
     private let numbers: [Int: Int]
 
@@ -17,30 +17,26 @@ struct SharedTable {
         numbers = Dictionary(uniqueKeysWithValues: shared.enumerated().map { ($1.place, $0) })
     }
 
-    var isEmpty: Bool { blobs.isEmpty }
-
     fileprivate enum Content {
         case own([UInt8])
         /// The number of a shared one.
         case shared(Int)
     }
 
-    /// What stands for the notification of the delivery at `place`, if it is one of these.
+    /// The encoded content of the delivery at `place`: a reference if its notification is shared.
     fileprivate func content(of delivery: Delivery, at place: Int) -> Content {
         guard place < count else { return .own(delivery.notification.blob) }
-        guard !isEmpty, let number = inserted.sharedPlace(at: place).flatMap({ numbers[$0] }) else {
+        guard !blobs.isEmpty, let number = inserted.sharedPlace(at: place).flatMap({ numbers[$0] }) else {
             return .own(inserted.blob(at: place))
         }
         return .shared(number)
     }
-
-    fileprivate func write(to writer: inout BlobWriter) { writer.write(blobs) { $0.write(blob: $1) } }
 }
 
 // MARK: Writing
 
 extension BlobWriter {
-    mutating func write(_ table: SharedTable) { table.write(to: &self) }
+    mutating func write(_ table: SharedTable) { write(table.blobs) { $0.write(blob: $1) } }
 
     mutating func write(_ delivery: Delivery) {
         writeHead(of: delivery)

@@ -1,37 +1,35 @@
+import Core
 import DequeModule
-import Units
 
-/// What a member has read for one partition and hands over to its owner. Pure: its owner sends, and says how it ended.
+/// The events that a member has read for one partition and sends to its owner. A pure state machine.
 ///
-/// So many batches are on their way at a time; what comes meanwhile becomes the next. With one, events arrive in order;
-/// with several, events that an owner lets wait for their context hold up nobody else. A batch is repeated under its id
-/// until an owner says that it is kept: the former owner may have kept it without being heard.
-package struct HandOverQueue: Sendable {
-    package struct Limits: Sendable {
-        /// A batch takes at most so many bytes and items.
-        package var batchBytes = 384 << 10
-        package var batchItems = 1_024
+/// A limited number of batches is in flight; later events become the next batch. With one, events arrive in order; with
+/// several, an event that waits for its context does not delay the others. A batch is repeated under its id until an
+/// owner confirms it: the former owner may have kept it although its response was lost.
+struct HandOverQueue: Sendable {
+    struct Limits: Sendable {
+        /// A batch takes at most this number of bytes and items.
+        var batchBytes = 384 << 10
+        var batchItems = 1_024
         /// Batches on their way at a time.
-        package var batches = 1
-        /// From so many bytes on sources wait.
-        package var waitingBytes = 4 << 20
+        var batches = 1
+        /// Sources wait once the queue has this number of bytes.
+        var waitingBytes = 4 << 20
         /// After a batch without an answer; doubles.
-        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(1))
-
-        package init() {}
+        var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .seconds(1))
     }
 
-    package enum Action: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// Ask the partition's owner to keep this.
         case send(HandOverBatch)
         /// These are kept, by the tokens they were added with.
         case kept([UInt64])
     }
 
-    package enum Result: Hashable, Sendable {
+    enum Result: Hashable, Sendable {
         case kept
         case later
-        /// Nobody answers, or not in time.
+        /// The owner did not respond in time.
         case unanswered
     }
 
@@ -55,27 +53,27 @@ package struct HandOverQueue: Sendable {
     private var underWay: [UInt64: UnderWay] = [:]
 
     /// `sender`: the member's incarnation.
-    package init(sender: UInt64, limits: Limits = Limits()) {
+    init(sender: UInt64, limits: Limits = Limits()) {
         self.sender = sender
         self.limits = limits
     }
 
     /// Whether sources should wait.
-    package var isFull: Bool { waitingBytes >= limits.waitingBytes }
+    var isFull: Bool { waitingBytes >= limits.waitingBytes }
 
-    package var isEmpty: Bool { waiting.isEmpty && underWay.isEmpty }
+    var isEmpty: Bool { waiting.isEmpty && underWay.isEmpty }
 
-    package var nextDeadline: Deadline? { underWay.values.compactMap(\.retryAt).min() }
+    var nextDeadline: Deadline? { underWay.values.compactMap(\.retryAt).min() }
 
-    /// `token` names the item to whoever added it.
-    package mutating func add(_ bytes: [UInt8], token: UInt64) -> [Action] {
+    /// `token` identifies the item to the caller.
+    mutating func add(_ bytes: [UInt8], token: UInt64) -> [Action] {
         waiting.append(Item(token: token, bytes: bytes))
         waitingBytes += bytes.count
         return sendNext()
     }
 
-    /// A batch that is under way got an answer, or none.
-    package mutating func ended(_ number: UInt64, _ result: Result, now: Deadline) -> [Action] {
+    /// Records the result of a batch in flight.
+    mutating func ended(_ number: UInt64, _ result: Result, now: Deadline) -> [Action] {
         guard var ended = underWay[number] else { return [] }
         guard result == .kept else {
             guard ended.retryAt == nil else { return [] }
@@ -89,9 +87,8 @@ package struct HandOverQueue: Sendable {
         return [.kept(ended.tokens)] + sendNext()
     }
 
-    /// Somebody else is to be asked from now on: what was sent to the former owner goes out again at once. Whichever
-    /// answer comes first counts.
-    package mutating func ownerChanged(now: Deadline) -> [Action] {
+    /// Sends unanswered events to the new owner immediately. The first response counts, from either owner.
+    mutating func ownerChanged(now: Deadline) -> [Action] {
         for number in underWay.keys {
             underWay[number]?.pause = nil
             underWay[number]?.retryAt = now
@@ -99,7 +96,7 @@ package struct HandOverQueue: Sendable {
         return tick(now: now)
     }
 
-    package mutating func tick(now: Deadline) -> [Action] {
+    mutating func tick(now: Deadline) -> [Action] {
         let due = underWay.values.filter { $0.retryAt.map { now >= $0 } ?? false }.map(\.batch)
             .sorted { $0.id.number < $1.id.number }
         for batch in due { underWay[batch.id.number]?.retryAt = nil }
@@ -125,8 +122,8 @@ package struct HandOverQueue: Sendable {
 }
 
 /// The batches that the owner of a partition was asked to keep, until it can answer.
-package struct HandOverReceiver<Reply> {
-    /// Whoever asks so often has given the first ones up.
+struct HandOverReceiver<Reply> {
+    /// A member that asks this often has given up its first requests.
     private static var mostReplies: Int { 4 }
 
     fileprivate struct Batch {
@@ -140,13 +137,13 @@ package struct HandOverReceiver<Reply> {
     private let limit: Int
 
     /// `limit`: batches that wait for an answer at a time.
-    package init(limit: Int = 256) { self.limit = limit }
+    init(limit: Int = 256) { self.limit = limit }
 
-    /// Whether a batch may come in: members ask again for what is not taken.
-    package func hasCapacity(for id: HandOverBatch.ID) -> Bool { batches.count < limit || batches[id] != nil }
+    /// Whether a batch can be accepted; members retry rejected ones.
+    func hasCapacity(for id: HandOverBatch.ID) -> Bool { batches.count < limit || batches[id] != nil }
 
-    /// Whether a batch is to be worked on: a repetition of one that is under way only gets the same answer.
-    package mutating func receive(_ id: HandOverBatch.ID, reply: Reply) -> Bool {
+    /// Whether to process a batch: a repetition of one in progress only gets the same response.
+    mutating func receive(_ id: HandOverBatch.ID, reply: Reply) -> Bool {
         guard batches[id] == nil else {
             batches[id]?.replies.append(reply)
             if let count = batches[id]?.replies.count, count > Self.mostReplies { batches[id]?.replies.removeFirst() }
@@ -156,12 +153,12 @@ package struct HandOverReceiver<Reply> {
         return true
     }
 
-    /// What the batch leads to is committed, or was before: the answer goes out when `commit` is kept. Returns the
-    /// requests to answer now, and how.
+    /// The batch's results are committed: the response is sent when `commit` is kept. Returns the requests to answer
+    /// now, and how.
     ///
-    /// Without a lease another owner may hold what a deletion takes back, so whoever asked has to ask again. What was
-    /// appended is kept in any case.
-    package mutating func worked(
+    /// Without a lease, another owner may hold the deliveries that a deletion withdraws, so the sender must ask again.
+    /// Appended transactions are kept in any case.
+    mutating func worked(
         _ id: HandOverBatch.ID,
         awaiting commit: UInt64,
         hasLease: Bool
@@ -172,10 +169,10 @@ package struct HandOverReceiver<Reply> {
     }
 
     /// The batch cannot be taken now. Returns the requests to answer.
-    package mutating func refused(_ id: HandOverBatch.ID) -> [Reply] { batches.removeValue(forKey: id)?.replies ?? [] }
+    mutating func refused(_ id: HandOverBatch.ID) -> [Reply] { batches.removeValue(forKey: id)?.replies ?? [] }
 
     /// Everything up to `commit` is kept. Returns the requests to answer.
-    package mutating func kept(through commit: UInt64) -> [Reply] {
+    mutating func kept(through commit: UInt64) -> [Reply] {
         kept = max(kept, commit)
         let done = batches.filter { $0.value.commit.map { $0 <= kept } ?? false }
         for id in done.keys { batches[id] = nil }
@@ -185,30 +182,3 @@ package struct HandOverReceiver<Reply> {
 
 extension HandOverReceiver.Batch: Sendable where Reply: Sendable {}
 extension HandOverReceiver: Sendable where Reply: Sendable {}
-
-/// How far a relay has been read such that everything before is kept somewhere: where reading goes on after a crash.
-package struct ReadingMark: Sendable {
-    private var open: Set<UInt64> = []
-    private var places: Deque<(place: UInt64, value: Int64)> = []
-    /// The value of the last place before which everything is kept; nil: of none yet.
-    package private(set) var value: Int64?
-
-    package init() {}
-
-    /// Something was read at `value`, such as a date; `place` rises by each.
-    package mutating func began(_ place: UInt64, value: Int64) {
-        open.insert(place)
-        places.append((place, value))
-    }
-
-    /// It is kept, or leads to nothing. Returns whether ``value`` moved.
-    package mutating func ended(_ place: UInt64) -> Bool {
-        open.remove(place)
-        let before = value
-        while let first = places.first, !open.contains(first.place) {
-            places.removeFirst()
-            value = max(value ?? .min, first.value)
-        }
-        return value != before
-    }
-}

@@ -1,38 +1,37 @@
-import Units
+import Core
+import RouterConfiguration
 
-/// Who works on which partition of a cluster, as one member sees it. Pure: time comes in, and its owner carries the
-/// actions out. ``Membership`` says who lives and where a partition belongs.
+/// The leases of a cluster's partitions, as one member sees them. A pure state machine: the caller passes the time and
+/// performs the actions. ``MemberTable`` knows the live members and the preferred owners.
 ///
-/// A lease is renewed by a conditional write each second. Whoever finds one unchanged for ``Times/stillness`` may write
-/// itself in, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity`` from
-/// the moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can begin.
-/// Leases keep pushes from going out twice; against lost or doubled state the log has its own fence.
-package struct LeaseTable: Sendable {
-    package struct Times: Sendable {
+/// A lease is renewed by a conditional write each second. A member that finds one unchanged for ``Times/timeout`` may
+/// take it, on the condition that it is still unchanged. A holder trusts its lease only for ``Times/validity`` from the
+/// moment at which it *sent* a renewal that succeeded. That is shorter, so that it stops before another can start.
+/// Leases prevent duplicate pushes; the log has its own fence against lost or doubled state.
+struct LeaseTable: Sendable {
+    struct Times: Sendable {
         /// How often a member writes its record and its leases.
-        package var renewal: Duration = .seconds(1)
+        var renewal: Duration = .seconds(1)
         /// How soon a write without an answer is tried again: a lost connection must not cost the lease.
-        package var retry: Duration = .milliseconds(250)
+        var retry: Duration = .milliseconds(250)
         /// How long a holder trusts a lease, from when it sent the last renewal.
-        package var validity: Duration = .seconds(2)
-        /// After so long without a change a member is gone, and a lease may be taken.
-        package var stillness: Duration = .seconds(3)
-        /// After so long without any sign of the bucket this member cannot tell who lives.
-        package var blindness: Duration = .seconds(2)
+        var validity: Duration = .seconds(2)
+        /// After this time without a change a member counts as dead, and a lease may be taken.
+        var timeout: Duration = .seconds(3)
+        /// After this time without any message from the bucket this member cannot know which members are alive.
+        var watchTimeout: Duration = .seconds(2)
         /// How long after that those who lived before have to show it.
-        package var grace: Duration = .milliseconds(1_500)
+        var grace: Duration = .milliseconds(1_500)
         /// How long the members must have been the same before a partition moves, and how long a new member looks
         /// around before it takes any.
-        package var settling: Duration = .seconds(2)
+        var settling: Duration = .seconds(2)
         /// How long a member that went away without a word is missed.
-        package var memory: Duration = .minutes(60)
+        var memory: Duration = .minutes(60)
         /// How long a member leaves a partition whose log it cannot read to others; doubles up to the second.
-        package var declining: (first: Duration, longest: Duration) = (.seconds(30), .minutes(10))
-
-        package init() {}
+        var declining: (first: Duration, longest: Duration) = (.seconds(30), .minutes(10))
     }
 
-    package enum Action: Hashable, Sendable {
+    enum Action: Hashable, Sendable {
         /// Write this member's record, without condition.
         case announce(MemberRecord)
         /// Write the lease of a partition if its revision is still `over`; 0: if there never was one.
@@ -41,16 +40,16 @@ package struct LeaseTable: Sendable {
         case read(partition: Int)
         /// The partition is this member's: it may open the log.
         case acquired(partition: Int)
-        /// Finish what is under way, and then call ``LeaseTable/release(_:now:)``.
+        /// Finish all work in progress, and then call ``LeaseTable/release(_:now:)``.
         case drain(partition: Int)
         /// The partition is no longer this member's. Nothing may be sent for it.
         case lost(partition: Int)
-        /// The member has handed over everything that it had.
+        /// All partitions of the member have moved.
         case left
     }
 
     /// How a conditional write ended.
-    package enum WriteResult: Hashable, Sendable {
+    enum WriteResult: Hashable, Sendable {
         case stored(revision: UInt64)
         /// The entry has changed.
         case conflict
@@ -64,7 +63,7 @@ package struct LeaseTable: Sendable {
             /// Written, to take it.
             case taking
             case held
-            /// Held, and finishing what is under way.
+            /// Held, and finishing its work in progress.
             case draining
             /// Written, to give it up.
             case freeing
@@ -72,13 +71,13 @@ package struct LeaseTable: Sendable {
 
         var phase = Phase.none
         var record: LeaseRecord?
-        var sighting: Sighting?
+        var lastSeen: LastSeen?
         /// The writes that may still succeed: when each was sent, by its beat.
         var sent: [UInt64: Deadline] = [:]
-        /// The beat of the write that is under way.
+        /// The beat of the write in flight.
         var underWay: UInt64?
         var isReading = false
-        /// Whether whoever had it before gave it up, or nobody had it.
+        /// Whether the previous holder released the partition, or there was none.
         var wasFree = true
         var validUntil = Deadline.distantPast
         var writeAt = Deadline.distantPast
@@ -94,7 +93,7 @@ package struct LeaseTable: Sendable {
 
     private let times: Times
     private let partitions: Int
-    private var members: Membership
+    private(set) var members: MemberTable
     /// Partitions whose logs this member could not read, until it could.
     private var declined: [Int: Declined] = [:]
     private var beat: UInt64 = 0
@@ -104,56 +103,35 @@ package struct LeaseTable: Sendable {
     private var announceAt = Deadline.distantPast
     private var hasLeft = false
 
-    package init(_ me: MemberRecord, partitions: Int, times: Times = Times()) {
-        members = Membership(me, times: times)
+    init(_ me: MemberRecord, partitions: Int, times: Times = Times()) {
+        members = MemberTable(me, times: times)
         self.partitions = partitions
         self.times = times
         leases = Array(repeating: Lease(), count: partitions)
     }
 
-    // MARK: What is known
+    // MARK: State
 
     /// Whether something may be sent for a partition now. To be asked immediately before each send.
-    package func maySend(for partition: Int, at now: Deadline) -> Bool {
+    func maySend(for partition: Int, at now: Deadline) -> Bool {
         let lease = leases[partition]
         return (lease.phase == .held || lease.phase == .draining) && now < lease.validUntil
     }
 
-    /// Whether whoever had the partition before finished what was under way: else what waits may have been sent.
-    package func wasHandedOver(_ partition: Int) -> Bool { leases[partition].wasFree }
+    /// Whether the previous holder finished its work in progress. If not, queued deliveries may already have been sent.
+    func wasHandedOver(_ partition: Int) -> Bool { leases[partition].wasFree }
 
-    package func holds(_ partition: Int) -> Bool { leases[partition].isOurs }
-
-    /// How long ``maySend(for:at:)`` stays true without a further renewal.
-    package func validity(of partition: Int) -> Deadline { leases[partition].validUntil }
-
-    /// When nothing may be sent for any partition any more, without a further renewal; `distantFuture`: there is none
-    /// to send for.
-    package var lastValidity: Deadline {
+    /// The time from which no partition may send without a further renewal; `distantFuture`: this member holds none.
+    var lastValidity: Deadline {
         leases.lazy.filter { $0.phase == .held || $0.phase == .draining }.map(\.validUntil).max() ?? .distantFuture
     }
 
-    package var heldPartitions: [Int] { leases.indices.filter { leases[$0].isOurs } }
+    var heldPartitions: [Int] { leases.indices.filter { leases[$0].isOurs } }
 
-    /// Who holds each partition, as far as it is known; nil: nobody.
-    package var holders: [MemberName?] {
+    /// The known holder of each partition; nil: none.
+    var holders: [MemberName?] {
         leases.map { lease in lease.record.flatMap { $0.isFree ? nil : $0.holder } }
     }
-
-    /// Another process runs under this member's name. Leases keep the two apart, but neither gets its share.
-    package var hasDouble: Bool { members.hasDouble }
-
-    /// The members that live, this one included, by name.
-    package func livingMembers(at now: Deadline) -> [MemberRecord] { members.living(at: now) }
-
-    /// Members that lived of late and went away without a word, by name.
-    package func missingMembers(at now: Deadline) -> [MemberRecord] { members.missing(at: now) }
-
-    /// Where an operator wants a partition; nil: nobody said.
-    package func move(of partition: Int) -> MemberName? { members.move(of: partition) }
-
-    /// The newest format that all living members read.
-    package func wire(at now: Deadline) -> Int { livingMembers(at: now).map(\.wire).min() ?? me.wire }
 
     private var me: MemberRecord { members.me }
 
@@ -165,18 +143,16 @@ package struct LeaseTable: Sendable {
     // MARK: What happens in the bucket
 
     /// A member's record was written; nil: deleted.
-    package mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
+    mutating func observed(member name: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         heard(now)
         members.observed(name, record, revision: revision, isCurrent: currentSince != nil, now: now)
     }
 
     /// An operator wants a partition at a member; nil: wherever it belongs.
-    package mutating func observed(move partition: Int, to member: MemberName?) {
-        members.observed(move: partition, to: member)
-    }
+    mutating func observed(move partition: Int, to member: MemberName?) { members.moves[partition] = member }
 
     /// A lease was written, or was read as the leader has it. Nil: it was deleted, or there never was one.
-    package mutating func observed(
+    mutating func observed(
         partition: Int,
         _ record: LeaseRecord?,
         revision: UInt64,
@@ -185,8 +161,8 @@ package struct LeaseTable: Sendable {
         guard leases.indices.contains(partition) else { return [] }
         heard(now)
         leases[partition].isReading = false
-        guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
-        leases[partition].sighting = Sighting(revision: revision, since: now)
+        guard revision > leases[partition].lastSeen?.revision ?? 0 else { return [] }
+        leases[partition].lastSeen = LastSeen(revision: revision, since: now)
         leases[partition].record = record
         if let record, record.holder == me.name, record.incarnation == me.incarnation {
             return succeeded(partition, record, now)
@@ -195,12 +171,12 @@ package struct LeaseTable: Sendable {
     }
 
     /// All entries that the bucket had have been observed.
-    package mutating func becameCurrent(now: Deadline) {
+    mutating func becameCurrent(now: Deadline) {
         if currentSince == nil { currentSince = now }
     }
 
     /// A write of a lease ended.
-    package mutating func wrote(
+    mutating func wrote(
         partition: Int,
         _ record: LeaseRecord,
         _ result: WriteResult,
@@ -210,12 +186,12 @@ package struct LeaseTable: Sendable {
         switch result {
         case .stored(let revision):
             heard(now)
-            guard revision > leases[partition].sighting?.revision ?? 0 else { return [] }
-            leases[partition].sighting = Sighting(revision: revision, since: now)
+            guard revision > leases[partition].lastSeen?.revision ?? 0 else { return [] }
+            leases[partition].lastSeen = LastSeen(revision: revision, since: now)
             leases[partition].record = record
             return succeeded(partition, record, now)
         case .conflict:
-            // An earlier write of ours may be what changed it.
+            // This member's own earlier write may have changed it.
             leases[partition].sent[record.beat] = nil
             fallthrough
         case .unknown:
@@ -226,10 +202,10 @@ package struct LeaseTable: Sendable {
         }
     }
 
-    /// A lease could not be read. The next tick goes on.
-    package mutating func readFailed(partition: Int) { leases[partition].isReading = false }
+    /// A lease could not be read. The next tick retries.
+    mutating func readFailed(partition: Int) { leases[partition].isReading = false }
 
-    /// This incarnation's write is what the bucket has.
+    /// The bucket has this incarnation's write.
     private mutating func succeeded(_ partition: Int, _ record: LeaseRecord, _ now: Deadline) -> [Action] {
         let sentAt = leases[partition].sent[record.beat]
         leases[partition].sent = leases[partition].sent.filter { $0.key > record.beat }
@@ -243,7 +219,7 @@ package struct LeaseTable: Sendable {
         leases[partition].validUntil = max(leases[partition].validUntil, sentAt + times.validity)
         guard !leases[partition].isOurs else { return [] }
         guard now < leases[partition].validUntil, !me.isLeaving,
-            !members.isDrained || members.candidates(at: now).contains(me.name)
+            !me.isDrained || members.candidates(at: now).contains(me.name)
         else {
             leases[partition].phase = .none
             return []
@@ -262,8 +238,8 @@ package struct LeaseTable: Sendable {
 
     // MARK: What this member wants
 
-    /// Gives up a partition whose work is finished. Nothing is sent for it from now on.
-    package mutating func release(_ partition: Int, now: Deadline) -> [Action] {
+    /// Gives up a partition whose work is finished. From now on this member sends no pushes for it.
+    mutating func release(_ partition: Int, now: Deadline) -> [Action] {
         guard leases[partition].isOurs else { return [] }
         leases[partition].phase = .freeing
         leases[partition].validUntil = .distantPast
@@ -271,25 +247,25 @@ package struct LeaseTable: Sendable {
         return tick(partition, now)
     }
 
-    /// Gives up a partition at once, since its log belongs to somebody else.
-    package mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
+    /// Gives up a partition immediately, because another member owns its log.
+    mutating func abandon(_ partition: Int) -> [Action] { lose(partition) }
 
-    /// Gives up a partition whose log this member cannot read, and leaves it to others for a while. Whoever of them
-    /// takes it writes it anew for the oldest member, so that this one can have it again.
-    package mutating func decline(_ partition: Int, now: Deadline) -> [Action] {
+    /// Gives up a partition whose log this member cannot read, and leaves it to others for a while. The member that
+    /// takes it rewrites the log in the oldest member's format, so that this one can have it again.
+    mutating func decline(_ partition: Int, now: Deadline) -> [Action] {
         let pause = declined[partition].map { min($0.pause * 2, times.declining.longest) } ?? times.declining.first
         declined[partition] = Declined(until: now + pause, pause: pause)
-        // The others are to know it before the lease is free.
+        // The other members must know it before the lease is free.
         return announceDeclined(now) + release(partition, now: now)
     }
 
     /// The partition could be read.
-    package mutating func accept(_ partition: Int) { declined[partition] = nil }
+    mutating func accept(_ partition: Int) { declined[partition] = nil }
 
     private mutating func announceDeclined(_ now: Deadline) -> [Action] {
         let active = declined.filter { now < $0.value.until }.keys.sorted()
-        guard active != me.declined ?? [] else { return [] }
-        members.changeMe { $0.declined = active.isEmpty ? nil : active }
+        guard active != me.declined else { return [] }
+        members.changeMe { $0.declined = active }
         return announce(now)
     }
 
@@ -299,10 +275,10 @@ package struct LeaseTable: Sendable {
         return [.announce(me)]
     }
 
-    /// Hands everything over at once and takes nothing, as long as other members can, or takes its share again.
-    package mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
-        guard !me.isLeaving, members.isDrained != isOn else { return [] }
-        members.changeMe { $0.isDrained = isOn ? true : nil }
+    /// Starts or stops draining: hands all partitions over and takes none while other members can take them.
+    mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
+        guard !me.isLeaving, me.isDrained != isOn else { return [] }
+        members.changeMe { $0.isDrained = isOn }
         announceAt = now
         var actions = tick(now: now)
         guard isOn, !members.candidates(at: now).contains(me.name) else { return actions }
@@ -314,7 +290,7 @@ package struct LeaseTable: Sendable {
     }
 
     /// Hands everything over.
-    package mutating func leave(now: Deadline) -> [Action] {
+    mutating func leave(now: Deadline) -> [Action] {
         guard !me.isLeaving else { return [] }
         members.changeMe { $0.isLeaving = true }
         announceAt = now
@@ -332,8 +308,8 @@ package struct LeaseTable: Sendable {
         return [.left]
     }
 
-    /// What is due. To be called a few times a second.
-    package mutating func tick(now: Deadline) -> [Action] {
+    /// Returns the actions that are due. Call it several times per second.
+    mutating func tick(now: Deadline) -> [Action] {
         var actions = announceDeclined(now)
         if now >= announceAt { actions += announce(now) }
         for partition in leases.indices { actions += tick(partition, now) }
@@ -357,10 +333,10 @@ package struct LeaseTable: Sendable {
     private mutating func take(_ partition: Int, _ now: Deadline) -> [Action] {
         let lease = leases[partition]
         guard lease.underWay == nil, !lease.isReading, now >= lease.writeAt else { return [] }
-        if let record = lease.record, !record.isFree, let sighting = lease.sighting {
-            // What this incarnation lost it may take again at once: nobody else has it.
+        if let record = lease.record, !record.isFree, let lastSeen = lease.lastSeen {
+            // This incarnation may immediately take back a lease that it lost: no other member has it.
             let isOwn = record.holder == me.name && record.incarnation == me.incarnation
-            guard isOwn || !sighting.isFresh(at: now, within: times.stillness) else { return [] }
+            guard isOwn || !lastSeen.isFresh(at: now, within: times.timeout) else { return [] }
         }
         leases[partition].wasFree = lease.record?.isFree ?? true
         leases[partition].phase = .taking
@@ -387,6 +363,6 @@ package struct LeaseTable: Sendable {
         leases[partition].sent[beat] = now
         leases[partition].writeAt = now + times.renewal
         let record = LeaseRecord(holder: me.name, incarnation: me.incarnation, isFree: isFree, beat: beat)
-        return .write(partition: partition, record, over: leases[partition].sighting?.revision ?? 0)
+        return .write(partition: partition, record, over: leases[partition].lastSeen?.revision ?? 0)
     }
 }

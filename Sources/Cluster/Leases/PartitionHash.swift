@@ -1,7 +1,9 @@
+import RouterConfiguration
+
 /// SipHash-2-4: which partition an account is in, and which member a partition belongs to. The same on all members.
-package enum SipHash {
+enum SipHash {
     /// `key`: 128 bits, low word first.
-    package static func hash(_ bytes: some Collection<UInt8>, key: (UInt64, UInt64)) -> UInt64 {
+    static func hash(_ bytes: some Collection<UInt8>, key: (UInt64, UInt64)) -> UInt64 {
         var state = State(key)
         var word: UInt64 = 0
         var filled = 0
@@ -60,23 +62,21 @@ package enum SipHash {
     }
 }
 
-/// Where what belongs to an account lies. Fixed when the cluster is made.
-package struct Partitioning: Hashable, Sendable {
-    package static let partitionRange = 1...256
-
-    package let partitions: Int
-    /// 16 bytes, secret to the cluster: nobody can choose accounts that all lie in one partition.
-    package let key: [UInt8]
+/// Maps accounts to partitions. Fixed when the cluster is made.
+struct Partitioning: Hashable, Sendable {
+    let partitions: Int
+    /// 16 bytes, secret to the cluster, so that an attacker cannot choose accounts of one partition.
+    let key: [UInt8]
 
     /// Nil: the numbers are out of range.
-    package init?(partitions: Int, key: [UInt8]) {
-        guard Self.partitionRange.contains(partitions), key.count == 16 else { return nil }
+    init?(partitions: Int, key: [UInt8]) {
+        guard Configuration.Cluster.partitionRange.contains(partitions), key.count == 16 else { return nil }
         self.partitions = partitions
         self.key = key
     }
 
     /// The partition of an account, by its public key.
-    package func partition(of account: [UInt8]) -> Int {
+    func partition(of account: [UInt8]) -> Int {
         Int(SipHash.hash(account, key: (word(key[..<8]), word(key[8...]))) % UInt64(partitions))
     }
 
@@ -85,8 +85,8 @@ package struct Partitioning: Hashable, Sendable {
 
 /// Which of the living members a partition belongs to: the one with the highest weight for it (rendezvous hashing), so
 /// that a member that comes or goes moves only its own share.
-package enum Placement {
-    package static func owner(of partition: Int, among members: some Collection<MemberName>) -> MemberName? {
+enum Placement {
+    static func owner(of partition: Int, among members: some Collection<MemberName>) -> MemberName? {
         members.max { (weight($0, partition), $0) < (weight($1, partition), $1) }
     }
 

@@ -8,7 +8,7 @@ struct LogReader: Sendable {
         case ask(LogQuestion)
         /// Everything that there was is in the contents.
         case read
-        /// What is stored does not fit together. A snapshot may be replaced while it is read: ask this after a pause.
+        /// The stored parts are inconsistent. A snapshot may be replaced while it is read: ask this after a pause.
         case again(LogQuestion)
         case failed(PartitionLogError)
     }
@@ -31,13 +31,13 @@ struct LogReader: Sendable {
         return .head
     }
 
-    /// Goes on behind what is read: more has come.
+    /// Continues after the records read so far, because more have arrived.
     mutating func goOn(behind contents: LogContents) -> LogQuestion {
         phase = .records
         return .records(after: contents.position)
     }
 
-    /// What was read is of use.
+    /// Resets the counter of contradictions after a useful read.
     mutating func settle() { contradictions = 0 }
 
     mutating func answered(_ answer: LogAnswer, _ contents: inout LogContents) -> Step {
@@ -50,7 +50,7 @@ struct LogReader: Sendable {
         }
     }
 
-    /// Everything is to be read anew.
+    /// Restarts reading from the snapshot.
     mutating func contradiction(_ what: String) -> Step {
         contradictions += 1
         guard contradictions <= mostContradictions else { return .failed(.damaged(what)) }
@@ -123,7 +123,7 @@ struct LogReader: Sendable {
     }
 
     private func refuse(_ error: BlobError) -> Step {
-        if case .unknownVersion = error { return .failed(.newerFormat) }
+        if case .unknownVersion(let version) = error { return .failed(.otherFormat(found: version)) }
         return .failed(.damaged("\(error)"))
     }
 }

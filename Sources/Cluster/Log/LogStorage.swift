@@ -1,18 +1,20 @@
+import RouterConfiguration
+
 /// Where a partition's newest snapshot is: what `HEAD.<partition>` holds. It is written after the parts, and the log is
 /// shortened after it.
-package struct SnapshotHead: Hashable, Sendable, Codable {
-    package static let mostParts = 4_096
-    package static let partSize = 512 << 10
+struct SnapshotHead: Hashable, Sendable, Codable {
+    static let mostParts = 4_096
+    static let partSize = 512 << 10
 
     /// Names the parts: no two snapshots share it.
-    package var name: String
-    package var parts: Int
-    package var byteCount: Int
-    /// Of all parts together, in hexadecimal digits.
-    package var sha256: String
+    var name: String
+    var parts: Int
+    var byteCount: Int
+    /// The hash over all parts, in hexadecimal digits.
+    var sha256: String
     /// Where the last record lies that it includes, and the epoch that made it.
-    package var sequence: UInt64
-    package var epoch: UInt64
+    var sequence: UInt64
+    var epoch: UInt64
 
     /// Whether the numbers can be true.
     var isPlausible: Bool {
@@ -21,8 +23,8 @@ package struct SnapshotHead: Hashable, Sendable, Codable {
     }
 }
 
-/// What a ``PartitionLog`` asks of the replicated storage.
-package enum LogQuestion: Equatable, Sendable {
+/// A request of a ``PartitionLog`` to the replicated storage.
+enum LogQuestion: Equatable, Sendable {
     case head
     case part(name: String, index: Int)
     /// The records behind a sequence, as many as suit.
@@ -37,16 +39,11 @@ package enum LogQuestion: Equatable, Sendable {
 }
 
 /// How a question to the storage ended.
-package enum LogAnswer: Equatable, Sendable {
-    package struct Record: Equatable, Sendable {
-        package var sequence: UInt64
+enum LogAnswer: Equatable, Sendable {
+    struct Record: Equatable, Sendable {
+        var sequence: UInt64
         /// Nil: no member of the cluster wrote it.
-        package var bytes: [UInt8]?
-
-        package init(sequence: UInt64, bytes: [UInt8]?) {
-            self.sequence = sequence
-            self.bytes = bytes
-        }
+        var bytes: [UInt8]?
     }
 
     /// Nil: there is none. One that cannot be read is ``unreadable``.
@@ -62,38 +59,39 @@ package enum LogAnswer: Equatable, Sendable {
     case unavailable
     /// There is no space for it.
     case full
-    /// What is there is no head.
+    /// The stored value is not a valid head.
     case unreadable
 }
 
 /// Why a partition's log is not open.
-package enum PartitionLogError: Error, Hashable, CustomStringConvertible {
+enum PartitionLogError: Error, Hashable, CustomStringConvertible {
     /// Another member has taken it over.
     case fenced
     /// The lease ended, or was given up.
     case released
     /// A record is missing between others.
     case gap
-    /// What is stored contradicts itself.
+    /// The stored data contradicts itself.
     case damaged(String)
-    /// A newer Carillon wrote it.
-    case newerFormat
+    /// A version of Carillon wrote it whose format this one cannot read.
+    case otherFormat(found: UInt8)
     case notOpen
     /// A transaction takes more than a record may.
     case tooLong(Int)
-    /// A living member does not read what the transaction takes.
-    case olderMembers
 
-    package var description: String {
+    var description: String {
         switch self {
         case .fenced: "another member has taken the partition over"
         case .released: "the partition is no longer this member's"
         case .gap: "records are missing in the partition's log"
         case .damaged(let what): "the partition's log is damaged: \(what)"
-        case .newerFormat: "a newer Carillon wrote the partition's log"
+        case .otherFormat(let found):
+            """
+            the partition's log has the format \(found), and this version of Carillon expects \(LogRecord.formatVersion): run \
+            the version that wrote it, or remove the cluster's streams to begin an empty cluster
+            """
         case .notOpen: "the partition's log is not open"
         case .tooLong(let count): "a transaction of \(count) bytes is more than the \(LogRecord.longest) of a record"
-        case .olderMembers: "a member of the cluster is of an older version that does not read this: update it first"
         }
     }
 }

@@ -1,33 +1,33 @@
+import Core
 import Delivery
-import Units
+import Push
+import RouterConfiguration
 
-/// The replicated log of one partition, in the hands of the member that has its lease. Pure: its owner carries the
-/// questions to the storage and the answers back.
+/// The replicated log of one partition, used by the member that has its lease. A pure state machine: the caller sends
+/// its requests to the storage and passes the responses back.
 ///
-/// It reads the newest snapshot and the records behind it, and appends the beginning of its epoch on the condition that
-/// nothing came since. From then on every append of a former owner fails: this is the fence. One append is on its way
-/// at a time, since the next condition is known only from its answer; what comes meanwhile shares the next record. An
-/// append whose answer did not come is repeated with the same id and condition; if the condition no longer holds, the
-/// record behind it tells whether it was stored after all.
-package struct PartitionLog: Sendable {
-    package struct Settings: Sendable {
-        /// A snapshot follows after so many records, or so many bytes of them.
-        package var snapshotRecords = 512
-        package var snapshotBytes = 16 << 20
-        package var partSize = SnapshotHead.partSize
-        package var limits = PartitionState.Limits()
+/// It reads the newest snapshot and the later records, and appends the start of its epoch on the condition that the log
+/// is unchanged. From then on every append of a former owner fails: this is the fence. One append is in flight at a
+/// time, since the next condition is known only from its response; later transactions share the next record. An append
+/// whose answer did not come is repeated with the same id and condition; if the condition no longer holds, the next
+/// record shows whether it was stored after all.
+struct PartitionLog: Sendable {
+    struct Settings: Sendable {
+        /// A snapshot follows after this number of records or bytes.
+        var snapshotRecords = 512
+        var snapshotBytes = 16 << 20
+        var partSize = SnapshotHead.partSize
+        var limits = PartitionState.Limits()
         /// Between two tries of what did not succeed; doubles up to the second.
-        package var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .milliseconds(250))
+        var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .milliseconds(250))
         /// Contradictions in a row before it counts as damaged. A snapshot may be replaced while it is read.
-        package var mostContradictions = 5
-
-        package init() {}
+        var mostContradictions = 5
     }
 
-    package enum Action: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         /// The answer belongs to ``PartitionLog/answered(_:_:now:)`` with the same ticket.
         case ask(LogQuestion, ticket: Int)
-        /// The epoch has begun: transactions may be committed.
+        /// The epoch has started: transactions may be committed.
         case opened
         /// Everything up to these is kept, the last of them included.
         case committed([Commit])
@@ -38,18 +38,12 @@ package struct PartitionLog: Sendable {
     }
 
     /// A transaction that is kept.
-    package struct Commit: Hashable, Sendable {
+    struct Commit: Hashable, Sendable {
         /// As ``PartitionLog/commit(_:now:)`` returned it.
-        package var number: UInt64
+        var number: UInt64
         /// The number of its first delivery.
-        package var firstDelivery: Int64
-        package var deliveries: [Delivery]
-
-        package init(number: UInt64, firstDelivery: Int64, deliveries: [Delivery]) {
-            self.number = number
-            self.firstDelivery = firstDelivery
-            self.deliveries = deliveries
-        }
+        var firstDelivery: Int64
+        var deliveries: [Delivery]
     }
 
     private struct Append: Sendable {
@@ -92,16 +86,14 @@ package struct PartitionLog: Sendable {
     private var side = Line()
     private var snapshots = SnapshotWriter()
     private var lastTicket = 0
-    /// The last beginning that was appended, or may have been.
+    /// The last start of an epoch that was appended, or may have been.
     private var claimed: LogRecord.Identity?
     private var pending = PendingRecords()
-    /// The oldest version that a living member reads: newer ones are not written.
-    private var wire = LogRecord.formatVersion
     private var isSnapshotDue = false
     private var isFinishing = false
 
     /// `author` is the incarnation of `member`.
-    package init(partition: Int, member: MemberName, author: UInt64, settings: Settings = Settings()) {
+    init(partition: Int, member: MemberName, author: UInt64, settings: Settings = Settings()) {
         self.partition = partition
         self.member = member
         self.author = author
@@ -110,15 +102,12 @@ package struct PartitionLog: Sendable {
         reader = LogReader(mostContradictions: settings.mostContradictions)
     }
 
-    // MARK: What is known
+    // MARK: State
 
-    /// Everything that is in the log, as far as it was read.
-    package var state: PartitionState { contents.state }
+    /// The state after all records read so far.
+    var state: PartitionState { contents.state }
 
-    /// The sequence of the last record in ``state``.
-    package var position: UInt64 { contents.position }
-
-    package var isOpen: Bool {
+    var isOpen: Bool {
         switch phase {
         case .ready, .appending, .checking: true
         default: false
@@ -126,52 +115,42 @@ package struct PartitionLog: Sendable {
     }
 
     /// The number that the last transaction got: everything up to it is kept once this is.
-    package var lastCommitted: UInt64 { pending.lastNumber }
+    var lastCommitted: UInt64 { pending.lastNumber }
 
     /// Whether everything that was committed is kept.
-    package var isIdle: Bool { if case .ready = phase { pending.isEmpty(for: wire) } else { false } }
+    var isIdle: Bool { if case .ready = phase { pending.isEmpty } else { false } }
 
-    /// Bytes of transactions that wait.
-    package var waitingBytes: Int { pending.bytes }
+    var nextDeadline: Deadline? { [main.retryAt, side.retryAt].compactMap(\.self).min() }
 
-    package var nextDeadline: Deadline? { [main.retryAt, side.retryAt].compactMap(\.self).min() }
+    // MARK: Requests of the owner
 
-    // MARK: What its owner wants
-
-    package mutating func open(now: Deadline) -> [Action] { [askMain(reader.begin())] }
+    mutating func open(now: Deadline) -> [Action] { [ask(reader.begin())] }
 
     /// Keeps a transaction. Returns its number, which ``Action/committed(_:)`` names.
-    package mutating func commit(
+    mutating func commit(
         _ transaction: LogTransaction,
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
         guard isOpen, !isFinishing else { throw .notOpen }
-        return (try pending.add(transaction, for: wire), appendNext())
+        return (try pending.add(transaction), appendNext())
     }
 
-    /// Keeps how far relays were read. Nobody learns when that is done: an older mark costs reading again.
-    package mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
+    /// Keeps how far relays were read. The result is not reported: an older mark only costs reading again.
+    mutating func note(_ marks: [RelayMark], now: Deadline) -> [Action] {
         guard isOpen, !isFinishing else { return [] }
         for mark in marks where state.relays[mark.relay] != mark.moment { pending.note(mark) }
         return appendNext()
     }
 
-    /// Writes what members of this version read. What they do not read is written anew, so that they can take over.
-    package mutating func speak(_ wire: Int, now: Deadline) -> [Action] {
-        guard wire != self.wire else { return [] }
-        self.wire = wire
-        return isOpen ? appendNext() + snapshotIfDue() : []
-    }
-
     /// Takes nothing more. ``Action/finished`` comes when everything is kept and in a snapshot.
-    package mutating func finish(now: Deadline) -> [Action] {
+    mutating func finish(now: Deadline) -> [Action] {
         guard !isFinishing else { return [] }
         isFinishing = true
         return isOpen ? snapshotIfDue() : close(.released)
     }
 
-    /// Stops at once.
-    package mutating func close(_ error: PartitionLogError) -> [Action] {
+    /// Stops immediately.
+    mutating func close(_ error: PartitionLogError) -> [Action] {
         if case .closed = phase { return [] }
         phase = .closed
         snapshots = SnapshotWriter()
@@ -180,28 +159,26 @@ package struct PartitionLog: Sendable {
         return [.closed(error)]
     }
 
-    package mutating func tick(now: Deadline) -> [Action] {
+    mutating func tick(now: Deadline) -> [Action] {
         var actions: [Action] = []
-        if let retryAt = main.retryAt, now >= retryAt, let question = main.question {
-            actions.append(askMain(question, isRepeated: true))
-        }
-        if let retryAt = side.retryAt, now >= retryAt, let question = side.question {
-            actions.append(askSide(question, isRepeated: true))
+        for line in [\PartitionLog.main, \.side] {
+            guard let retryAt = self[keyPath: line].retryAt, now >= retryAt, let question = self[keyPath: line].question
+            else { continue }
+            actions.append(ask(question, on: line, isRepeated: true))
         }
         return actions
     }
 
     // MARK: Asking
 
-    private mutating func askMain(_ question: LogQuestion, isRepeated: Bool = false) -> Action {
+    private mutating func ask(
+        _ question: LogQuestion,
+        on line: WritableKeyPath<PartitionLog, Line> = \.main,
+        isRepeated: Bool = false
+    ) -> Action {
         lastTicket += 1
-        main = Line(question: question, ticket: lastTicket, pause: isRepeated ? main.pause : nil)
-        return .ask(question, ticket: lastTicket)
-    }
-
-    private mutating func askSide(_ question: LogQuestion, isRepeated: Bool = false) -> Action {
-        lastTicket += 1
-        side = Line(question: question, ticket: lastTicket, pause: isRepeated ? side.pause : nil)
+        let pause = isRepeated ? self[keyPath: line].pause : nil
+        self[keyPath: line] = Line(question: question, ticket: lastTicket, pause: pause)
         return .ask(question, ticket: lastTicket)
     }
 
@@ -211,7 +188,7 @@ package struct PartitionLog: Sendable {
         line.retryAt = now + pause
     }
 
-    package mutating func answered(_ ticket: Int, _ answer: LogAnswer, now: Deadline) -> [Action] {
+    mutating func answered(_ ticket: Int, _ answer: LogAnswer, now: Deadline) -> [Action] {
         if ticket == main.ticket, main.retryAt == nil {
             guard answer != .unavailable else {
                 later(&main, now)
@@ -244,25 +221,25 @@ package struct PartitionLog: Sendable {
             return begin(record, at: sequence, now)
         case (.claiming, .conflict):
             phase = .reading
-            return [askMain(reader.goOn(behind: contents))]
+            return [ask(reader.goOn(behind: contents))]
         case (.appending(let append), .stored(let sequence)): return appended(append, at: sequence, now)
         case (.appending(let append), .conflict):
             phase = .checking(append)
-            return [askMain(.records(after: position))]
+            return [ask(.records(after: contents.position))]
         case (.checking(let append), .records(let records, let isLast)):
             return check(append, records, isLast: isLast, now)
         default: return carry(reader.contradiction("an answer that does not fit"), now)
         }
     }
 
-    /// What came instead of an append tells whether it was stored after all.
+    /// The record found instead of an append shows whether the append was stored after all.
     private mutating func check(
         _ append: Append,
         _ records: [LogAnswer.Record],
         isLast: Bool,
         _ now: Deadline
     ) -> [Action] {
-        for stored in records where stored.sequence > position {
+        for stored in records where stored.sequence > contents.position {
             do throws(BlobError) {
                 guard let next = try contents.next(stored) else { continue }
                 let isStored = next.record.identity == append.next.record.identity
@@ -271,11 +248,11 @@ package struct PartitionLog: Sendable {
                 return close(.fenced)
             }
         }
-        if !isLast { return [askMain(.records(after: position))] }
-        let append = Append(append.next, in: partition, expecting: position)
+        if !isLast { return [ask(.records(after: contents.position))] }
+        let append = Append(append.next, in: partition, expecting: contents.position)
         phase = .appending(append)
-        guard records.isEmpty else { return [askMain(append.question)] }
-        // Whoever was asked is behind, or the append is refused for as long as another one is looked at.
+        guard records.isEmpty else { return [ask(append.question)] }
+        // The queried server lags, or the append is refused while another one is being examined.
         main.question = append.question
         later(&main, now)
         return []
@@ -285,7 +262,7 @@ package struct PartitionLog: Sendable {
 
     private mutating func carry(_ step: LogReader.Step, _ now: Deadline) -> [Action] {
         switch step {
-        case .ask(let question): return [askMain(question)]
+        case .ask(let question): return [ask(question)]
         case .read: return claim()
         case .again(let question):
             phase = .reading
@@ -298,23 +275,16 @@ package struct PartitionLog: Sendable {
 
     private mutating func claim() -> [Action] {
         let last = state.identity
-        // The attempt to begin may have been stored although its answer was lost.
+        // The start of the epoch may have been stored although its response was lost.
         if last == claimed { return ready() }
         let record = LogRecord(
             LogRecord.Identity(epoch: last.epoch + 1, author: author, index: 0),
-            .beginning(
-                LogRecord.Beginning(
-                    previousEpoch: last.epoch,
-                    previousIndex: last.index,
-                    member: member,
-                    idleEpochs: last.index == 0 && last.epoch > 0 ? state.idleEpochs + 1 : 0
-                )
-            )
+            .beginning(LogRecord.Beginning(previousEpoch: last.epoch, previousIndex: last.index, member: member))
         )
         claimed = record.identity
         phase = .claiming(record)
         let messageID = record.identity.messageID(in: partition)
-        return [askMain(.append(record.bytes, messageID: messageID, expected: position))]
+        return [ask(.append(record.bytes, messageID: messageID, expected: contents.position))]
     }
 
     private mutating func begin(_ record: LogRecord, at sequence: UInt64, _ now: Deadline) -> [Action] {
@@ -328,17 +298,16 @@ package struct PartitionLog: Sendable {
         phase = .ready
         reader.settle()
         main = Line()
-        // What a newer version wrote may be there from before.
-        return [.opened] + (isFinishing || contents.newestVersion > wire ? snapshotIfDue() : [])
+        return [.opened] + (isFinishing ? snapshotIfDue() : [])
     }
 
     // MARK: Appending
 
     private mutating func appendNext() -> [Action] {
-        guard case .ready = phase, let next = pending.takeRecord(behind: state, for: wire) else { return [] }
-        let append = Append(next, in: partition, expecting: position)
+        guard case .ready = phase, let next = pending.takeRecord(behind: state) else { return [] }
+        let append = Append(next, in: partition, expecting: contents.position)
         phase = .appending(append)
-        return [askMain(append.question)]
+        return [ask(append.question)]
     }
 
     private mutating func appended(_ append: Append, at sequence: UInt64, _ now: Deadline) -> [Action] {
@@ -353,45 +322,41 @@ package struct PartitionLog: Sendable {
 
     // MARK: Snapshots
 
-    /// `isFull`: the log takes nothing more. Then even the beginning of an epoch may wait for a snapshot, which says
-    /// nothing but what is in the log whoever writes it.
+    /// `isFull`: the log accepts no more records. Then even the start of the epoch may wait for a snapshot, which is
+    /// safe for any writer because it only repeats the log's contents.
     private mutating func snapshotIfDue(isFull: Bool = false) -> [Action] {
         var isClaiming = false
         if case .claiming = phase { isClaiming = true }
         guard snapshots.isIdle, isOpen || (isFull && isClaiming) else { return [] }
-        let mustBe = isSnapshotDue || contents.newestVersion > wire
         if isFinishing {
             guard isIdle || (isFull && isSnapshotDue) else { return [] }
-            guard mustBe || contents.recordsSinceSnapshot > 0 else { return [.finished] }
+            guard isSnapshotDue || contents.recordsSinceSnapshot > 0 else { return [.finished] }
         } else {
             let isDue =
-                mustBe || contents.recordsSinceSnapshot >= settings.snapshotRecords
+                isSnapshotDue || contents.recordsSinceSnapshot >= settings.snapshotRecords
                 || contents.bytesSinceSnapshot >= settings.snapshotBytes
             guard isDue else { return [] }
         }
         // A former owner may be writing the same under its own name.
         let name = "\(state.identity.epoch)-\(String(author, radix: 16))-\(state.identity.index)"
-        let bytes = state.snapshot(wire: wire)
+        let bytes = state.snapshot()
         guard
             let question = snapshots.begin(
                 bytes,
                 named: name,
-                at: position,
+                at: contents.position,
                 epoch: state.identity.epoch,
                 partSize: settings.partSize
             )
         else { return [] }
-        contents.beginSnapshot(bytes)
+        contents.beginSnapshot()
         isSnapshotDue = false
-        return [askSide(question)]
+        return [ask(question, on: \.side)]
     }
 
     private mutating func sideAnswered(_ answer: LogAnswer, _ now: Deadline) -> [Action] {
         switch snapshots.answered(answer) {
-        case .ask(let question): return [askSide(question)]
-        case .kept(let question):
-            contents.keptSnapshot()
-            return [askSide(question)]
+        case .ask(let question), .kept(let question): return [ask(question, on: \.side)]
         case .fenced: return close(.fenced)
         case .ended:
             side = Line()

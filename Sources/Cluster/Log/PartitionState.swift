@@ -1,80 +1,68 @@
+import Core
 import Delivery
 import DequeModule
-import Notifications
-import Units
+import Push
 
-/// Everything that waits in a partition, as its log made it: what the outbox of one machine would hold. The same
-/// records lead to the same state on every member.
-package struct PartitionState: Equatable, Sendable {
+/// The pending state of a partition, built from its log: the equivalent of a single router's outbox. The same records
+/// lead to the same state on every member.
+struct PartitionState: Equatable, Sendable {
     /// How much is remembered. Members that differ in this only remember different amounts.
-    package struct Limits: Hashable, Sendable {
-        package var causes = 16_384
-        package var withdrawals = 16_384
-        package var deadLetters = 1_000
-
-        package init() {}
+    struct Limits: Hashable, Sendable {
+        var causes = 16_384
+        var withdrawals = 16_384
+        var deadLetters = 1_000
     }
 
     /// A delivery that has no final outcome.
-    package struct Waiting: Equatable, Sendable {
-        package var delivery: Delivery
-        package var attempts = 0
+    struct Waiting: Equatable, Sendable {
+        var delivery: Delivery
+        var attempts = 0
         /// Nil: it waits for its first attempt.
-        package var due: Timestamp?
-        package var failure: DeliveryFailure?
+        var due: Timestamp?
+        var failure: DeliveryFailure?
     }
 
-    /// A delivery that failed for good, and is kept for a while.
-    package struct DeadLetter: Equatable, Sendable {
-        package var delivery: Delivery
-        package var failure: DeliveryFailure
-        package var failedAt: Timestamp
-        package var attempts: Int
-    }
+    typealias DeadLetter = OutboxTransfer.KeptLetter
 
     /// The last record that is part of it.
-    package internal(set) var identity = LogRecord.Identity.none
-    /// Epochs up to that record that did nothing, in a row.
-    package internal(set) var idleEpochs: UInt64 = 0
+    var identity = LogRecord.Identity.none
     /// The number of the next delivery.
-    package internal(set) var nextDelivery: Int64 = 1
-    package internal(set) var waiting: [Int64: Waiting] = [:]
-    package internal(set) var paces: [DeviceID: PaceRow] = [:]
-    package internal(set) var held: [HeldKey: HeldRow] = [:]
+    var nextDelivery: Int64 = 1
+    var waiting: [Int64: Waiting] = [:]
+    var paces: [DeviceID: PaceRow] = [:]
+    var held: [HeldKey: HeldRow] = [:]
     /// The events of those groups.
-    package internal(set) var members: [HeldMemberKey: HeldMember] = [:]
-    package internal(set) var deadLetters: [Int64: DeadLetter] = [:]
+    var members: [HeldMemberKey: HeldMember] = [:]
+    var deadLetters: [Int64: DeadLetter] = [:]
     /// Up to when relays were read whose reader the partition's owner is, in seconds since 1970, by their URLs.
-    package internal(set) var relays: [String: Int64] = [:]
+    var relays: [String: Int64] = [:]
     private(set) var nextLetter: Int64 = 1
     private var causeOrder: Deque<[UInt8]> = []
     private var causes: Set<[UInt8]> = []
-    /// What authors took back, the oldest first.
-    package private(set) var withdrawals: Deque<Withdrawal> = []
+    /// Notifications that authors withdrew, oldest first.
+    private(set) var withdrawals: Deque<Withdrawal> = []
     private let limits: Limits
 
-    package init(limits: Limits = Limits()) { self.limits = limits }
+    init(limits: Limits = Limits()) { self.limits = limits }
 
     /// Whether an event was accepted, as far back as that is remembered.
-    package func isKnown(_ cause: [UInt8]) -> Bool { causes.contains(cause) }
+    func isKnown(_ cause: [UInt8]) -> Bool { causes.contains(cause) }
 
     /// The events that are remembered, the oldest first.
-    package var knownCauses: [[UInt8]] { Array(causeOrder) }
+    var knownCauses: [[UInt8]] { Array(causeOrder) }
 
     // MARK: Records
 
     /// Takes up the next record. Throws for one that does not follow, and then is as before.
-    package mutating func apply(_ record: LogRecord) throws(PartitionLogError) {
+    mutating func apply(_ record: LogRecord) throws(PartitionLogError) {
         switch record.body {
         case .beginning(let beginning):
             guard beginning.previousEpoch == identity.epoch, beginning.previousIndex == identity.index,
                 record.identity.epoch > identity.epoch, record.identity.index == 0
             else { throw .gap }
-            idleEpochs = beginning.idleEpochs
         case .transactions(let transactions, let firstDelivery):
             guard isNext(record.identity), firstDelivery == nextDelivery else { throw .gap }
             for transaction in transactions { apply(transaction) }
-            idleEpochs = 0
         case .marks(let marks):
             guard isNext(record.identity) else { throw .gap }
             for mark in marks { relays[mark.relay] = mark.moment }
@@ -82,7 +70,7 @@ package struct PartitionState: Equatable, Sendable {
         identity = record.identity
     }
 
-    /// Whether a record of this name, or one that came later, was taken up.
+    /// Whether the state already includes this record or a later one.
     func includes(_ identity: LogRecord.Identity) -> Bool {
         (identity.epoch, identity.index) <= (self.identity.epoch, self.identity.index)
     }
@@ -175,7 +163,7 @@ package struct PartitionState: Equatable, Sendable {
         deadLetters = deadLetters.filter { !forgotten.contains($0.value.delivery.device) }
     }
 
-    /// What the end of a delivery means for its device's pace.
+    /// Applies the end of a delivery to its device's throttling state.
     private mutating func apply(_ end: PushEnd) {
         guard var row = paces[end.device], row.underWay == end.delivery else { return }
         if end.counts {
@@ -194,22 +182,52 @@ package struct PartitionState: Equatable, Sendable {
     }
 }
 
+// MARK: The outbox of one router
+
+extension PartitionState {
+    /// Adds a delivery that a router's outbox had.
+    mutating func adopt(_ stored: StoredDelivery) {
+        waiting[nextDelivery] = Waiting(
+            delivery: stored.delivery,
+            attempts: stored.attempts,
+            due: stored.due,
+            failure: stored.failure
+        )
+        nextDelivery += 1
+    }
+
+    /// The deliveries in the order in which they came.
+    var storedWaiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: DeliveryFailure?)] {
+        waiting.sorted { $0.key < $1.key }.map {
+            ($0.value.delivery, $0.value.attempts, $0.value.due, $0.value.failure)
+        }
+    }
+
+    var storedLetters: [DeadLetter] { deadLetters.sorted { $0.key < $1.key }.map(\.value) }
+
+    var storedPaces: PaceChanges {
+        var pace = PaceChanges()
+        pace.rows = Array(paces.values)
+        pace.held = Array(held.values)
+        pace.members = Array(members.values)
+        pace.withdrawn = Array(withdrawals)
+        return pace
+    }
+}
+
 // MARK: Snapshots
 
 extension PartitionState {
-    /// The whole state as members of version `wire` read it, which starts with its format's version: 1, 2 with the
-    /// marks of relays at its end, or 3 with the notifications that several deliveries have before these.
-    package func snapshot(wire: Int = LogRecord.formatVersion) -> [UInt8] {
+    /// The whole state, which starts with the version of its format. Shared notifications precede the deliveries.
+    func snapshot() -> [UInt8] {
         let waiting = waiting.sorted { $0.key < $1.key }
-        let table = SharedTable(wire < LogRecord.versionOfShared ? [] : waiting.map(\.value.delivery))
-        let version = wire < LogRecord.versionOfMarks ? 1 : table.isEmpty ? 2 : 3
+        let table = SharedTable(waiting.map(\.value.delivery))
         var writer = BlobWriter(capacity: 256 + 320 * waiting.count + 33 * causeOrder.count)
-        writer.write(byte: UInt8(version))
+        writer.write(byte: LogRecord.formatVersion)
         writer.write(identity)
-        writer.write(idleEpochs)
         writer.write(signed: nextDelivery)
         writer.write(signed: nextLetter)
-        if version >= LogRecord.versionOfShared { writer.write(table) }
+        writer.write(table)
         writer.write(Array(waiting.enumerated())) { writer, item in
             let entry = item.element
             writer.write(signed: entry.key)
@@ -230,22 +248,20 @@ extension PartitionState {
             writer.write(entry.value.failedAt)
             writer.write(signed: Int64(entry.value.attempts))
         }
-        guard version > 1 else { return writer.bytes }
         writer.write(relays.sorted { $0.key < $1.key }) { $0.write(RelayMark(relay: $1.key, moment: $1.value)) }
         return writer.bytes
     }
 
-    /// Reads ``snapshot(wire:)``. The bytes may be anything.
-    package init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
+    /// Reads ``snapshot()``. The bytes may be anything.
+    init(snapshot: [UInt8], limits: Limits = Limits()) throws(BlobError) {
         self = try BlobReader.reading(snapshot) { reader throws(BlobError) in
             let version = try reader.byte()
-            guard (1...3).contains(version) else { throw .unknownVersion(version) }
+            guard version == LogRecord.formatVersion else { throw .unknownVersion(version) }
             var state = PartitionState(limits: limits)
             state.identity = try reader.identity()
-            state.idleEpochs = try reader.integer()
             state.nextDelivery = try reader.number()
             state.nextLetter = try reader.number()
-            let shared = version >= LogRecord.versionOfShared ? try reader.sharedNotifications() : []
+            let shared = try reader.sharedNotifications()
             for (number, entry) in try reader.list({ reader throws(BlobError) in
                 try reader.waiting(sharing: shared)
             }) {
@@ -270,8 +286,9 @@ extension PartitionState {
             for (number, letter) in try reader.list({ reader throws(BlobError) in try reader.deadLetter() }) {
                 state.deadLetters[number] = letter
             }
-            let marks = version > 1 ? try reader.list { reader throws(BlobError) in try reader.relayMark() } : []
-            for mark in marks { state.relays[mark.relay] = mark.moment }
+            for mark in try reader.list({ reader throws(BlobError) in try reader.relayMark() }) {
+                state.relays[mark.relay] = mark.moment
+            }
             try reader.end()
             return state
         }

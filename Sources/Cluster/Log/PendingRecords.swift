@@ -1,8 +1,8 @@
 import Delivery
 import DequeModule
 
-/// What waits to be appended to a partition's log: transactions in their order, and of each relay the last mark. Makes
-/// records of as much as one takes.
+/// The queue of appends to a partition's log: transactions in order, and the last mark of each relay. Packs them into
+/// records up to the size limit.
 struct PendingRecords: Sendable {
     /// A record to append, and the transactions that are kept with it.
     struct Next: Sendable {
@@ -22,34 +22,29 @@ struct PendingRecords: Sendable {
     /// The number that the last transaction got.
     private(set) var lastNumber: UInt64 = 0
 
-    /// Bytes of the transactions.
-    var bytes: Int { queue.reduce(0) { $0 + $1.encoded.size } }
+    var isEmpty: Bool { queue.isEmpty && marks.isEmpty }
 
-    /// Whether there is nothing that members of version `wire` read.
-    func isEmpty(for wire: Int) -> Bool { queue.isEmpty && !hasMarks(for: wire) }
-
-    private func hasMarks(for wire: Int) -> Bool { !marks.isEmpty && wire >= LogRecord.versionOfMarks }
-
-    /// Adds a transaction, in a form that members of version `wire` read, and returns its number.
-    mutating func add(_ transaction: LogTransaction, for wire: Int) throws(PartitionLogError) -> UInt64 {
-        let encoded = EncodedTransaction(transaction, sharing: wire >= LogRecord.versionOfShared)
-        guard encoded.size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(encoded.size) }
+    /// Adds a transaction and returns its number.
+    mutating func add(_ transaction: LogTransaction) throws(PartitionLogError) -> UInt64 {
+        let encoded = EncodedTransaction(transaction)
+        let size = encoded.bytes.count
+        guard size + LogRecord.headSize <= LogRecord.longest else { throw .tooLong(size) }
         lastNumber += 1
         queue.append(Pending(number: lastNumber, transaction: transaction, encoded: encoded))
         return lastNumber
     }
 
-    /// Drops everything. Numbers go on.
+    /// Drops all pending records. Numbering continues.
     mutating func removeAll() { (queue, marks) = ([], [:]) }
 
     mutating func note(_ mark: RelayMark) { marks[mark.relay] = mark }
 
-    /// The next record, which stands behind everything in `state`; nil: there is nothing. Marks wait for transactions.
-    mutating func takeRecord(behind state: PartitionState, for wire: Int) -> Next? {
+    /// The next record, which follows everything in `state`; nil: there is none. Marks wait for transactions.
+    mutating func takeRecord(behind state: PartitionState) -> Next? {
         var identity = state.identity
         identity.index += 1
         if !queue.isEmpty { return takeTransactions(identity, firstDelivery: state.nextDelivery) }
-        guard hasMarks(for: wire) else { return nil }
+        guard !marks.isEmpty else { return nil }
         let record = LogRecord(identity, .marks(takeMarks()))
         return Next(record: record, bytes: record.bytes, commits: [])
     }
@@ -58,9 +53,9 @@ struct PendingRecords: Sendable {
         var (size, commits): (Int, [PartitionLog.Commit]) = (LogRecord.headSize, [])
         var (transactions, encoded): ([LogTransaction], [EncodedTransaction]) = ([], [])
         var nextDelivery = firstDelivery
-        while let next = queue.first, size + next.encoded.size <= LogRecord.longest {
+        while let next = queue.first, size + next.encoded.bytes.count <= LogRecord.longest {
             queue.removeFirst()
-            size += next.encoded.size
+            size += next.encoded.bytes.count
             let deliveries = next.transaction.deliveries
             commits.append(
                 PartitionLog.Commit(number: next.number, firstDelivery: nextDelivery, deliveries: deliveries)

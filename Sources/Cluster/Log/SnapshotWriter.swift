@@ -1,11 +1,11 @@
 import Cipher
 
-/// Writes a snapshot of a partition: its parts, then its head, and then drops what the head makes superfluous. Pure:
-/// its owner carries questions to the storage, one at a time, and the answers back.
+/// Writes a snapshot of a partition: its parts, then its head, and then drops the data that the head replaces. A pure
+/// state machine: the caller sends requests to the storage, one at a time, and passes the responses back.
 struct SnapshotWriter: Sendable {
     enum Step: Sendable {
         case ask(LogQuestion)
-        /// The head is stored; this question is what is left to do.
+        /// The head is stored; only this request remains.
         case kept(LogQuestion)
         case ended
         /// A former owner's head was stored, and perhaps took parts of this snapshot away: it has to be written again.
@@ -25,7 +25,7 @@ struct SnapshotWriter: Sendable {
     }
 
     private var phase = Phase.idle
-    /// Of the head that is stored.
+    /// The revision of the stored head.
     var headRevision: UInt64 = 0
 
     var isIdle: Bool { if case .idle = phase { true } else { false } }
@@ -70,7 +70,7 @@ struct SnapshotWriter: Sendable {
             phase = .checkingHead(head, firstSequence: first)
             return .ask(.head)
         case (.checkingHead(let head, let first), .head(let stored, let revision)):
-            // A former owner's last snapshot may be late. A later owner's means that this one is none any more.
+            // A former owner's last snapshot may be late. A later owner's fences this member off.
             if let stored, stored.epoch > head.epoch { return .fenced }
             guard stored == head else {
                 // With its own, the former owner may drop parts that were stored before it, such as these.

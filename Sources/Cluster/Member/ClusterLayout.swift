@@ -1,24 +1,21 @@
-import Cipher
+import Core
 import Foundation
-import NATS
-import Units
+import RouterConfiguration
 
 /// How the cluster's things are called in NATS. Two clusters may share servers under different prefixes.
-package struct ClusterLayout: Hashable, Sendable {
-    package static let standardPrefix = "carillon"
+struct ClusterLayout: Hashable, Sendable {
+    let prefix: MemberName
 
-    package let prefix: MemberName
-
-    package init(prefix: MemberName) { self.prefix = prefix }
+    init(prefix: MemberName) { self.prefix = prefix }
 
     var logStream: String { "\(prefix)_LOG" }
     var snapshotStream: String { "\(prefix)_SNAP" }
     var leaseBucket: String { "\(prefix)_LEASE" }
-    package var requestBucket: String { "\(prefix)_REQUEST" }
+    var requestBucket: String { "\(prefix)_REQUEST" }
     var headBucket: String { "\(prefix)_HEAD" }
 
     var registryStream: String { "\(prefix)_REG" }
-    /// What all members' registries are made of, in one order.
+    /// The stream of registry changes, which gives all members the same order.
     var registry: String { "\(prefix).reg" }
     /// A word to the others that the registry changed; not kept.
     var registryNews: String { "\(prefix).news" }
@@ -31,12 +28,12 @@ package struct ClusterLayout: Hashable, Sendable {
     var registryParts: String { "\(prefix).snap.registry.>" }
     func parts(_ partition: Int) -> String { "\(prefix).snap.\(partition).>" }
     /// Where a member takes questions of others.
-    package func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
+    func questions(to member: String) -> String { "\(prefix).ask.\(member)" }
     /// Where a member hears what happens at others, and whether they want to hear what happens there.
-    package func live(to member: String) -> String { "\(prefix).live.\(member)" }
-    /// Where whoever holds the relays of a partition is asked for what they have, and where all learn what was found.
-    package func fetch(_ partition: Int) -> String { "\(prefix).fetch.\(partition)" }
-    package var findings: String { "\(prefix).found" }
+    func live(to member: String) -> String { "\(prefix).live.\(member)" }
+    /// The subject for requests to the holder of a partition's relays; ``findings`` brings the results to all members.
+    func fetch(_ partition: Int) -> String { "\(prefix).fetch.\(partition)" }
+    var findings: String { "\(prefix).found" }
 
     func handOver(_ partition: Int) -> String { "\(prefix).in.\(partition)" }
     /// A word to all members that the named partition has an owner who takes events; not kept.
@@ -49,20 +46,21 @@ package struct ClusterLayout: Hashable, Sendable {
     static func moveKey(_ partition: Int) -> String { "move.\(partition)" }
     static func headKey(_ partition: Int) -> String { "p.\(partition)" }
 
-    /// What a key of the bucket of leases is about.
+    /// The kinds of keys in the bucket of leases.
     enum LeaseKey: Equatable {
         case partition(Int)
         case member(MemberName)
         case move(Int)
 
         init?(_ key: String) {
-            if key.hasPrefix("p."), let number = Int(key.dropFirst(2)), Partitioning.partitionRange.contains(number + 1)
+            if key.hasPrefix("p."), let number = Int(key.dropFirst(2)),
+                Configuration.Cluster.partitionRange.contains(number + 1)
             {
                 self = .partition(number)
             } else if key.hasPrefix("member."), let name = MemberName(String(key.dropFirst(7))) {
                 self = .member(name)
             } else if key.hasPrefix("move."), let number = Int(key.dropFirst(5)),
-                Partitioning.partitionRange.contains(number + 1)
+                Configuration.Cluster.partitionRange.contains(number + 1)
             {
                 self = .move(number)
             } else {
@@ -71,41 +69,32 @@ package struct ClusterLayout: Hashable, Sendable {
         }
     }
 
-    /// What there is of the cluster; nil: nothing.
-    package func find(
-        in stream: JetStream
-    ) async throws(NATSError) -> (partitioning: Partitioning?, members: [MemberName])? {
+    /// The cluster under the prefix; nil: there is none. `partitions` is nil without a `seal` and where no member's
+    /// record is left.
+    func find(
+        in stream: JetStream,
+        _ seal: MemberSeal?
+    ) async throws(NATSError) -> (partitions: Int?, members: [MemberName])? {
         let bucket = KeyValueBucket(leaseBucket, in: stream)
         do throws(NATSError) {
             let keys = try await bucket.keys()
-            guard let value = try await bucket.entry(Self.clusterKey)?.value else { return nil }
+            guard keys.contains(Self.clusterKey) else { return nil }
             let members = keys.compactMap { key -> MemberName? in
                 if case .member(let name)? = LeaseKey(key) { name } else { nil }
             }
-            return (ClusterRecord(bucketValue: value)?.partitioning, members.sorted())
+            guard let seal else { return (nil, members.sorted()) }
+            let record = try await KeyValueBucket(leaseBucket, in: stream, seal).entry(Self.clusterKey)
+            return (record?.value.flatMap { ClusterRecord(bucketValue: $0) }?.partitions, members.sorted())
         } catch {
             if case .refused(JetStream.Code.streamNotFound, _) = error { return nil }
             throw error
         }
     }
 
-    /// What streams may hold at most, in bytes. Servers set that aside when they make a stream.
-    package struct Capacity: Hashable, Sendable {
-        /// Of the logs of all partitions. Snapshots keep them short, so that it takes no more than a part of it.
-        package var log = 1 << 30
-        /// Of snapshots of partitions and of the registry: twice what waits and what is registered.
-        package var snapshots = 2 << 30
-        /// Of the registry's changes since the snapshot before the last.
-        package var registry = 1 << 30
-        /// Of a day's requests for notifications: some 900 bytes for one with a key. The oldest go first.
-        package var requests = 1 << 30
-
-        package init() {}
-    }
-
-    /// Makes streams and buckets, where they are missing or different. All at once: the servers elect a leader for
-    /// each, which may take seconds.
-    package func ensure(in stream: JetStream, replicas: Int, _ capacity: Capacity) async throws(NATSError) {
+    /// Makes streams and buckets, where they are missing or different. All at the same time, since the servers elect a
+    /// leader for each, which may take seconds.
+    func ensure(in stream: JetStream, replicas: Int, _ capacity: Configuration.Cluster.Capacity) async throws(NATSError)
+    {
         let results = await withTaskGroup(of: Result<Void, NATSError>.self) { group in
             for configuration in configurations(replicas, capacity) {
                 group.addTask {
@@ -121,7 +110,7 @@ package struct ClusterLayout: Hashable, Sendable {
         for result in results { try result.get() }
     }
 
-    private func configurations(_ replicas: Int, _ capacity: Capacity) -> [StreamConfiguration] {
+    private func configurations(_ replicas: Int, _ capacity: Configuration.Cluster.Capacity) -> [StreamConfiguration] {
         var log = StreamConfiguration(name: logStream, subjects: ["\(prefix).log.*"])
         log.replicas = replicas
         // A repetition of an append is known for longer than any outage that a lease survives.
@@ -150,57 +139,46 @@ package struct ClusterLayout: Hashable, Sendable {
     }
 }
 
-/// What the members of a cluster must agree on. The first one writes it, and it never changes.
-package struct ClusterRecord: Hashable, Sendable, Codable {
-    package var version = 1
-    package var partitions: Int
-    /// Of ``Partitioning``, in hexadecimal digits.
-    package var hashKey: String
+/// The settings on which all members of a cluster must agree. The first member writes them, and they never change.
+struct ClusterRecord: Hashable, Sendable, Codable {
+    var version = 1
+    var partitions: Int
 
-    /// Nil: it is of a later version, or its numbers are impossible.
-    package var partitioning: Partitioning? {
-        guard version == 1, let key = Hex.decode(hashKey) else { return nil }
-        return Partitioning(partitions: partitions, key: key)
-    }
-
-    /// The record of the cluster; writes one for `partitions` if there is none.
-    static func find(
-        in bucket: KeyValueBucket,
-        partitions: Int,
-        random: inout some RandomNumberGenerator
-    ) async throws -> Partitioning {
-        let key = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-        let own = ClusterRecord(partitions: partitions, hashKey: Hex.encode(key))
-        if try await bucket.entry(ClusterLayout.clusterKey) == nil {
+    /// Requires the cluster to have as many `partitions`. Writes the record if no member's is left.
+    static func agree(on partitions: Int, in bucket: KeyValueBucket) async throws {
+        var found = try await bucket.entry(ClusterLayout.clusterKey)
+        if found?.value == nil {
             do throws(NATSError) {
-                try await bucket.put(ClusterLayout.clusterKey, own.bucketValue, over: 0)
+                let own = ClusterRecord(partitions: partitions).bucketValue
+                try await bucket.put(ClusterLayout.clusterKey, own, over: found?.revision ?? 0)
+                return
             } catch {
                 // Another member may have been first.
                 guard case .refused(JetStream.Code.wrongLastSequence, _) = error else { throw error }
             }
+            found = try await bucket.entry(ClusterLayout.clusterKey)
         }
-        guard let value = try await bucket.entry(ClusterLayout.clusterKey)?.value,
-            let partitioning = ClusterRecord(bucketValue: value)?.partitioning
-        else { throw ClusterError.unreadableRecord }
-        guard partitioning.partitions == partitions else {
-            throw ClusterError.otherPartitions(partitioning.partitions, configured: partitions)
+        guard let value = found?.value, let record = ClusterRecord(bucketValue: value), record.version == 1 else {
+            throw ClusterError.unreadableRecord
         }
-        return partitioning
+        guard record.partitions == partitions else {
+            throw ClusterError.otherPartitions(record.partitions, configured: partitions)
+        }
     }
 }
 
-/// Why a member cannot join.
-package enum ClusterError: Error, Hashable, CustomStringConvertible {
+/// An obstacle to joining a cluster.
+enum ClusterError: Error, Hashable, CustomStringConvertible {
     case unreadableRecord
     case otherPartitions(Int, configured: Int)
     case beingAdopted
     case beingExported
     case exported
 
-    package var description: String {
+    var description: String {
         switch self {
         case .unreadableRecord:
-            "the cluster's record cannot be read: a newer Carillon wrote it, or something else uses the prefix"
+            "the cluster's record cannot be read: a newer Carillon wrote it. Update this router"
         case .otherPartitions(let found, let configured):
             "the cluster has \(found) partitions, and the configuration says \(configured); the number never changes"
         case .beingAdopted:
@@ -215,14 +193,14 @@ package enum ClusterError: Error, Hashable, CustomStringConvertible {
 
 /// The logs, snapshots and heads of partitions in JetStream.
 struct JetStreamLogs: Sendable {
-    /// Records that are read before they are taken up.
+    /// The number of records read before they are applied.
     private static let recordsAtOnce = 64
 
     private let layout: ClusterLayout
     private let stream: JetStream
     private let seal: MemberSeal
-    private let heads: SealedBucket
-    /// Called with what the servers refuse and nobody expected, such as a full disk.
+    private let heads: KeyValueBucket
+    /// Called with unexpected errors of the servers, such as a full disk.
     private let refused: @Sendable (NATSError) -> Void
 
     init(
@@ -235,7 +213,7 @@ struct JetStreamLogs: Sendable {
         self.stream = stream
         self.seal = seal
         self.refused = refused
-        heads = SealedBucket(layout.headBucket, in: stream, seal)
+        heads = KeyValueBucket(layout.headBucket, in: stream, seal)
     }
 
     func answer(_ question: LogQuestion, _ partition: Int) async -> LogAnswer {

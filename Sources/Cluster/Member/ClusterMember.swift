@@ -1,61 +1,55 @@
+import Core
 import DequeModule
 import Glibc
 import Logging
-import NATS
+import RouterConfiguration
+import Storage
 import Synchronization
-import Units
 
-/// What runs on the partitions that a member owns. All functions are called one at a time, and must return soon.
-package protocol PartitionWork: Sendable {
-    /// The partition is this member's. Everything in `state` that waits goes on here. `isHandedOver`: whoever had it
-    /// before finished what was under way; else what waits may have been sent.
+/// The work on the partitions that a member owns. All functions are called one at a time, and must return soon.
+protocol PartitionWork: Sendable {
+    /// This member owns the partition and continues everything queued in `state`. `isHandedOver`: the previous owner
+    /// finished its work in progress; if not, queued deliveries may already have been sent.
     func opened(_ partition: Int, _ state: PartitionState, isHandedOver: Bool)
-    /// Takes events that a member hands over. Calls `taken` once, on any thread: true when everything that they lead to
-    /// was committed, false when they are to come again.
-    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (Bool) -> Void)
-    /// These are kept; their deliveries may be sent as long as ``ClusterMember/maySend(for:)`` says so.
+    /// Takes a batch of events. Calls `taken` once, on any thread: when everything that they lead to was committed,
+    /// with notes for the sender; with nil if the sender must retry.
+    func take(_ items: [[UInt8]], in partition: Int, taken: @escaping @Sendable (HandOverNotes?) -> Void)
+    /// These are kept; their deliveries may be sent while ``ClusterMember/maySend(for:)`` is true.
     func committed(_ partition: Int, _ commits: [PartitionLog.Commit])
-    /// The partition moves: finish what is under way, and call ``ClusterMember/drained(_:)``.
+    /// The partition moves: finish all work in progress, and call ``ClusterMember/drained(_:)``.
     func drain(_ partition: Int)
     /// The partition is no longer this member's. Send nothing more for it.
     func closed(_ partition: Int, _ error: PartitionLogError)
 }
 
 /// One member of a cluster over NATS: the shell around ``MemberState``.
-package final class ClusterMember: Sendable {
-    package struct Settings: Sendable {
-        package var name: MemberName
-        package var layout: ClusterLayout
-        package var partitions = 32
-        package var replicas = 3
+final class ClusterMember: Sendable {
+    struct Settings: Sendable {
+        var name: MemberName
+        var layout: ClusterLayout
+        var partitions = 32
+        var replicas = 3
         /// A hash of the member's configuration.
-        package var configuration = ""
+        var configuration = ""
         /// Of Carillon, for the other members; nil: not said.
-        package var version: String?
+        var version: String?
         /// In seconds since 1970, for the other members; nil: not said.
-        package var startedAt: Int64?
-        /// The newest version that it reads and writes; an older one than it could lets older members come back.
-        package var wire = LogRecord.formatVersion
-        package var capacity = ClusterLayout.Capacity()
-        /// After so many changes of the registry a snapshot takes the place of older ones.
-        package var registryChanges = 10_000
-        package var times = LeaseTable.Times()
-        package var log = PartitionLog.Settings()
-        package var handOver: HandOverQueue.Limits = {
+        var startedAt: Int64?
+        var capacity = Configuration.Cluster.Capacity()
+        /// After this number of registry changes a new snapshot replaces older ones.
+        var registryChanges = 10_000
+        var times = LeaseTable.Times()
+        var log = PartitionLog.Settings()
+        var handOver: HandOverQueue.Limits = {
             var limits = HandOverQueue.Limits()
             limits.batches = 8
             return limits
         }()
-
-        package init(name: MemberName, layout: ClusterLayout) {
-            self.name = name
-            self.layout = layout
-        }
     }
 
     private struct Shell {
         var machine: MemberState
-        /// Actions in order; whoever finds nobody carrying carries them.
+        /// Actions in order; the first thread that finds no other at work performs them.
         var actions: Deque<MemberState.Action> = []
         var isCarrying = false
         var task: Task<Void, Never>?
@@ -63,66 +57,59 @@ package final class ClusterMember: Sendable {
         var hasLeft = false
     }
 
-    package let partitioning: Partitioning
+    let partitioning: Partitioning
     private let logs: JetStreamLogs
     private let leases: LeaseBucket
-    private let exchange: HandOverExchange
+    /// Hands events over to the owners of partitions.
+    let exchange: HandOverExchange
     private let work: any PartitionWork
     private let log: Logger
-    private let now: @Sendable () -> Deadline
     private let sendingEnds: @Sendable (Deadline) -> Void
     private let shell: Mutex<Shell>
 
     /// Makes streams and buckets where they are missing, and agrees with the other members. Throws a ``ClusterError``
     /// while the cluster is moved, unless this is what moves it.
-    package static func prepare(
+    static func prepare(
         _ settings: Settings,
-        client: NATSClient,
-        isTransfer: Bool = false,
-        random: inout some RandomNumberGenerator
+        line: MemberLine,
+        isTransfer: Bool = false
     ) async throws -> Partitioning {
-        let stream = JetStream(client)
+        let stream = JetStream(line.client)
         try await settings.layout.ensure(in: stream, replicas: settings.replicas, settings.capacity)
-        let bucket = KeyValueBucket(settings.layout.leaseBucket, in: stream)
+        let bucket = KeyValueBucket(settings.layout.leaseBucket, in: stream, line.seal)
         if !isTransfer, let obstacle = try await ClusterTransfer.record(in: bucket).record?.obstacle { throw obstacle }
-        return try await ClusterRecord.find(
-            in: bucket,
-            partitions: settings.partitions,
-            random: &random
-        )
+        try await ClusterRecord.agree(on: settings.partitions, in: bucket)
+        guard let partitioning = Partitioning(partitions: settings.partitions, key: line.seal.partitioningKey) else {
+            throw ClusterError.unreadableRecord
+        }
+        return partitioning
     }
 
-    /// A member of a cluster that ``prepare(_:client:random:)`` found. Nothing is taken over before ``start(pause:)``.
-    /// `sendingEnds` gets the time from which nothing may be sent, after each change, one call at a time: a thread can
-    /// stand still between a question to ``maySend(for:)`` and the sending. `now` must not stop while the machine
-    /// sleeps.
-    package init(
+    /// A member of a cluster that ``prepare(_:line:isTransfer:)`` found. It takes over no partition before
+    /// ``start(pause:)``. `sendingEnds` gets the time from which no push may be sent, after each change, one call at a
+    /// time: a thread can be suspended between a call of ``maySend(for:)`` and the sending.
+    init(
         _ settings: Settings,
         _ partitioning: Partitioning,
         line: MemberLine,
         work: any PartitionWork,
-        random: inout some RandomNumberGenerator,
         log: Logger,
-        sendingEnds: @escaping @Sendable (Deadline) -> Void = { _ in },
-        now: @escaping @Sendable () -> Deadline = ClusterMember.bootTime
+        sendingEnds: @escaping @Sendable (Deadline) -> Void = { _ in }
     ) {
         self.partitioning = partitioning
         self.sendingEnds = sendingEnds
         self.work = work
         self.log = log
-        self.now = now
-        // The lease goes on being renewed while one renewal is late.
+        // The lease is still renewed while one renewal is late.
         let stream = JetStream(line.client, patience: .seconds(1))
         leases = LeaseBucket(settings.layout, in: stream, line.seal)
-        logs = JetStreamLogs(settings.layout, stream, line.seal) { error in
-            log.warning("NATS refuses to keep something", metadata: ["error": "\(error)"])
-        }
-        let incarnation = UInt64.random(in: 1 ... .max, using: &random)
-        exchange = HandOverExchange(line, settings, sender: incarnation, work: work, log: log, now: now)
+        let refusals = FailureLog("NATS refuses to keep something", level: .warning, logger: log)
+        logs = JetStreamLogs(settings.layout, stream, line.seal) { refusals.occurred($0, at: .now()) }
+        let incarnation = UInt64.random(in: 1 ... .max)
+        exchange = HandOverExchange(line, settings, sender: incarnation, work: work, log: log, now: Self.bootTime)
         var record = MemberRecord(
             name: settings.name,
             incarnation: incarnation,
-            wire: settings.wire,
             configuration: settings.configuration
         )
         (record.version, record.startedAt) = (settings.version, settings.startedAt)
@@ -139,14 +126,14 @@ package final class ClusterMember: Sendable {
     }
 
     /// The time since the machine started, sleep included: a lease does not live longer because its holder slept.
-    @Sendable package static func bootTime() -> Deadline {
+    @Sendable static func bootTime() -> Deadline {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Deadline(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
-    /// Joins. `pause` waits until the next look at what is due, which should come several times a second.
-    package func start(
+    /// Joins. `pause` waits until the next check for due actions; it should return several times per second.
+    func start(
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(100)) }
     ) {
         exchange.start { [weak self] partition in self?.ownership(of: partition) }
@@ -169,7 +156,7 @@ package final class ClusterMember: Sendable {
 
     /// Hands all partitions over, and returns when others may take them. Without servers that is never; ``stop()`` ends
     /// it.
-    package func leave() async {
+    func leave() async {
         await withCheckedContinuation { continuation in
             let hasLeft = shell.withLock { shell in
                 if !shell.hasLeft { shell.whenLeft.append(continuation) }
@@ -181,8 +168,8 @@ package final class ClusterMember: Sendable {
         stop()
     }
 
-    /// Stops without a word, as a crash does. Others take over when the leases have not changed for a while.
-    package func stop() {
+    /// Stops without releasing leases, like a crash. Others take over when the leases expire.
+    func stop() {
         let (task, continuations) = shell.withLock { shell in
             defer {
                 shell.whenLeft = []
@@ -197,48 +184,32 @@ package final class ClusterMember: Sendable {
         for continuation in continuations { continuation.resume() }
     }
 
-    // MARK: What is known
+    // MARK: State
 
     /// Whether something may be sent for a partition at this moment. To be asked immediately before each send.
-    package func maySend(for partition: Int) -> Bool {
-        let now = now()
+    func maySend(for partition: Int) -> Bool {
+        let now = Self.bootTime()
         return shell.withLock { $0.machine.maySend(for: partition, at: now) }
     }
 
-    package var openPartitions: [Int] { shell.withLock(\.machine.openPartitions) }
-    package var holders: [MemberName?] { shell.withLock(\.machine.holders) }
-
-    package var livingMembers: [MemberRecord] {
-        let now = now()
-        return shell.withLock { $0.machine.livingMembers(at: now) }
+    var openPartitions: [Int] { shell.withLock(\.machine.openPartitions) }
+    /// The members and leases as this member sees them, and the moment for questions about them.
+    var view: (leases: LeaseTable, now: Deadline) {
+        let now = Self.bootTime()
+        return (shell.withLock(\.machine.leases), now)
     }
 
-    /// Members that lived of late and went away without a word.
-    package var missingMembers: [MemberRecord] {
-        let now = now()
-        return shell.withLock { $0.machine.missingMembers(at: now) }
-    }
-
-    /// Where an operator wants a partition; nil: nobody said.
-    package func move(of partition: Int) -> MemberName? { shell.withLock { $0.machine.move(of: partition) } }
-
-    /// The newest version that all living members read.
-    package var wire: Int {
-        let now = now()
-        return shell.withLock { $0.machine.wire(at: now) }
-    }
-
-    package func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
+    func state(of partition: Int) -> PartitionState? { shell.withLock { $0.machine.state(of: partition) } }
 
     /// Whether one of the open partitions has accepted an event, as far back as that is remembered.
-    package func isKnown(_ cause: [UInt8]) -> Bool { shell.withLock { $0.machine.isKnown(cause) } }
+    func isKnown(_ cause: [UInt8]) -> Bool { shell.withLock { $0.machine.isKnown(cause) } }
 
-    // MARK: What an owner wants
+    // MARK: Requests of the owner
 
     /// Keeps a transaction. Returns its number, which ``PartitionWork/committed(_:_:)`` names when it is kept.
     @discardableResult
-    package func commit(_ transaction: LogTransaction, to partition: Int) throws(PartitionLogError) -> UInt64 {
-        let now = now()
+    func commit(_ transaction: LogTransaction, to partition: Int) throws(PartitionLogError) -> UInt64 {
+        let now = Self.bootTime()
         let number = try shell.withLock { shell throws(PartitionLogError) in
             let (number, actions) = try shell.machine.commit(transaction, to: partition, now: now)
             shell.actions += actions
@@ -249,32 +220,18 @@ package final class ClusterMember: Sendable {
     }
 
     /// Hands all partitions over and takes none, without leaving; or takes its share again.
-    package func drain(_ isOn: Bool) { change { $0.drain(isOn, now: $1) } }
+    func drain(_ isOn: Bool) { change { $0.drain(isOn, now: $1) } }
 
-    /// Tells all members that a partition is to be at that one while it lives; nil: wherever it belongs.
-    package func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
+    /// Tells all members which one must own a partition while it lives; nil: the default owner.
+    func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
         try await leases.move(partition, to: member)
     }
 
     /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
-    package func note(_ marks: [RelayMark], in partition: Int) { change { $0.note(marks, in: partition, now: $1) } }
+    func note(_ marks: [RelayMark], in partition: Int) { change { $0.note(marks, in: partition, now: $1) } }
 
-    /// What was under way when the partition was to be drained is finished.
-    package func drained(_ partition: Int) { change { $0.drained(partition, now: $1) } }
-
-    // MARK: Handing over
-
-    /// Whether whoever reads events for a partition should wait.
-    package func isFull(_ partition: Int) -> Bool { exchange.isFull(partition) }
-
-    /// Whether whoever reads events should wait: some owner has too many before it.
-    package var isFull: Bool { exchange.isFull }
-
-    /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when everything that it leads to
-    /// is kept; the reader's mark may move past it then.
-    package func handOver(_ item: [UInt8], to partition: Int, kept: @escaping @Sendable () -> Void) {
-        exchange.handOver(item, to: partition, kept: kept)
-    }
+    /// Reports that a drained partition has finished its work in progress.
+    func drained(_ partition: Int) { change { $0.drained(partition, now: $1) } }
 
     // MARK: The machine
 
@@ -284,7 +241,7 @@ package final class ClusterMember: Sendable {
     }
 
     private func ownership(of partition: Int) -> HandOverExchange.Ownership? {
-        let now = now()
+        let now = Self.bootTime()
         return shell.withLock { shell in
             guard let last = shell.machine.lastCommitted(in: partition) else { return nil }
             let hasLease = shell.machine.maySend(for: partition, at: now)
@@ -308,7 +265,7 @@ package final class ClusterMember: Sendable {
     }
 
     private func change(_ body: (inout MemberState, Deadline) -> [MemberState.Action]) {
-        let now = now()
+        let now = Self.bootTime()
         shell.withLock { shell in
             shell.actions += body(&shell.machine, now)
             sendingEnds(shell.machine.sendingEnds)
@@ -359,7 +316,7 @@ package final class ClusterMember: Sendable {
         case .closed(let partition, let error):
             exchange.close(partition)
             switch error {
-            case .damaged, .newerFormat:
+            case .damaged, .otherFormat:
                 log.error("A partition cannot be opened", metadata: ["partition": "\(partition)", "why": "\(error)"])
             default:
                 log.info("A partition is closed", metadata: ["partition": "\(partition)", "why": "\(error)"])
@@ -382,7 +339,7 @@ package final class ClusterMember: Sendable {
             metadata: ["partition": "\(partition)", "epoch": "\(state.identity.epoch)"]
         )
         exchange.prepare(partition)
-        let isHandedOver = shell.withLock { $0.machine.wasHandedOver(partition) }
+        let isHandedOver = shell.withLock { $0.machine.leases.wasHandedOver(partition) }
         work.opened(partition, state, isHandedOver: isHandedOver)
         exchange.open(partition)
     }

@@ -1,30 +1,39 @@
+import Core
 import Logging
-import NATS
 import Synchronization
-import Units
 
 /// Hands events over to the owners of partitions, and takes them in for the partitions that this member owns: the shell
 /// around ``HandOverQueue`` and ``HandOverReceiver``.
 ///
-/// An owner answers only when its log has what events lead to. Whoever opens a partition tells all members, so that
-/// these do not wait for an answer of its former owner.
+/// An owner responds only when its log has the results of the events. The member that opens a partition tells all
+/// others, so that they do not wait for its former owner.
 final class HandOverExchange: Sendable {
-    /// How long an owner may take to answer. What it does not answer comes again.
+    /// How long an owner may take to respond. Unanswered batches are sent again.
     private static let patience: Duration = .seconds(3)
 
-    /// What this member has of a partition.
+    /// This member's ownership of a partition.
     struct Ownership {
         /// The last transaction that was committed.
         let lastCommit: UInt64
-        /// Nobody else can have the partition now.
+        /// No other member can have the partition now.
         let hasLease: Bool
+    }
+
+    /// Called when everything that an item leads to is kept, with the owner's note about it.
+    typealias Kept = @Sendable (_ note: [UInt8]?) -> Void
+
+    private struct Reply {
+        let batch: HandOverBatch.ID
+        let subject: String
     }
 
     private struct State {
         var queues: [HandOverQueue]
-        var kept: [UInt64: @Sendable () -> Void] = [:]
+        var kept: [UInt64: Kept] = [:]
         var lastToken: UInt64 = 0
-        var receivers: [Int: HandOverReceiver<String>] = [:]
+        var receivers: [Int: HandOverReceiver<Reply>] = [:]
+        /// Of batches that are not answered yet, by partition.
+        var notes: [Int: [HandOverBatch.ID: HandOverNotes]] = [:]
         var subscriptions: [Int: NATSClient.Subscription] = [:]
         var news: NATSClient.Subscription?
         /// The last transaction that was committed to a partition, and whether its lease is valid; nil: it is not open.
@@ -62,7 +71,7 @@ final class HandOverExchange: Sendable {
         state.withLock { ($0.news, $0.ownership) = (news, ownership) }
     }
 
-    /// Takes nothing more. What is handed over goes on being asked for as long as somebody calls ``tick()``.
+    /// Accepts no more events. ``tick()`` still requests the responses to events in flight.
     func end() {
         state.withLock { state in
             state.hasEnded = true
@@ -70,16 +79,14 @@ final class HandOverExchange: Sendable {
         }
     }
 
-    // MARK: Handing over
+    // MARK: Sending
 
-    /// Whether whoever reads events for a partition should wait.
-    func isFull(_ partition: Int) -> Bool { state.withLock { $0.queues[partition].isFull } }
-
-    /// Whether whoever reads events should wait: some owner has too many before it.
+    /// Whether sources of events should wait: some owner has too many queued.
     var isFull: Bool { state.withLock { $0.queues.contains(where: \.isFull) } }
 
-    /// Calls `kept` once when everything that the event leads to is kept.
-    func handOver(_ item: [UInt8], to partition: Int, kept: @escaping @Sendable () -> Void) {
+    /// Hands an event to the owner of a partition, wherever it is. Calls `kept` once when all results of the event are
+    /// kept, with the owner's note about it; the reader's mark may move past it then.
+    func handOver(_ item: [UInt8], to partition: Int, kept: @escaping Kept) {
         let actions = state.withLock { state in
             state.lastToken += 1
             state.kept[state.lastToken] = kept
@@ -105,38 +112,44 @@ final class HandOverExchange: Sendable {
         carry(actions, partition)
     }
 
-    private func carry(_ actions: [HandOverQueue.Action], _ partition: Int) {
+    /// `notes`: of the batch that ended.
+    private func carry(_ actions: [HandOverQueue.Action], _ partition: Int, notes: HandOverNotes = [:]) {
         for action in actions {
             switch action {
             case .send(let batch):
                 line.request(layout.handOver(partition), batch.bytes, within: Self.patience) { [weak self] result in
-                    let answer = (try? result.get()).flatMap(HandOverAnswer.init)
+                    let answer = (try? result.get()).flatMap(HandOverAnswer.read)
                     let ended: HandOverQueue.Result =
-                        switch answer {
+                        switch answer?.answer {
                         case .kept: .kept
                         case .later: .later
                         case nil: .unanswered
                         }
-                    self?.ended(batch.id.number, ended, partition)
+                    self?.ended(batch.id.number, ended, answer?.notes ?? [:], partition)
                 }
             case .kept(let tokens):
-                let callbacks = state.withLock { state in tokens.compactMap { state.kept.removeValue(forKey: $0) } }
-                for callback in callbacks { callback() }
+                let callbacks = state.withLock { state in tokens.map { state.kept.removeValue(forKey: $0) } }
+                for (place, callback) in callbacks.enumerated() { callback?(notes[place]) }
             }
         }
     }
 
-    private func ended(_ number: UInt64, _ result: HandOverQueue.Result, _ partition: Int) {
+    private func ended(_ number: UInt64, _ result: HandOverQueue.Result, _ notes: HandOverNotes, _ partition: Int) {
         let now = now()
-        carry(state.withLock { $0.queues[partition].ended(number, result, now: now) }, partition)
+        carry(state.withLock { $0.queues[partition].ended(number, result, now: now) }, partition, notes: notes)
     }
 
     // MARK: Taking
 
-    /// Before the partition's work begins: the batches that come for it are those of this ownership.
-    func prepare(_ partition: Int) { state.withLock { $0.receivers[partition] = HandOverReceiver() } }
+    /// Prepares a partition before its work starts: later batches belong to this ownership.
+    func prepare(_ partition: Int) {
+        state.withLock { state in
+            state.receivers[partition] = HandOverReceiver()
+            state.notes[partition] = nil
+        }
+    }
 
-    /// Takes what members hand over for a partition, and tells them that it does.
+    /// Accepts batches for a partition, and announces that to the other members.
     func open(_ partition: Int) {
         do throws(NATSError) {
             let subscription = try line.subscribe(layout.handOver(partition)) { [weak self] in
@@ -147,58 +160,67 @@ final class HandOverExchange: Sendable {
                 state.subscriptions[partition] = subscription
                 return true
             }
-            // Whoever misses it asks again by itself, only later.
+            // A member that misses it asks again later.
             if isWanted { try line.publish(layout.openedPartitions, Array("\(partition)".utf8)) }
         } catch {
             log.error("A partition takes no events", metadata: ["partition": "\(partition)", "error": "\(error)"])
         }
     }
 
-    /// Takes nothing more for a partition; what is under way is answered.
+    /// Accepts no more batches for a partition; those in progress still get a response.
     func drain(_ partition: Int) { state.withLock { $0.subscriptions[partition] = nil } }
 
     func close(_ partition: Int) {
         state.withLock { state in
             state.subscriptions[partition] = nil
             state.receivers[partition] = nil
+            state.notes[partition] = nil
         }
     }
 
     /// Everything up to this transaction is kept.
     func committed(_ partition: Int, through number: UInt64) {
-        answer(.kept, state.withLock { $0.receivers[partition]?.kept(through: number) ?? [] })
+        answer(.kept, state.withLock { $0.receivers[partition]?.kept(through: number) ?? [] }, partition)
     }
 
     private func receive(_ content: [UInt8], replyTo: String?, _ partition: Int) {
-        guard let replyTo else { return }
+        guard let subject = replyTo else { return }
         guard let batch = try? HandOverBatch(content) else {
             return log.warning("A batch of events is not understood", metadata: ["partition": "\(partition)"])
         }
+        let reply = Reply(batch: batch.id, subject: subject)
         let (isNew, isFull) = state.withLock { state -> (Bool, Bool) in
             guard state.receivers[partition]?.hasCapacity(for: batch.id) ?? true else { return (false, true) }
-            return (state.receivers[partition]?.receive(batch.id, reply: replyTo) ?? false, false)
+            return (state.receivers[partition]?.receive(batch.id, reply: reply) ?? false, false)
         }
-        if isFull { answer(.later, [replyTo]) }
+        if isFull { answer(.later, [reply], partition) }
         guard isNew else { return }
-        work.take(batch.items, in: partition) { [weak self] isTaken in
-            self?.worked(batch.id, isTaken: isTaken, partition)
-        }
+        work.take(batch.items, in: partition) { [weak self] notes in self?.worked(batch.id, notes, partition) }
     }
 
-    private func worked(_ id: HandOverBatch.ID, isTaken: Bool, _ partition: Int) {
-        guard isTaken else {
-            return answer(.later, state.withLock { $0.receivers[partition]?.refused(id) ?? [] })
+    /// `notes`: nil if the sender must send the batch again.
+    private func worked(_ id: HandOverBatch.ID, _ notes: HandOverNotes?, _ partition: Int) {
+        guard let notes else {
+            return answer(.later, state.withLock { $0.receivers[partition]?.refused(id) ?? [] }, partition)
         }
-        // What is known already may be on its way to the log.
+        if !notes.isEmpty { state.withLock { $0.notes[partition, default: [:]][id] = notes } }
+        // The results of a known batch may still be on their way to the log.
         guard let ownership = state.withLock(\.ownership)(partition) else { return }
         let ready = state.withLock {
             $0.receivers[partition]?.worked(id, awaiting: ownership.lastCommit, hasLease: ownership.hasLease)
         }
-        if let ready { answer(ready.answer, ready.replies) }
+        if let ready { answer(ready.answer, ready.replies, partition) }
     }
 
-    private func answer(_ answer: HandOverAnswer, _ replies: [String]) {
-        // Whoever does not hear it asks again.
-        for reply in replies { try? line.publish(reply, answer.bytes) }
+    private func answer(_ answer: HandOverAnswer, _ replies: [Reply], _ partition: Int) {
+        let notes = state.withLock { state in
+            replies.reduce(into: [:]) {
+                $0[$1.batch] = state.notes[partition]?.removeValue(forKey: $1.batch) ?? $0[$1.batch]
+            }
+        }
+        // Members that do not hear it ask again, and get no notes then.
+        for reply in replies {
+            try? line.publish(reply.subject, answer.bytes(with: answer == .kept ? notes[reply.batch] ?? [:] : [:]))
+        }
     }
 }

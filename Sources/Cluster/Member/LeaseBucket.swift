@@ -1,9 +1,8 @@
-import NATS
+import Core
+import RouterConfiguration
 import Synchronization
-import Units
 
-/// The bucket of leases: what members write of themselves and of the partitions that they hold, and how each follows
-/// what the others write.
+/// The bucket of leases: each member writes its own record and its leases, and follows the records of the others.
 final class LeaseBucket: Sendable {
     /// A change of one record; nil if it is gone or foreign.
     enum Change: Sendable {
@@ -17,29 +16,29 @@ final class LeaseBucket: Sendable {
         let task: Task<Void, Never>
     }
 
-    private let bucket: SealedBucket
+    private let bucket: KeyValueBucket
     private let following = Mutex<Following?>(nil)
 
     init(_ layout: ClusterLayout, in stream: JetStream, _ seal: MemberSeal) {
-        bucket = SealedBucket(layout.leaseBucket, in: stream, seal)
+        bucket = KeyValueBucket(layout.leaseBucket, in: stream, seal)
     }
 
     deinit { end() }
 
-    /// Says what there is and whatever changes, with its revision, and once that all of it has come. `pause` waits
-    /// until the next look at whether the servers still tell.
+    /// Reports all entries and then every change, with revisions, and once that the initial entries are complete.
+    /// `pause` waits until the next check whether the servers still send.
     func follow(
         pause: @escaping @Sendable () async -> Void,
         becameCurrent: @escaping @Sendable () -> Void,
         changed: @escaping @Sendable (Change, _ revision: UInt64) -> Void
     ) {
-        let watch = KeyValueWatch(bucket.bucket) { [bucket] change in
+        let watch = KeyValueWatch(bucket) { [bucket] change in
             switch change {
             case .isCurrent: becameCurrent()
             case .entry(let entry): if let change = Self.change(entry, in: bucket) { changed(change, entry.revision) }
             }
         }
-        // Of its own: to begin anew it waits for servers, and leases are renewed meanwhile.
+        // A separate task: restarting waits for servers, while leases must still be renewed.
         let task = Task {
             while !Task.isCancelled {
                 await watch.tick()
@@ -58,8 +57,8 @@ final class LeaseBucket: Sendable {
         following?.task.cancel()
     }
 
-    /// Nil: it is about something else, or no member wrote it. What that one hides is seen at the next write.
-    private static func change(_ entry: KeyValueBucket.Entry, in bucket: SealedBucket) -> Change? {
+    /// Nil: it has another subject, or no member wrote it. The next write reveals an entry that this one hides.
+    private static func change(_ entry: KeyValueBucket.Entry, in bucket: KeyValueBucket) -> Change? {
         guard let key = ClusterLayout.LeaseKey(entry.key) else { return nil }
         let isDeleted = entry.value == nil
         let entry = bucket.opened(entry)
@@ -93,13 +92,13 @@ final class LeaseBucket: Sendable {
         return (entry.value.flatMap { LeaseRecord(bucketValue: $0) }, entry.revision)
     }
 
-    /// Tells all members that a partition is to be at that one; nil: wherever it belongs.
+    /// Tells all members which one must own a partition; nil: the default owner.
     func move(_ partition: Int, to member: MemberName?) async throws(NATSError) {
         let key = ClusterLayout.moveKey(partition)
         if let member {
             try await bucket.put(key, MoveRecord(member: member).bucketValue)
         } else {
-            try await bucket.bucket.delete(key)
+            try await bucket.delete(key)
         }
     }
 }

@@ -1,20 +1,18 @@
-import NATS
-
 /// How members talk to each other over NATS: all that is said carries the code of ``MemberSeal``, and what does not is
 /// not heard.
-package struct MemberLine: Sendable {
-    package let client: NATSClient
-    package let seal: MemberSeal
+struct MemberLine: Sendable {
+    let client: NATSClient
+    let seal: MemberSeal
 
-    package init(_ client: NATSClient, _ seal: MemberSeal) { (self.client, self.seal) = (client, seal) }
+    init(_ client: NATSClient, _ seal: MemberSeal) { (self.client, self.seal) = (client, seal) }
 
-    /// Says something to whoever listens on the subject. That it is heard is not known.
-    package func publish(_ subject: String, _ content: [UInt8]) throws(NATSError) {
+    /// Publishes to all subscribers of the subject. There is no confirmation.
+    func publish(_ subject: String, _ content: [UInt8]) throws(NATSError) {
         try client.publish(subject, seal.seal(content, for: subject))
     }
 
-    /// Hands `heard` what members say on a subject, with where an answer is to go, as long as the result is kept.
-    package func subscribe(
+    /// Passes members' messages on a subject to `heard`, with the reply subject, as long as the result is kept.
+    func subscribe(
         _ subject: String,
         _ heard: @escaping @Sendable (_ content: [UInt8], _ replyTo: String?) -> Void
     ) throws(NATSError) -> NATSClient.Subscription {
@@ -25,7 +23,7 @@ package struct MemberLine: Sendable {
     }
 
     /// Asks, and calls `completion` once: with a member's answer, or with why there is none.
-    package func request(
+    func request(
         _ subject: String,
         _ content: [UInt8],
         within span: Duration,

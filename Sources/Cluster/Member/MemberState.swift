@@ -1,11 +1,12 @@
-import Units
+import Core
+import RouterConfiguration
 
-/// One member of a cluster: its leases and the logs of its partitions. Pure: its owner carries the actions out.
+/// One member of a cluster: its leases and the logs of its partitions. A pure state machine.
 ///
-/// A partition that this member acquires is opened; while it is open, transactions can be committed and what they lead
-/// to may be sent, as long as ``maySend(for:at:)`` says so. A partition that moves is drained first.
-package struct MemberState: Sendable {
-    package enum Action: Sendable {
+/// A partition that this member acquires is opened; while it is open, transactions can be committed, and their
+/// deliveries may be sent while ``maySend(for:at:)`` is true. A partition that moves is drained first.
+struct MemberState: Sendable {
+    enum Action: Sendable {
         case announce(MemberRecord)
         case writeLease(partition: Int, LeaseRecord, over: UInt64)
         case readLease(partition: Int)
@@ -14,24 +15,21 @@ package struct MemberState: Sendable {
         /// Transactions may be committed. The state is ``MemberState/state(of:)``.
         case opened(partition: Int)
         case committed(partition: Int, [PartitionLog.Commit])
-        /// The partition moves: take in nothing more, finish what is under way, and call
-        /// ``MemberState/drained(_:now:)``.
+        /// The partition moves: finish all work in progress, then call ``MemberState/drained(_:now:)``.
         case drain(partition: Int)
-        /// The partition is no longer open here. Nothing is sent for it, nothing that was not committed is answered.
+        /// The partition is no longer open here: send none of its pushes, and answer no uncommitted batch.
         case closed(partition: Int, PartitionLogError)
         case left
     }
 
     private let me: MemberRecord
     private let settings: PartitionLog.Settings
-    private var leases: LeaseTable
+    private(set) var leases: LeaseTable
     private var logs: [Int: (log: PartitionLog, opening: Int)] = [:]
     private var openings = 0
-    /// Partitions whose log is damaged. Their leases are kept, so that one member says so instead of all in turn.
-    package private(set) var damaged: [Int: PartitionLogError] = [:]
     private var draining: Set<Int> = []
 
-    package init(
+    init(
         _ me: MemberRecord,
         partitions: Int,
         times: LeaseTable.Times = LeaseTable.Times(),
@@ -42,52 +40,38 @@ package struct MemberState: Sendable {
         leases = LeaseTable(me, partitions: partitions, times: times)
     }
 
-    // MARK: What is known
+    // MARK: State
 
     /// Whether something may be sent for a partition now. To be asked immediately before each send.
-    package func maySend(for partition: Int, at now: Deadline) -> Bool {
+    func maySend(for partition: Int, at now: Deadline) -> Bool {
         isOpen(partition) && leases.maySend(for: partition, at: now)
     }
 
-    /// When nothing may be sent for any partition any more unless a lease is renewed; `distantFuture`: it has none.
-    package var sendingEnds: Deadline { leases.lastValidity }
+    /// The time from which no partition may send unless a lease is renewed; `distantFuture`: this member holds none.
+    var sendingEnds: Deadline { leases.lastValidity }
 
-    package func isOpen(_ partition: Int) -> Bool { logs[partition]?.log.isOpen ?? false }
+    func isOpen(_ partition: Int) -> Bool { logs[partition]?.log.isOpen ?? false }
 
-    package var openPartitions: [Int] { logs.filter { $0.value.log.isOpen }.map(\.key).sorted() }
+    var openPartitions: [Int] { logs.filter { $0.value.log.isOpen }.map(\.key).sorted() }
 
-    package func state(of partition: Int) -> PartitionState? { logs[partition].map(\.log.state) }
+    func state(of partition: Int) -> PartitionState? { logs[partition].map(\.log.state) }
 
     /// Whether one of the open partitions has accepted an event.
-    package func isKnown(_ cause: [UInt8]) -> Bool {
+    func isKnown(_ cause: [UInt8]) -> Bool {
         logs.values.contains { $0.log.isOpen && $0.log.state.isKnown(cause) }
     }
 
     /// Everything up to this transaction is kept once this one is.
-    package func lastCommitted(in partition: Int) -> UInt64? { logs[partition]?.log.lastCommitted }
+    func lastCommitted(in partition: Int) -> UInt64? { logs[partition]?.log.lastCommitted }
 
-    /// Whether whoever had the partition before finished what was under way.
-    package func wasHandedOver(_ partition: Int) -> Bool { leases.wasHandedOver(partition) }
-
-    package var holders: [MemberName?] { leases.holders }
-    package func livingMembers(at now: Deadline) -> [MemberRecord] { leases.livingMembers(at: now) }
-    package func missingMembers(at now: Deadline) -> [MemberRecord] { leases.missingMembers(at: now) }
-    package func move(of partition: Int) -> MemberName? { leases.move(of: partition) }
-    /// The newest version that all living members read.
-    package func wire(at now: Deadline) -> Int { leases.wire(at: now) }
-    package var hasDouble: Bool { leases.hasDouble }
-
-    // MARK: What its owner wants
+    // MARK: Requests of the owner
 
     /// Keeps a transaction. Returns its number, which ``Action/committed(partition:_:)`` names.
-    package mutating func commit(
+    mutating func commit(
         _ transaction: LogTransaction,
         to partition: Int,
         now: Deadline
     ) throws(PartitionLogError) -> (number: UInt64, actions: [Action]) {
-        guard transaction.letters.isEmpty || leases.wire(at: now) >= LogRecord.versionOfLetters else {
-            throw .olderMembers
-        }
         // Taken out, so that the log is not copied.
         guard var entry = logs.removeValue(forKey: partition) else { throw .notOpen }
         defer { logs[partition] = entry }
@@ -96,30 +80,28 @@ package struct MemberState: Sendable {
     }
 
     /// Keeps how far relays were read whose reader a partition's owner is; nothing where this member is not it.
-    package mutating func note(_ marks: [RelayMark], in partition: Int, now: Deadline) -> [Action] {
+    mutating func note(_ marks: [RelayMark], in partition: Int, now: Deadline) -> [Action] {
         change(partition, now) { $0.note(marks, now: now) }
     }
 
-    /// What was under way when ``Action/drain(partition:)`` came is finished.
-    package mutating func drained(_ partition: Int, now: Deadline) -> [Action] {
+    /// Reports that all work in progress at ``Action/drain(partition:)`` is finished.
+    mutating func drained(_ partition: Int, now: Deadline) -> [Action] {
         guard draining.contains(partition) else { return [] }
         guard logs[partition] != nil else { return carry(leases.release(partition, now: now), now) }
         return change(partition, now) { $0.finish(now: now) }
     }
 
     /// Hands everything over: each partition is drained, and ``Action/left`` comes at the end.
-    package mutating func leave(now: Deadline) -> [Action] { carry(leases.leave(now: now), now) }
+    mutating func leave(now: Deadline) -> [Action] { carry(leases.leave(now: now), now) }
 
     /// Hands everything over and takes nothing, without leaving; or takes its share again.
-    package mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
+    mutating func drain(_ isOn: Bool, now: Deadline) -> [Action] {
         carry(leases.drain(isOn, now: now), now)
     }
 
-    package mutating func tick(now: Deadline) -> [Action] {
+    mutating func tick(now: Deadline) -> [Action] {
         var actions = carry(leases.tick(now: now), now)
-        let wire = leases.wire(at: now)
         for partition in logs.keys.sorted() {
-            actions += change(partition, now) { $0.speak(wire, now: now) }
             guard let due = logs[partition]?.log.nextDeadline, now >= due else { continue }
             actions += change(partition, now) { $0.tick(now: now) }
         }
@@ -128,33 +110,33 @@ package struct MemberState: Sendable {
 
     // MARK: What happens
 
-    package mutating func observed(member: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
+    mutating func observed(member: MemberName, _ record: MemberRecord?, revision: UInt64, now: Deadline) {
         leases.observed(member: member, record, revision: revision, now: now)
     }
 
-    package mutating func observed(move partition: Int, to member: MemberName?) {
+    mutating func observed(move partition: Int, to member: MemberName?) {
         leases.observed(move: partition, to: member)
     }
 
-    package mutating func observed(
+    mutating func observed(
         partition: Int,
         _ record: LeaseRecord?,
         revision: UInt64,
         now: Deadline
     ) -> [Action] { carry(leases.observed(partition: partition, record, revision: revision, now: now), now) }
 
-    package mutating func leasesBecameCurrent(now: Deadline) { leases.becameCurrent(now: now) }
+    mutating func leasesBecameCurrent(now: Deadline) { leases.becameCurrent(now: now) }
 
-    package mutating func wroteLease(
+    mutating func wroteLease(
         partition: Int,
         _ record: LeaseRecord,
         _ result: LeaseTable.WriteResult,
         now: Deadline
     ) -> [Action] { carry(leases.wrote(partition: partition, record, result, now: now), now) }
 
-    package mutating func leaseReadFailed(partition: Int) { leases.readFailed(partition: partition) }
+    mutating func leaseReadFailed(partition: Int) { leases.readFailed(partition: partition) }
 
-    package mutating func answered(
+    mutating func answered(
         partition: Int,
         opening: Int,
         ticket: Int,
@@ -186,11 +168,10 @@ package struct MemberState: Sendable {
                 settings: settings
             )
             logs[partition] = (log, openings)
-            let wire = leases.wire(at: now)
-            return change(partition, now) { $0.speak(wire, now: now) + $0.open(now: now) }
+            return change(partition, now) { $0.open(now: now) }
         case .drain(let partition):
             draining.insert(partition)
-            // What is not open has nothing under way.
+            // A partition that is not open has no work in progress.
             guard isOpen(partition) else {
                 let closed = change(partition, now) { $0.close(.released) }
                 return closed + carry(leases.release(partition, now: now), now)
@@ -198,7 +179,6 @@ package struct MemberState: Sendable {
             return [.drain(partition: partition)]
         case .lost(let partition):
             draining.remove(partition)
-            damaged[partition] = nil
             defer { logs[partition] = nil }
             return change(partition, now) { $0.close(.released) }
         case .left: return [.left]
@@ -226,10 +206,10 @@ package struct MemberState: Sendable {
                 case .fenced:
                     draining.remove(partition)
                     return [.closed(partition: partition, error)] + carry(leases.abandon(partition), now)
-                case .newerFormat:
+                case .otherFormat:
                     draining.remove(partition)
                     return [.closed(partition: partition, error)] + carry(leases.decline(partition, now: now), now)
-                case .damaged: damaged[partition] = error
+                // The lease of a damaged log is kept, so that one member reports it instead of all in turn.
                 default: break
                 }
                 return [.closed(partition: partition, error)]

@@ -1,40 +1,41 @@
 import Cipher
-import Dispatch
+import Core
 import Foundation
-import NATS
-import Synchronization
-import Units
 
 /// Snapshots of a cluster's registry in JetStream: a file in parts, and a head that says where they are. For threads
 /// that may block.
-package struct RegistrySnapshots: Sendable {
+struct RegistrySnapshots: Sendable {
     /// The newest snapshot.
-    package struct Head: Hashable, Sendable, Codable {
-        package var version = 1
+    struct Head: Hashable, Sendable, Codable {
+        var version = 1
         /// Names the parts: no two snapshots share it.
-        package var name: String
-        package var parts: Int
-        package var byteCount: Int
-        /// Of the parts' hashes one after the other, in hexadecimal digits.
-        package var sha256: String
+        var name: String
+        var parts: Int
+        var byteCount: Int
+        /// The hash over the concatenated hashes of the parts, in hexadecimal digits.
+        var sha256: String
         /// The last change that it includes.
-        package var position: UInt64
+        var position: UInt64
         /// The same of the snapshot before it: changes behind that are still in the log.
-        package var before: UInt64
+        var before: UInt64
     }
 
-    package enum Failure: Error, CustomStringConvertible {
+    enum Failure: Error, CustomStringConvertible {
         case unreadable
         case damaged
-        case newer
+        case otherFormat(found: Int)
         case cannotRead(String)
         case cannotWrite(String)
 
-        package var description: String {
+        var description: String {
             switch self {
             case .unreadable: "the head of the registry's snapshot cannot be read"
             case .damaged: "the registry's snapshot is not what its head says"
-            case .newer: "a newer Carillon wrote the registry's snapshot"
+            case .otherFormat(let found):
+                """
+                the registry's snapshot has the format \(found), and this version of Carillon expects 1: run the version \
+                that wrote it, or remove the cluster's streams to begin an empty cluster
+                """
             case .cannotRead(let file): "cannot read \(file)"
             case .cannotWrite(let file): "cannot write \(file)"
             }
@@ -42,35 +43,35 @@ package struct RegistrySnapshots: Sendable {
     }
 
     static let partSize = SnapshotHead.partSize
-    /// What is asked for or stored at the same time.
+    /// The limit of parallel requests.
     private static let atOnce = 8
     private static let key = "registry"
     private static let tries = 20
 
     private let layout: ClusterLayout
     private let stream: JetStream
-    private let heads: SealedBucket
+    private let heads: KeyValueBucket
 
-    package init(_ layout: ClusterLayout, _ line: MemberLine) {
+    init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
         stream = JetStream(line.client, patience: .seconds(5))
-        heads = SealedBucket(layout.headBucket, in: stream, line.seal)
+        heads = KeyValueBucket(layout.headBucket, in: stream, line.seal)
     }
 
     /// Nil: there is none.
-    package func head() throws -> Head? { try entry()?.head }
+    func head() throws -> Head? { try entry()?.head }
 
     private func entry() throws -> (head: Head?, revision: UInt64)? {
-        let found = try Self.blocking { [heads] in try await heads.entry(Self.key) }
+        let found = try RegistryStream.blocking { [heads] in try await heads.entry(Self.key) }
         guard let entry = found else { return nil }
         guard let value = entry.value else { return (nil, entry.revision) }
         guard let head = Head(bucketValue: value) else { throw Failure.unreadable }
-        guard head.version == 1 else { throw Failure.newer }
+        guard head.version == 1 else { throw Failure.otherFormat(found: head.version) }
         return (head, entry.revision)
     }
 
     /// Writes the newest one into a file. Returns false when there is none.
-    package func read(to file: String) throws -> Bool {
+    func read(to file: String) throws -> Bool {
         for _ in 0..<Self.tries {
             guard let head = try head() else { return false }
             if try read(head, to: file) { return true }
@@ -88,7 +89,7 @@ package struct RegistrySnapshots: Sendable {
         var (hashes, size): ([UInt8], Int) = ([], 0)
         for index in 0..<head.parts {
             let subject = layout.registryPart(head.name, index)
-            let part = try Self.blocking { [stream, layout] in
+            let part = try RegistryStream.blocking { [stream, layout] in
                 try await stream.last(of: subject, in: layout.snapshotStream)
             }
             guard let part else { return false }
@@ -100,10 +101,10 @@ package struct RegistrySnapshots: Sendable {
         return size == head.byteCount && Hex.encode(SHA256.hash(hashes)) == head.sha256
     }
 
-    /// Keeps the file as the newest snapshot, and drops what it stands for: changes behind the one before it, or with
-    /// `isShort` all but the last, and the parts of that one. Does nothing when there is a newer one. `name` is the
-    /// caller's alone.
-    package func keep(_ file: String, at position: UInt64, name: String, isShort: Bool = false) throws {
+    /// Keeps the file as the newest snapshot, and drops the data that it replaces: changes after the one before it, or
+    /// with `isShort` all but the last, and the parts of that one. Does nothing when there is a newer one. `name` must
+    /// be unique to the caller.
+    func keep(_ file: String, at position: UInt64, name: String, isShort: Bool = false) throws {
         let former = try entry()
         guard former?.head.map({ $0.position < position }) ?? true else { return }
         guard let handle = FileHandle(forReadingAtPath: file) else { throw Failure.cannotRead(file) }
@@ -123,15 +124,15 @@ package struct RegistrySnapshots: Sendable {
         }
         head.sha256 = Hex.encode(SHA256.hash(hashes))
         do {
-            _ = try Self.blocking { [heads, head] in
+            _ = try RegistryStream.blocking { [heads, head] in
                 try await heads.put(Self.key, head.bucketValue, over: former?.revision ?? 0)
             }
         } catch NATSError.refused(code: JetStream.Code.wrongLastSequence, _) {
-            // Somebody else was faster.
+            // Another member was faster.
             return
         }
         let kept = isShort ? position : head.before
-        try Self.blocking { [stream, layout, firstPart] in
+        try RegistryStream.blocking { [stream, layout, firstPart] in
             if kept > 1 { try await stream.purge(layout.registryStream, subject: layout.registry, before: kept) }
             if firstPart > 1 {
                 try await stream.purge(layout.snapshotStream, subject: layout.registryParts, before: firstPart)
@@ -140,30 +141,14 @@ package struct RegistrySnapshots: Sendable {
     }
 
     private func append(_ subject: String, _ bytes: [UInt8]) throws -> UInt64 {
-        try Self.blocking { [stream] in try await stream.append(subject, bytes).seq }
+        try RegistryStream.blocking { [stream] in try await stream.append(subject, bytes).seq }
     }
 
     /// How much the log of the registry has.
-    package func logState() throws -> (last: UInt64, bytes: UInt64, mostBytes: Int64) {
-        let found = try Self.blocking { [stream, layout] in
+    func logState() throws -> (last: UInt64, bytes: UInt64, mostBytes: Int64) {
+        let found = try RegistryStream.blocking { [stream, layout] in
             try await stream.describe(layout.registryStream)
         }
         return (found.state.last, found.state.bytes, found.config.maxBytes)
-    }
-
-    /// For a thread that may wait.
-    private static func blocking<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value
-    ) throws -> Value {
-        let result: Result<Value, NATSError> = RegistryStream.wait { completion in
-            Task {
-                do {
-                    completion(.success(try await body()))
-                } catch {
-                    completion(.failure(error as? NATSError ?? .badAnswer))
-                }
-            }
-        }
-        return try result.get()
     }
 }

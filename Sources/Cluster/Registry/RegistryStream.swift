@@ -1,21 +1,20 @@
+import Core
 import Dispatch
 import Glibc
-import NATS
 import Synchronization
-import Units
 
 /// The changes of the registry of a cluster in JetStream, one message each. For threads that may block.
-package struct RegistryStream: Sendable {
-    /// How long an append is tried again when nobody says what became of it.
+struct RegistryStream: Sendable {
+    /// How long an append is retried while its result is unknown.
     private static let patience: Duration = .seconds(5)
     /// Messages that are asked for at the same time.
-    private static let readAhead = 64
+    private static let readAhead: UInt64 = 64
 
     private let layout: ClusterLayout
     private let line: MemberLine
     private let stream: JetStream
 
-    package init(_ layout: ClusterLayout, _ line: MemberLine) {
+    init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
         self.line = line
         stream = JetStream(line.client, patience: .seconds(1))
@@ -23,30 +22,30 @@ package struct RegistryStream: Sendable {
 
     /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. Throws
     /// when that is not known.
-    package func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
+    func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
         let deadline = Deadline.now() + Self.patience
         let expectation = JetStream.Expectation(lastOfSubject: position, messageID: id)
         let sealed = line.seal.seal(record, for: layout.registry)
         while true {
-            let result: Result<JetStream.Appended, NATSError> = Self.wait { [stream, layout] completion in
-                stream.append(layout.registry, sealed, expecting: expectation, then: completion)
-            }
-            switch result {
-            case .success(let appended):
-                // Whoever misses this looks within a second.
+            do {
+                let appended = try Self.blocking { [stream, layout] in
+                    try await stream.append(layout.registry, sealed, expecting: expectation)
+                }
+                // A member that misses this looks within a second.
                 try? line.publish(layout.registryNews, [])
                 return appended.seq
-            case .failure(.refused(JetStream.Code.wrongLastSequence, _)):
-                // An earlier try may be what came.
-                let next = try Self.wait { [stream, layout] completion in
-                    stream.read(position + 1, nextOf: layout.registry, in: layout.registryStream, then: completion)
-                }
-                .get()
-                return next.flatMap { $0.payload == sealed ? $0.sequence : nil }
-            case .failure(let error):
-                guard Self.isTransient(error), Deadline.now() < deadline else { throw error }
+            } catch NATSError.refused(JetStream.Code.wrongLastSequence, _) {
+                // An earlier attempt may have stored it.
+                return try next(after: position).flatMap { $0.payload == sealed ? $0.sequence : nil }
+            } catch let error as NATSError where Self.isTransient(error) && Deadline.now() < deadline {
                 usleep(50_000)
             }
+        }
+    }
+
+    private func next(after position: UInt64) throws -> JetStream.StoredMessage? {
+        try Self.blocking { [stream, layout] in
+            try await stream.next(of: layout.registry, from: position + 1, in: layout.registryStream)
         }
     }
 
@@ -60,66 +59,48 @@ package struct RegistryStream: Sendable {
     }
 
     /// Records behind `position`, in their order, as many as suit. `bytes` is nil for what no member wrote.
-    package func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
-        let first = try Self.wait { [stream, layout] completion in
-            stream.read(position + 1, nextOf: layout.registry, in: layout.registryStream, then: completion)
-        }
-        .get()
-        guard let first else { return [] }
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
+        guard let first = try next(after: position) else { return [] }
         // The stream has one subject, so its sequences hardly have gaps.
-        let further: [Result<JetStream.StoredMessage?, NATSError>] = Self.waitForAll(Self.readAhead - 1) {
-            [stream, layout] offset, completion in
-            let sequence = first.sequence + 1 + UInt64(offset)
-            stream.read(sequence, in: layout.registryStream, then: completion)
+        let sequences = first.sequence + 1..<first.sequence + Self.readAhead
+        let further = try Self.blocking { [stream, layout] in
+            await withTaskGroup(of: JetStream.StoredMessage?.self) { group in
+                for sequence in sequences {
+                    group.addTask { try? await stream.message(sequence, in: layout.registryStream) }
+                }
+                return await group.reduce(into: [UInt64: JetStream.StoredMessage]()) { found, message in
+                    if let message { found[message.sequence] = message }
+                }
+            }
         }
-        var records = [(first.sequence, line.seal.open(first.payload, of: layout.registry))]
-        for result in further {
-            // What cannot be read now is asked for again.
-            guard case .success(let message?) = result else { break }
-            records.append((message.sequence, line.seal.open(message.payload, of: layout.registry)))
-        }
-        return records
+        // The first one that cannot be read now is asked for again.
+        let messages = [first] + sequences.map { further[$0] }.prefix { $0 != nil }.compactMap(\.self)
+        return messages.map { ($0.sequence, line.seal.open($0.payload, of: layout.registry)) }
     }
 
     /// Calls `heard` whenever a member changed the registry, as long as the result is kept.
-    package func news(_ heard: @escaping @Sendable () -> Void) throws -> NATSClient.Subscription {
+    func news(_ heard: @escaping @Sendable () -> Void) throws -> NATSClient.Subscription {
         try line.subscribe(layout.registryNews) { _, _ in heard() }
     }
 
     // MARK: Blocking
 
-    static func wait<Value: Sendable>(
-        for body: (@escaping @Sendable (Result<Value, NATSError>) -> Void) -> Void
-    ) -> Result<Value, NATSError> {
-        waitForAll(1) { body($1) }.first ?? .failure(.closed)
-    }
-
-    private static func waitForAll<Value: Sendable>(
-        _ count: Int,
-        _ body: (Int, @escaping @Sendable (Result<Value, NATSError>) -> Void) -> Void
-    ) -> [Result<Value, NATSError>] {
-        let results = Results<Value>(count)
-        for place in 0..<count { body(place) { results.set($0, at: place) } }
-        return results.all()
-    }
-
-    private final class Results<Value: Sendable>: Sendable {
-        private let results: Mutex<[Result<Value, NATSError>?]>
-        private let done = DispatchSemaphore(value: 0)
-
-        init(_ count: Int) { results = Mutex(Array(repeating: nil, count: count)) }
-
-        func set(_ result: Result<Value, NATSError>, at place: Int) {
-            let isLast = results.withLock { results in
-                results[place] = result
-                return !results.contains { if case nil = $0 { true } else { false } }
+    /// Waits for `body` on a thread that may wait.
+    static func blocking<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+        let result = Mutex<Result<Value, any Error>?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            let ended: Result<Value, any Error>
+            do {
+                ended = .success(try await body())
+            } catch {
+                ended = .failure(error)
             }
-            if isLast { done.signal() }
+            result.withLock { $0 = ended }
+            done.signal()
         }
-
-        func all() -> [Result<Value, NATSError>] {
-            done.wait()
-            return results.withLock { $0.compactMap(\.self) }
-        }
+        done.wait()
+        guard let ended = result.withLock(\.self) else { throw NATSError.closed }
+        return try ended.get()
     }
 }

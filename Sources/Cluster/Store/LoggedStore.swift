@@ -1,16 +1,16 @@
+import Core
 import Delivery
 import Dispatch
 import GRDB
-import Notifications
+import Push
 import Synchronization
-import Units
 
-/// The outbox of a partition that this member owns: every transaction goes to the partition's log first, and what waits
-/// is an outbox in memory, made from the log's state at the take-over.
+/// The outbox of a partition that this member owns. Every transaction goes to the partition's log first; the queue is
+/// an outbox in memory, made from the log's state at the take-over.
 ///
-/// An insertion counts when the log has acknowledged it. Outcomes go to the log without waiting: what a crash loses of
-/// them is sent again, under the same id.
-package final class LoggedStore: DeliveryStore {
+/// An insertion counts when the log has acknowledged it. Results go to the log without waiting: pushes whose results a
+/// crash loses are sent again, under the same id.
+final class LoggedStore: DeliveryStore {
     private struct State {
         /// The number in the log of each delivery, by its sequence in the outbox.
         var numbers: [Int64: Int64] = [:]
@@ -20,12 +20,12 @@ package final class LoggedStore: DeliveryStore {
         var isClosed = false
     }
 
-    /// What is read from the log is put into the outbox so many at a time.
+    /// Deliveries from the log are inserted into the outbox in portions of this size.
     private static let portion = 1_000
     /// Dead letters that are revived or dropped in one transaction.
     private static let lettersAtOnce = 100
 
-    private let outbox: Outbox
+    let outbox: Outbox
     private let deadLetters: DeadLetterLimits
     private let commit: @Sendable (LogTransaction) throws(PartitionLogError) -> UInt64
     private let state = Mutex(State())
@@ -33,9 +33,8 @@ package final class LoggedStore: DeliveryStore {
     private let inserting = Mutex(())
     private let news = DispatchSemaphore(value: 0)
 
-    /// Takes up what waits in a partition. `commit` keeps a transaction in its log, and ``committed(_:)`` is to be
-    /// called when it is kept.
-    package init(
+    /// Loads a partition's queue. `commit` keeps a transaction in its log; call ``committed(_:)`` when it is kept.
+    init(
         _ partition: PartitionState,
         limit: Int,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
@@ -45,7 +44,7 @@ package final class LoggedStore: DeliveryStore {
         self.deadLetters = deadLetters
         outbox = try Outbox(DatabaseQueue(), limit: limit, deadLetters: deadLetters)
         try outbox.insert([], causes: [], pace: partition.storedPaces) { _ in }
-        try restore(partition.deadLetters.sorted { $0.key < $1.key }.map(\.value))
+        try restore(partition.storedLetters)
         let numbers = partition.waiting.keys.sorted()
         for start in stride(from: 0, to: numbers.count, by: Self.portion) {
             let portion = numbers[start..<min(start + Self.portion, numbers.count)]
@@ -71,7 +70,7 @@ package final class LoggedStore: DeliveryStore {
         }
     }
 
-    /// Has the outbox bury what the log has buried.
+    /// Restores the log's dead letters in the outbox.
     private func restore(_ letters: [PartitionState.DeadLetter]) throws {
         guard !letters.isEmpty else { return }
         var changes = OutboxChanges()
@@ -89,10 +88,10 @@ package final class LoggedStore: DeliveryStore {
         try outbox.apply(changes)
     }
 
-    // MARK: What becomes of the log
+    // MARK: Results of the log
 
     /// These are kept.
-    package func committed(_ commits: [PartitionLog.Commit]) {
+    func committed(_ commits: [PartitionLog.Commit]) {
         let isAwaited = state.withLock { state in
             if state.isInserting {
                 for commit in commits { state.acknowledged[commit.number] = commit.firstDelivery }
@@ -102,15 +101,15 @@ package final class LoggedStore: DeliveryStore {
         if isAwaited { news.signal() }
     }
 
-    /// The partition is no longer this member's: nothing is kept any more.
-    package func close() {
+    /// The partition is no longer this member's: no more transactions are kept.
+    func close() {
         state.withLock { $0.isClosed = true }
         news.signal()
     }
 
     // MARK: Insertions
 
-    package func insert(
+    func insert(
         _ deliveries: [Delivery],
         causes: [[UInt8]],
         pace: PaceChanges,
@@ -157,7 +156,7 @@ package final class LoggedStore: DeliveryStore {
 
     // MARK: Outcomes
 
-    package func apply(_ changes: OutboxChanges) throws {
+    func apply(_ changes: OutboxChanges) throws {
         guard !changes.isEmpty else { return }
         var transaction = LogTransaction()
         transaction.changes = state.withLock { state in
@@ -166,7 +165,7 @@ package final class LoggedStore: DeliveryStore {
             for key in changes.removals { state.numbers[key.sequence] = nil }
             return logged
         }
-        // What a closed log does not take, its next owner finds out.
+        // The next owner repeats the changes that a closed log rejects.
         if !transaction.isEmpty { try? record(transaction) }
         try outbox.apply(changes)
     }
@@ -181,32 +180,23 @@ package final class LoggedStore: DeliveryStore {
         }
     }
 
-    // MARK: What waits
+    // MARK: Queued deliveries
 
-    package func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
+    func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage {
         try outbox.firstTries(of: queue, after: after, limit: limit)
     }
 
-    package func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
+    func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage {
         try outbox.retries(of: queue, from: place, limit: limit)
     }
-
-    package func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> { try outbox.present(keys) }
-    package func waitingQueues() throws -> [StoredQueue] { try outbox.waitingQueues() }
-    package func forEachWaiting(_ body: (QueueName, DeviceID) -> Void) throws { try outbox.forEachWaiting(body) }
-    package var limit: Int { outbox.limit }
-    package var count: Int { outbox.count }
-    package var isFull: Bool { outbox.isFull }
 }
 
-/// Dead letters. The log knows them by the ids of their deliveries: the outbox of each owner has numbers of its own.
+/// Dead letters. The log knows them by the ids of their deliveries: each owner's outbox numbers them differently.
 extension LoggedStore: DeadLetterStore {
-    /// Answers what operators ask about the partition.
-    package var reader: OutboxReader { OutboxReader(of: outbox) }
+    /// Reads the partition's outbox for operators.
+    var reader: OutboxReader { OutboxReader(of: outbox) }
 
-    package var deadLetterCount: Int { outbox.deadLetterCount }
-
-    package func revive(
+    func revive(
         _ letters: [DeadLetterNumber],
         at now: Timestamp,
         handOver: ([StoredDelivery]) -> Void
@@ -226,7 +216,7 @@ extension LoggedStore: DeadLetterStore {
         }
     }
 
-    package func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int {
+    func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int {
         try inserting.withLock { _ in
             var removed = 0
             for portion in Self.portions(of: letters) {
@@ -240,7 +230,7 @@ extension LoggedStore: DeadLetterStore {
         }
     }
 
-    package func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
+    func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws {
         var selection = QueueSelection()
         selection.isWaitingWanted = false
         // No more than that are kept.
@@ -252,8 +242,6 @@ extension LoggedStore: DeadLetterStore {
         _ = try removeDeadLetters(gone.compactMap(\.letter))
     }
 
-    package func awaitHandOver() { outbox.awaitHandOver() }
-
     private static func portions(of letters: [DeadLetterNumber]) -> [[DeadLetterNumber]] {
         stride(from: 0, to: letters.count, by: lettersAtOnce).map {
             Array(letters[$0..<min($0 + lettersAtOnce, letters.count)])
@@ -261,28 +249,9 @@ extension LoggedStore: DeadLetterStore {
     }
 }
 
-extension LoggedStore: PaceStore {
-    package func loadPaces(
-        at now: Timestamp,
-        pace: (PaceRow) -> Void,
-        member: (HeldMember) -> Void,
-        held: (HeldRow) -> Void
-    ) throws {
-        try outbox.loadPaces(at: now, pace: pace, member: member, held: held)
-    }
-
-    package func withdrawals() throws -> [Withdrawal] { try outbox.withdrawals() }
-
-    package func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws { try outbox.forEachAuthor(body) }
-
-    package func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification? {
-        try outbox.heldNotification(key)
-    }
-}
-
 extension LogTransaction {
-    /// Two transactions that come to the same one after the other, deliveries before what keeps their events from
-    /// coming again; nil: it cannot be divided.
+    /// Two transactions equivalent to this one, deliveries before the marks that prevent duplicates of their events;
+    /// nil: it cannot be divided.
     var halves: (LogTransaction, LogTransaction)? {
         var (one, other) = (LogTransaction(), LogTransaction())
         if !changes.isEmpty {
@@ -361,7 +330,7 @@ extension OutboxChanges {
         return one.isEmpty || other.isEmpty ? nil : (one, other)
     }
 
-    /// The same with other keys; what has none is left out.
+    /// The same with other keys; entries without one are omitted.
     fileprivate func mappingKeys(_ key: (OutboxKey) -> OutboxKey?) -> OutboxChanges {
         var mapped = self
         mapped.removals = removals.compactMap(key)

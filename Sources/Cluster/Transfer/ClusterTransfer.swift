@@ -1,23 +1,21 @@
-import Cipher
+import Core
 import Foundation
-import NATS
-import Units
+import RouterConfiguration
 
-/// What happens to a cluster as a whole: a router's store becomes a cluster, or a cluster becomes a store again. While
-/// that lasts no member may begin.
-package struct TransferRecord: Hashable, Sendable, Codable {
-    package enum Kind: String, Codable, Sendable {
+/// A transfer of a whole cluster: from a router's store to a cluster, or back. During that no member may start.
+struct TransferRecord: Hashable, Sendable, Codable {
+    enum Kind: String, Codable, Sendable {
         case adopt
         case export
     }
 
-    package var version = 1
-    package var kind: Kind
-    /// Whoever does it. Only that one goes on with it.
-    package var id: String
-    package var isDone = false
+    var version = 1
+    var kind: Kind
+    /// The router that performs it. No other may continue it.
+    var id: String
+    var isDone = false
 
-    /// Why no member may begin; nil: one may.
+    /// The reason why no member may start; nil: members may start.
     var obstacle: ClusterError? {
         switch (kind, isDone) {
         case (.adopt, true): nil
@@ -29,14 +27,14 @@ package struct TransferRecord: Hashable, Sendable, Codable {
 }
 
 /// Why a store and a cluster do not become each other.
-package enum TransferError: Error, Hashable, CustomStringConvertible {
+enum TransferError: Error, Hashable, CustomStringConvertible {
     case notEmpty
     case underWay(TransferRecord.Kind)
     case members([MemberName])
     case unreadable(String)
     case unavailable(String)
 
-    package var description: String {
+    var description: String {
         switch self {
         case .notEmpty:
             "there is a cluster under this prefix already: choose another cluster.prefix, or export that one first"
@@ -51,8 +49,10 @@ package enum TransferError: Error, Hashable, CustomStringConvertible {
 }
 
 /// Moves what partitions hold, and says to members that it does.
-package struct ClusterTransfer: Sendable {
-    static let key = "transfer"
+struct ClusterTransfer: Sendable {
+    private static let key = "transfer"
+    /// The value that takes the place of a record. A deletion would not: it carries no code.
+    private static let none: [UInt8] = []
     private static let patience: Duration = .seconds(30)
     /// Longer than a member may be silent.
     private static let silence = Swift.Duration.seconds(4)
@@ -60,28 +60,33 @@ package struct ClusterTransfer: Sendable {
     private let layout: ClusterLayout
     private let stream: JetStream
     private let bucket: KeyValueBucket
+    /// The same, before the router's key changed; nil: it never did.
+    private let formerBucket: KeyValueBucket?
     private let logs: JetStreamLogs
 
-    package init(_ layout: ClusterLayout, _ line: MemberLine) {
+    /// `formerSeal`: of the key that the router had before.
+    init(_ layout: ClusterLayout, _ line: MemberLine, formerSeal: MemberSeal? = nil) {
         self.layout = layout
         stream = JetStream(line.client)
-        bucket = KeyValueBucket(layout.leaseBucket, in: stream)
+        bucket = KeyValueBucket(layout.leaseBucket, in: stream, line.seal)
+        formerBucket = formerSeal.map { [stream] in KeyValueBucket(layout.leaseBucket, in: stream, $0) }
         logs = JetStreamLogs(layout, stream, line.seal) { _ in }
     }
 
     // MARK: Who moves it
 
+    /// The present record, and the revision of the key's last value.
     static func record(in bucket: KeyValueBucket) async throws -> (record: TransferRecord?, revision: UInt64) {
         guard let entry = try await bucket.entry(key) else { return (nil, 0) }
-        guard let value = entry.value else { return (nil, entry.revision) }
+        guard let value = entry.value, value != none else { return (nil, entry.revision) }
         guard let record = TransferRecord(bucketValue: value), record.version == 1 else {
             throw TransferError.unreadable("record of a transfer")
         }
         return (record, entry.revision)
     }
 
-    /// Begins, or goes on with, what `id` does. Returns whether everything is done already.
-    package func begin(_ kind: TransferRecord.Kind, id: String) async throws -> Bool {
+    /// Starts or continues the transfer `id`. Returns whether it is already complete.
+    func begin(_ kind: TransferRecord.Kind, id: String) async throws -> Bool {
         let (found, revision) = try await Self.record(in: bucket)
         if let found, found.kind == kind, found.id == id { return found.isDone }
         if let found, !found.isDone { throw TransferError.underWay(found.kind) }
@@ -89,17 +94,17 @@ package struct ClusterTransfer: Sendable {
         return false
     }
 
-    package func end(_ kind: TransferRecord.Kind, id: String) async throws {
+    func end(_ kind: TransferRecord.Kind, id: String) async throws {
         var record = TransferRecord(kind: kind, id: id)
         record.isDone = true
         try await bucket.put(Self.key, record.bucketValue)
     }
 
-    /// Gives up what has changed nothing yet.
-    package func abandon() async throws { try await bucket.delete(Self.key) }
+    /// Cancels a transfer that has not changed anything.
+    func abandon() async throws { try await bucket.put(Self.key, Self.none) }
 
     /// Throws while any member lives. Takes some seconds.
-    package func checkThatNobodyLives() async throws {
+    func checkThatNobodyLives() async throws {
         let before = try await members()
         try await Task.sleep(for: Self.silence)
         let living = try await members().filter { before[$0.key] != $0.value }
@@ -117,9 +122,11 @@ package struct ClusterTransfer: Sendable {
 
     /// Throws when the cluster under the prefix has anything in it. One that was exported is removed; returns whether
     /// it was.
-    package func emptied(for id: String) async throws -> Bool {
-        guard try await layout.find(in: stream) != nil else { return false }
-        let (found, _) = try await Self.record(in: bucket)
+    func emptied(for id: String) async throws -> Bool {
+        guard try await layout.find(in: stream, nil) != nil else { return false }
+        var (found, _) = try await Self.record(in: bucket)
+        // The key may change only between an export and the next adoption.
+        if found == nil, let formerBucket { found = try await Self.record(in: formerBucket).record }
         if let found, found.kind == .export, found.isDone {
             try await removeEverything()
             return true
@@ -142,62 +149,43 @@ package struct ClusterTransfer: Sendable {
     // MARK: Partitions
 
     /// Makes the first state of a partition, whose log is empty. Does nothing where that was done.
-    package func store(_ state: PartitionState, in partition: Int, wire: Int) async throws {
+    func store(_ state: PartitionState, in partition: Int) async throws {
         guard case .head(let head, let revision) = try await ask(.head, partition) else {
             throw TransferError.unreadable("partition \(partition)")
         }
         guard head == nil else { return }
-        let bytes = state.snapshot(wire: wire)
-        let name = "adopted"
+        var writer = SnapshotWriter()
+        writer.headRevision = revision
         let size = SnapshotHead.partSize
-        let starts = Array(stride(from: 0, to: bytes.count, by: size))
-        for (index, start) in starts.enumerated() {
-            let part = Array(bytes[start..<min(start + size, bytes.count)])
-            _ = try await ask(.storePart(name: name, index: index, part), partition)
-        }
-        let new = SnapshotHead(
-            name: name,
-            parts: starts.count,
-            byteCount: bytes.count,
-            sha256: Hex.encode(SHA256.hash(bytes)),
-            sequence: 0,
-            epoch: 0
-        )
-        guard new.isPlausible else { throw TransferError.unavailable("partition \(partition), which holds too much") }
-        _ = try await ask(.storeHead(new, over: revision), partition)
-    }
-
-    /// What a partition holds, as its log says.
-    package func state(of partition: Int) async throws -> PartitionState {
-        guard case .head(let head, _) = try await ask(.head, partition) else {
-            throw TransferError.unreadable("partition \(partition)")
-        }
-        var limits = PartitionState.Limits()
-        limits.deadLetters = DeadLettersOfAll.most
-        var (state, position) = (PartitionState(limits: limits), UInt64(0))
-        if let head {
-            var bytes: [UInt8] = []
-            for index in 0..<head.parts {
-                guard case .part(let part?) = try await ask(.part(name: head.name, index: index), partition) else {
-                    throw TransferError.unreadable("snapshot of partition \(partition)")
-                }
-                bytes += part
-            }
-            guard bytes.count == head.byteCount, Hex.encode(SHA256.hash(bytes)) == head.sha256 else {
-                throw TransferError.unreadable("snapshot of partition \(partition)")
-            }
-            (state, position) = (try PartitionState(snapshot: bytes, limits: limits), head.sequence)
+        guard var question = writer.begin(state.snapshot(), named: "adopted", at: 0, epoch: 0, partSize: size) else {
+            throw TransferError.unavailable("partition \(partition), which holds too much")
         }
         while true {
-            guard case .records(let records, let isLast) = try await ask(.records(after: position), partition) else {
-                throw TransferError.unreadable("log of partition \(partition)")
+            switch writer.answered(try await ask(question, partition)) {
+            case .ask(let next): question = next
+            // There is nothing before it to drop.
+            case .kept: return
+            default: throw TransferError.unavailable("partition \(partition)")
             }
-            for record in records {
-                position = record.sequence
-                guard let next = try record.bytes.map(LogRecord.init), !state.includes(next.identity) else { continue }
-                try state.apply(next)
+        }
+    }
+
+    /// The contents of a partition according to its log.
+    func state(of partition: Int) async throws -> PartitionState {
+        var limits = PartitionState.Limits()
+        limits.deadLetters = DeadLettersOfAll.most
+        var contents = LogContents(limits: limits)
+        var reader = LogReader(mostContradictions: 5)
+        var question = reader.begin()
+        while true {
+            switch reader.answered(try await ask(question, partition), &contents) {
+            case .ask(let next): question = next
+            case .again(let next):
+                question = next
+                try await Task.sleep(for: .milliseconds(200))
+            case .read: return contents.state
+            case .failed(let error): throw TransferError.unreadable("partition \(partition) (\(error))")
             }
-            if isLast { return state }
         }
     }
 

@@ -1,7 +1,7 @@
 import Cipher
 import Console
 import Foundation
-import YAMLReading
+import Storage
 
 /// The file with the token that opens the API: one line.
 package struct APITokenFile {

@@ -1,7 +1,7 @@
 import Cipher
 import Nostr
-import RemoteSigning
-import YAMLReading
+import Relays
+import Storage
 
 /// What lets one client open a NIP-46 session with the router: a URL, and a secret in it where one is asked for.
 package struct BunkerInvitation {

@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 import Nostr
-import YAMLReading
+import Storage
 
 /// The file that holds who this router is: one line, a secret key as 64 hex digits or as `nsec1…`.
 package struct IdentityFile {

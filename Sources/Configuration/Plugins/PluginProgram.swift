@@ -1,11 +1,9 @@
-import CarillonPluginPython
 import Foundation
 import Logging
 import PluginHost
-import PluginIsolation
-import YAMLReading
+import Storage
 
-/// The program that loads plugins in processes of their own.
+/// The program that loads plugins in their processes.
 package enum PluginProgram {
     package static let name = "carillon-plugin-host"
 
@@ -51,31 +49,20 @@ extension Configuration.Plugins {
     /// Where to look, and what to take.
     package var search: PluginSearch { PluginSearch(folders: folders, pins: pins) }
 
-    /// Loads the plugins, each where it is to run. This runs their code. A bad one is refused, and the rest goes on.
+    /// Loads the plugins into processes, which runs their code. A bad one is refused, and the rest goes on.
     ///
-    /// Those in this process leave notes in `breadcrumbs`. Throws a mistake when the program is missing that runs the
-    /// others.
-    package func load(breadcrumbs: Breadcrumbs? = nil, log: Logger) throws(Diagnostics) -> PluginHost {
-        PluginHost(loading: search, isolation: try processes(), breadcrumbs: breadcrumbs, log: log)
+    /// Throws a mistake when the program is missing that runs them.
+    package func load(log: Logger) throws(Diagnostics) -> PluginHost {
+        PluginHost(loading: search, isolation: try processes(), log: log)
     }
-
-    /// Whether plugins may run in the router itself.
-    package var areInRouter: Bool { isolation.usual == Isolation.none || isolation.plugins.values.contains(.none) }
 
     /// How plugins are kept in processes. `places` is where the program for them is looked for, unless the
     /// configuration names it.
     ///
-    /// Throws a mistake when it is not there. Without folders nothing is missed yet. Where all plugins run in the
-    /// router itself it serves to try first whether they can be loaded; nil: not even that, for it is missing.
-    package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings? {
+    /// Throws a mistake when it is not there. Without folders nothing is missed yet.
+    package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings {
         var settings = isolation
         let isExecutable = FileManager.default.isExecutableFile(atPath:)
-        if isolation.usual == Isolation.none, isolation.plugins.values.allSatisfy({ $0 == .none }) {
-            let named = settings.program.isEmpty ? places : [settings.program]
-            guard let program = named.first(where: isExecutable) else { return nil }
-            settings.program = program
-            return settings
-        }
         settings.python = try python()
         if !settings.program.isEmpty {
             guard isExecutable(settings.program) else {
@@ -89,8 +76,7 @@ extension Configuration.Plugins {
         guard let program = program ?? (folders.isEmpty ? places.first : nil) else {
             throw mistake(
                 "plugins.program: cannot find \(PluginProgram.name), in which plugins run; looked for "
-                    + places.joined(separator: ", ")
-                    + ". Install it there, or name it; to run plugins in the router itself, set plugins.isolation to none"
+                    + places.joined(separator: ", ") + ". Install it there, or name it"
             )
         }
         settings.program = program

@@ -1,9 +1,9 @@
-import PluginIsolation
-import Units
-import YAMLReading
+import Core
+import PluginHost
+import Storage
 
 extension Configuration {
-    /// Where plugins are found, and where they run.
+    /// The plugins' folders and the settings of their processes.
     package struct Plugins: Sendable {
         /// Searched in order; the first library of a name wins.
         package var folders: [String] = []
@@ -11,8 +11,6 @@ extension Configuration {
         package var pins: [String: String] = [:]
         /// How their processes are kept. Its program is empty where it has to be found first: ``processes(places:)``.
         package var isolation = IsolationSettings(program: "")
-        /// Where plugins are named that run elsewhere than others, by their files.
-        package var isolationPlaces: [String: (line: Int, column: Int)] = [:]
         /// Where all this stands; a line of 0 where no file was read.
         var place = (file: "plugins", line: 0, column: 0)
 
@@ -33,8 +31,6 @@ extension Configuration.Plugins {
     static let memoryRange = 0...1_048_576
     /// Of one core; 0 is no limit.
     static let processorRange = 0...10_000
-    /// What holds for plugins that are not named.
-    static let defaultName = "default"
 
     /// Whether `new` says the same, but for folders and pins that come behind.
     package func isExtended(by new: Self) -> Bool {
@@ -48,10 +44,18 @@ extension ConfigurationReader {
     func plugins(_ value: YAMLValue) -> Configuration.Plugins {
         var plugins = Configuration.Plugins(folders: pluginFolders)
         plugins.place = (value.file.name, value.place.line, value.place.column)
-        let keys = [
-            "folders", "sha256", "isolation", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox",
-            "program", "python",
+        var keys = [
+            "folders", "sha256", "deadline_seconds", "question_deadline_seconds", "limits", "sandbox", "program",
+            "python",
         ]
+        if value.isMapping, let isolation = value.mapping()?["isolation"] {
+            isolation.mistake(
+                "this key is gone: every plugin runs in a process of its own, and those that come with Carillon share "
+                    + "one. Remove the key"
+            )
+            // One error is enough.
+            keys.append("isolation")
+        }
         guard let mapping = value.mapping(keys: keys) else { return plugins }
         if let folders = mapping["folders"] {
             plugins.folders = folders.oneOrMore().compactMap { $0.string() }.map(path)
@@ -68,7 +72,6 @@ extension ConfigurationReader {
     }
 
     private func read(_ mapping: YAMLMapping, into plugins: inout Configuration.Plugins) {
-        if let isolation = mapping["isolation"] { read(isolation: isolation, into: &plugins) }
         var settings = plugins.isolation
         if let seconds = mapping["deadline_seconds"]?.integer(in: Configuration.Plugins.deadlineRange) {
             settings.deadline = .seconds(seconds)
@@ -87,29 +90,6 @@ extension ConfigurationReader {
         if let program = mapping["program"]?.string() { settings.program = path(program) }
         if let python = mapping["python"]?.string() { settings.python.interpreter = path(python) }
         plugins.isolation = settings
-    }
-
-    /// One word for all plugins, or one for each by the name of its file.
-    private func read(isolation value: YAMLValue, into plugins: inout Configuration.Plugins) {
-        guard value.isMapping else {
-            plugins.isolation.usual = isolation(value)
-            return
-        }
-        for (name, value) in value.mapping()?.members ?? [] {
-            guard let isolation = isolation(value) else { continue }
-            if name == Configuration.Plugins.defaultName {
-                plugins.isolation.usual = isolation
-            } else if name.hasSuffix(".so") || name.hasSuffix(".py"), !name.contains("/") {
-                plugins.isolation.plugins[name] = isolation
-                plugins.isolationPlaces[name] = value.place
-            } else {
-                value.mistake("'\(name.prefix(64))' is neither default nor a plugin's file, as libCarillonAPNs.so is")
-            }
-        }
-    }
-
-    private func isolation(_ value: YAMLValue) -> Isolation? {
-        value.choice(Isolation.allCases.map(\.rawValue)).flatMap { Isolation(rawValue: $0) }
     }
 
     private func read(memory value: YAMLValue, into settings: inout IsolationSettings) {

@@ -1,9 +1,9 @@
-import Cluster
+import JSON
 import Rules
 
 /// The schema of the block on the cluster.
 enum ClusterSchema {
-    static var schema: JSONTree {
+    static var schema: JSONValue {
         SchemaParts.mapping(
             "Several routers as one, over NATS JetStream: the manual's page on scaling says how.",
             required: ["nats", "name"],
@@ -16,14 +16,14 @@ enum ClusterSchema {
                 (
                     "prefix",
                     SchemaParts.text(
-                        "What the names of streams, buckets and subjects begin with. \(ClusterLayout.standardPrefix) when left out."
+                        "What the names of streams, buckets and subjects begin with. \(Configuration.Cluster.standardPrefix) when left out."
                     )
                 ),
                 (
                     "partitions",
                     SchemaParts.integer(
                         "Into how many parts accounts are divided. Never changes. 32 when left out.",
-                        Partitioning.partitionRange
+                        Configuration.Cluster.partitionRange
                     )
                 ),
                 (
@@ -102,13 +102,6 @@ enum ClusterSchema {
                     SchemaParts.integer(
                         "After so many changes of the registry a snapshot takes the place of older ones. 10000 when left out.",
                         Configuration.Cluster.snapshotRange
-                    )
-                ),
-                (
-                    "wire_version",
-                    SchemaParts.integer(
-                        "Write nothing that members before this version cannot read, so that they can come back. The newest when left out.",
-                        LogRecord.oldestVersion...LogRecord.formatVersion
                     )
                 ),
                 (

@@ -1,7 +1,7 @@
-import AccountWatch
 import Delivery
-import EventTrace
-import RelayPool
+import JSON
+import Observability
+import Relays
 import Rules
 
 extension ConfigurationSchema {
@@ -104,7 +104,7 @@ extension ConfigurationSchema {
         ]
     }
 
-    private static var tracing: JSONTree {
+    private static var tracing: JSONValue {
         SchemaParts.mapping(
             "Exports what becomes of events as spans of OpenTelemetry; nothing when left out.",
             required: ["otlp"],
@@ -129,7 +129,7 @@ extension ConfigurationSchema {
         )
     }
 
-    static var subscribePage: JSONTree {
+    static var subscribePage: JSONValue {
         SchemaParts.mapping(
             "The page /subscribe at the relay socket's address, where people without an app register; none when left out.",
             [
@@ -153,7 +153,7 @@ extension ConfigurationSchema {
         )
     }
 
-    private static var relays: JSONTree {
+    private static var relays: JSONValue {
         SchemaParts.mapping(
             "Other relays, to which we go out.",
             [
@@ -178,7 +178,7 @@ extension ConfigurationSchema {
 
 /// The schema of the block on the sealed ingress.
 enum SealedIngressSchema {
-    static var schema: JSONTree {
+    static var schema: JSONValue {
         SchemaParts.mapping(
             "Takes push messages of Web Push senders for an app: POST /push/<device token>/<account>.",
             [
@@ -203,7 +203,7 @@ enum SealedIngressSchema {
         )
     }
 
-    private static var limits: JSONTree {
+    private static var limits: JSONValue {
         let many = 1...1_000_000
         return SchemaParts.mapping(
             "What one client may do.",

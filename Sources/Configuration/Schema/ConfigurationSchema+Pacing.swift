@@ -1,5 +1,4 @@
-import Notifications
-import Platforms
+import Push
 import Rules
 
 extension ConfigurationSchema {

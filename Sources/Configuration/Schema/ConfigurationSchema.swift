@@ -1,6 +1,6 @@
-import AccountWatch
-import Platforms
-import RelayPool
+import JSON
+import Push
+import Relays
 import Rules
 
 /// The JSON Schemas of the files that operators write, as they stand in `contrib/schema`, composed from what the loaded
@@ -10,15 +10,15 @@ package enum Schemas {
     package static func rules(_ platforms: PlatformCatalog) -> String { RuleSchema.text(platforms: platforms) }
     /// Of the configuration file.
     package static func configuration(_ platforms: PlatformCatalog) -> String {
-        ConfigurationSchema.schema(platforms).prettyPrinted
+        ConfigurationSchema.schema(platforms).prettyPrinted + "\n"
     }
 }
 
 /// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands
 /// for anything.
 enum ConfigurationSchema {
-    static func schema(_ platforms: PlatformCatalog) -> JSONTree {
-        .object(
+    static func schema(_ platforms: PlatformCatalog) -> JSONValue {
+        .members(
             [
                 ("$schema", "https://json-schema.org/draft/2020-12/schema"),
                 ("title", "Carillon configuration"),
@@ -124,7 +124,7 @@ enum ConfigurationSchema {
         ]
     }
 
-    private static var http: JSONTree {
+    private static var http: JSONValue {
         SchemaParts.mapping(
             "Outgoing connections.",
             [
@@ -144,14 +144,14 @@ enum ConfigurationSchema {
         )
     }
 
-    private static func apps(_ platforms: PlatformCatalog) -> JSONTree {
+    private static func apps(_ platforms: PlatformCatalog) -> JSONValue {
         [
             "description":
                 "By an app's name a block for each platform it is on; registrations that name no app mean 'default'.",
             "type": "object",
             "additionalProperties": [
                 "type": "object",
-                "properties": .object(
+                "properties": .members(
                     [
                         (
                             "rules",
@@ -168,7 +168,7 @@ enum ConfigurationSchema {
 
 /// The schema of the block on the API.
 enum APISchema {
-    static var schema: JSONTree {
+    static var schema: JSONValue {
         SchemaParts.mapping(
             "What operators, their tools and monitoring ask the running router: health, metrics, devices, reload.",
             required: ["token_file"],

@@ -1,15 +1,16 @@
+import JSON
 import Pipeline
 import Rules
 
 /// The schema of the block on filters. The settings of Carillon's own belong to their plugins, which check them
 /// themselves.
 enum FilterSchema {
-    static var schema: JSONTree {
+    static var schema: JSONValue {
         [
             "description":
                 "By a filter's name, the settings of its plugin and which devices have it; asked in this order. None when left out.",
             "type": "object",
-            "properties": .object([
+            "properties": .members([
                 ("mutes", filter("Whom and what the recipient mutes (NIP-51, kind 10000).", mutes)),
                 ("web-of-trust", filter("How near the author is to the recipient.", webOfTrust)),
                 (
@@ -22,7 +23,7 @@ enum FilterSchema {
         ]
     }
 
-    private static func filter(_ description: String?, _ settings: JSONTree) -> JSONTree {
+    private static func filter(_ description: String?, _ settings: JSONValue) -> JSONValue {
         SchemaParts.mapping(
             description,
             [
@@ -45,7 +46,7 @@ enum FilterSchema {
         )
     }
 
-    private static var mutes: JSONTree {
+    private static var mutes: JSONValue {
         SchemaParts.mapping(
             "What of a mute list counts; all of it when left out.",
             [
@@ -65,7 +66,7 @@ enum FilterSchema {
         )
     }
 
-    private static var webOfTrust: JSONTree {
+    private static var webOfTrust: JSONValue {
         SchemaParts.mapping(
             "Who may wake the recipient.",
             required: ["level"],
@@ -100,7 +101,7 @@ enum FilterSchema {
         )
     }
 
-    private static var noise: JSONTree {
+    private static var noise: JSONValue {
         SchemaParts.mapping(
             "What counts as noise; what is left out does not.",
             [
@@ -118,7 +119,7 @@ enum FilterSchema {
                         "anyOf": [
                             difficulty,
                             [
-                                "type": "object", "propertyNames": ["pattern": .text(SignalSchema.pattern)],
+                                "type": "object", "propertyNames": ["pattern": .string(SignalSchema.pattern)],
                                 "additionalProperties": difficulty,
                             ],
                         ],
@@ -144,11 +145,11 @@ enum FilterSchema {
     }
 
     private static let satoshis = 0...2_100_000_000_000_000
-    private static let difficulty: JSONTree = ["type": "integer", "minimum": 0, "maximum": 256]
+    private static let difficulty: JSONValue = ["type": "integer", "minimum": 0, "maximum": 256]
 
-    private static func signals(_ description: String) -> JSONTree {
+    private static func signals(_ description: String) -> JSONValue {
         [
-            "description": .text(description), "type": "array",
+            "description": .string(description), "type": "array",
             "items": SchemaParts.text("A signal.", pattern: SignalSchema.pattern),
         ]
     }

@@ -1,10 +1,14 @@
-import PluginIsolation
+import JSON
 import Rules
 
 /// The schema of the block on plugins.
 enum PluginSchema {
-    static var schema: JSONTree {
-        SchemaParts.mapping("Where plugins are found, and where they run.", places + processes)
+    static var schema: JSONValue {
+        SchemaParts.mapping(
+            "The folders of plugins, and the limits of the processes that plugins run in. The plugins that come with Carillon "
+                + "share a process, and every other has its own.",
+            places + processes
+        )
     }
 
     private static var places: [SchemaParts.Member] {
@@ -29,7 +33,6 @@ enum PluginSchema {
 
     private static var processes: [SchemaParts.Member] {
         [
-            ("isolation", isolation),
             (
                 "deadline_seconds",
                 SchemaParts.integer(
@@ -72,18 +75,6 @@ enum PluginSchema {
             ),
             ("program", SchemaParts.text("The program carillon-plugin-host, where it is not installed with carillon.")),
             ("python", SchemaParts.text("The python3 for plugins in Python; the system's when left out.")),
-        ]
-    }
-
-    private static var isolation: JSONTree {
-        let choices: JSONTree = ["enum": .texts(Isolation.allCases.map(\.rawValue))]
-        return [
-            "description": .text(
-                "process: each plugin in a process of its own; shared: in one with others; none: in the router itself. For all, "
-                    + "or by a plugin's file name, and default for those not named. When left out, the plugins that come with "
-                    + "Carillon share a process, and every other has its own."
-            ),
-            "anyOf": [choices, ["type": "object", "additionalProperties": choices]],
         ]
     }
 }

@@ -1,51 +1,54 @@
-import Platforms
+import JSON
+import Push
 import Rules
 
 /// What the configuration's schema is made of.
 enum SchemaParts {
-    typealias Member = (key: String, value: JSONTree)
+    typealias Member = (key: String, value: JSONValue)
 
     /// What `${NAME}` stands for is not known before the program runs.
-    private static let variable: JSONTree = ["type": "string", "pattern": #"^\$\{.*\}$"#]
+    private static let variable: JSONValue = ["type": "string", "pattern": #"^\$\{.*\}$"#]
 
     /// A mapping with these keys and no others.
-    static func mapping(_ description: String? = nil, required: [String] = [], _ members: [Member]) -> JSONTree {
-        let description = description.map { [Member("description", .text($0))] } ?? []
+    static func mapping(_ description: String? = nil, required: [String] = [], _ members: [Member]) -> JSONValue {
+        let description = description.map { [Member("description", .string($0))] } ?? []
         let needed = required.isEmpty ? [] : [Member("required", .texts(required))]
-        return .object(
+        return .members(
             description + [("type", "object"), ("additionalProperties", false)] + needed + [
-                ("properties", .object(members))
+                ("properties", .members(members))
             ]
         )
     }
 
-    static func text(_ description: String, pattern: String? = nil) -> JSONTree {
-        guard let pattern else { return ["description": .text(description), "type": ["string", "number", "boolean"]] }
+    static func text(_ description: String, pattern: String? = nil) -> JSONValue {
+        guard let pattern else {
+            return ["description": .string(description), "type": ["string", "number", "boolean"]]
+        }
         return [
-            "description": .text(description),
-            "anyOf": [["type": "string", "pattern": .text(pattern)], variable],
+            "description": .string(description),
+            "anyOf": [["type": "string", "pattern": .string(pattern)], variable],
         ]
     }
 
-    static func choice(_ description: String, _ choices: [String]) -> JSONTree {
-        ["description": .text(description), "anyOf": [["enum": .texts(choices)], variable]]
+    static func choice(_ description: String, _ choices: [String]) -> JSONValue {
+        ["description": .string(description), "anyOf": [["enum": .texts(choices)], variable]]
     }
 
-    static func flag(_ description: String) -> JSONTree {
-        ["description": .text(description), "type": "boolean"]
+    static func flag(_ description: String) -> JSONValue {
+        ["description": .string(description), "type": "boolean"]
     }
 
-    static func integer(_ description: String, _ range: ClosedRange<Int>) -> JSONTree {
+    static func integer(_ description: String, _ range: ClosedRange<Int>) -> JSONValue {
         [
-            "description": .text(description), "type": "integer",
-            "minimum": .number(Double(range.lowerBound)), "maximum": .number(Double(range.upperBound)),
+            "description": .string(description), "type": "integer",
+            "minimum": .number(range.lowerBound), "maximum": .number(range.upperBound),
         ]
     }
 
     /// One text or a list of them.
-    static func oneOrMore(_ description: String) -> JSONTree {
+    static func oneOrMore(_ description: String) -> JSONValue {
         [
-            "description": .text(description),
+            "description": .string(description),
             "anyOf": [["type": "string"], ["type": "array", "items": ["type": "string"]]],
         ]
     }

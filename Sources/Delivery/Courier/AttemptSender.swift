@@ -1,98 +1,181 @@
-import Notifications
-import Units
-import WakeUps
+import Core
+import Push
+import Storage
 
-/// Makes attempts: finds where each goes, hands it to its transport, and passes the outcome on.
+/// Makes attempts: finds where each goes, in the registry and among the transports, hands it to its transport, passes
+/// the outcome on, and tells the registry what push services say about devices.
 struct AttemptSender: Sendable {
-    /// After so many attempts the threads that carry them are woken: once for many, and early enough to work while the
-    /// rest is prepared.
-    private static let attemptsTogether = 64
-
-    /// Attempts for a transport that takes several at once.
-    private struct Batch {
-        let transport: any Transport
-        var attempts: [DeliveryAttempt] = []
+    /// The result for one attempt. `address` and `transport` are there when it can be made.
+    struct Target {
+        let attempt: Attempt
+        let resolution: Resolution
+        let address: DeviceAddress?
+        let transport: (any Transport)?
     }
 
-    private let resolver: AddressResolver
+    private let environment: CourierEnvironment
+    private let trouble: FailureLog
     private let capacity: OutboxCapacity
     private let mailbox: SerialMailbox<CourierMessage>
 
     /// Outcomes go to `mailbox`.
-    init(resolver: AddressResolver, capacity: OutboxCapacity, mailbox: SerialMailbox<CourierMessage>) {
-        self.resolver = resolver
+    init(
+        _ environment: CourierEnvironment,
+        trouble: FailureLog,
+        capacity: OutboxCapacity,
+        mailbox: SerialMailbox<CourierMessage>
+    ) {
+        self.environment = environment
+        self.trouble = trouble
         self.capacity = capacity
         self.mailbox = mailbox
     }
 
+    // MARK: Where attempts go
+
     /// Looks up where `attempts` go. `accept` stores a delivery that goes to another queue from now on.
-    func targets(
-        of attempts: [Attempt],
-        now: Timestamp,
-        accept: (Delivery) throws -> Void
-    ) -> [AddressResolver.Target] {
-        let targets = resolver.resolve(attempts, now: now, accept: accept)
-        var found: [(queue: QueueName, device: DeviceID, host: String)] = []
-        // By their places, since a target has many texts.
-        for place in targets.indices {
-            guard case .found(let host?) = targets[place].resolution, host != CourierEnvironment.newDevices else {
-                continue
+    func targets(of attempts: [Attempt], now: Timestamp, accept: (Delivery) throws -> Void) -> [Target] {
+        // Most are of the same queue as the one before.
+        var last: (queue: Int, transport: (any Transport)?)?
+        var failure: (any Error)?
+        var located: [(queue: QueueName, device: DeviceID, host: String)] = []
+        let targets = attempts.map { attempt in
+            let delivery = attempt.stored.delivery
+            let transport = last?.queue == attempt.queue ? last?.transport : environment.transport(delivery.queue)
+            last = (attempt.queue, transport)
+            var (address, resolution): (DeviceAddress?, Resolution) = (nil, .unavailable)
+            do {
+                (address, resolution) = try resolve(delivery, isServed: transport != nil, accept)
+            } catch {
+                failure = error
             }
-            let stored = targets[place].attempt.stored
-            found.append((stored.delivery.queue, stored.delivery.device, host))
+            if case .found(let host?) = resolution, host != CourierEnvironment.newDevices {
+                located.append((delivery.queue, delivery.device, host))
+            }
+            return Target(attempt: attempt, resolution: resolution, address: address, transport: transport)
         }
-        capacity.locate(found)
+        capacity.locate(located)
+        if let failure { trouble.occurred(failure, at: now) } else { trouble.passed(at: now) }
         return targets
     }
 
+    private func resolve(
+        _ delivery: Delivery,
+        isServed: Bool,
+        _ accept: (Delivery) throws -> Void
+    ) throws -> (DeviceAddress?, Resolution) {
+        guard let address = try environment.directory.address(of: delivery.device) else { return (nil, .unregistered) }
+        guard address.platform == delivery.platform, address.app == delivery.app else {
+            // A token means nothing to another push service. A crash between this and the end in the old queue repeats
+            // this.
+            var moved = delivery
+            moved.platform = address.platform
+            moved.app = address.app
+            try accept(moved)
+            return (nil, .moved)
+        }
+        // A device that has moved need not wait until its former queue is served.
+        guard isServed else { return (nil, .noTransport) }
+        return (address, .found(host: environment.host(address)))
+    }
+
+    // MARK: Making them
+
     /// Makes the attempts for those of `targets` at `places`, in order. Returns what began.
-    func send(_ targets: [AddressResolver.Target], at places: [Int], now: Timestamp) -> [AttemptStart] {
+    func send(_ targets: [Target], at places: [Int], now: Timestamp) -> [AttemptStart] {
         var starts: [AttemptStart] = []
         starts.reserveCapacity(places.count)
-        // By the queue's index; empty where no transport takes several at once.
-        var together: [Int: Batch] = [:]
-        var rest = places[...]
-        while !rest.isEmpty {
-            WakeUps.together {
-                for place in rest.prefix(Self.attemptsTogether) { begin(targets[place], now: now, &together, &starts) }
-            }
-            rest = rest.dropFirst(Self.attemptsTogether)
+        var batches: [(queue: Int, transport: any Transport, attempts: [DeliveryAttempt])] = []
+        for place in places {
+            guard let address = targets[place].address, let transport = targets[place].transport else { continue }
+            let attempt = targets[place].attempt
+            let stored = attempt.stored
+            starts.append(
+                AttemptStart(
+                    delivery: stored.delivery.id,
+                    queue: stored.delivery.queue,
+                    attempt: stored.attempts + 1,
+                    age: now - stored.delivery.acceptedAt
+                )
+            )
+            if batches.last?.queue != attempt.queue { batches.append((attempt.queue, transport, [])) }
+            batches[batches.count - 1].attempts.append(request(attempt, to: address))
         }
-        for batch in together.values { batch.transport.deliver(batch.attempts) }
+        for batch in batches { batch.transport.deliver(batch.attempts) }
         return starts
     }
 
-    /// Makes an attempt, or notes it for a transport that takes several at once.
-    private func begin(
-        _ target: AddressResolver.Target,
-        now: Timestamp,
-        _ together: inout [Int: Batch],
-        _ starts: inout [AttemptStart]
-    ) {
-        guard let address = target.address, let transport = target.transport else { return }
-        let attempt = target.attempt
-        let stored = attempt.stored
-        starts.append(
-            AttemptStart(
-                delivery: stored.delivery.id,
-                queue: stored.delivery.queue,
-                attempt: stored.attempts + 1,
-                age: now - stored.delivery.acceptedAt
-            )
-        )
+    private func request(_ attempt: Attempt, to address: DeviceAddress) -> DeliveryAttempt {
+        var delivery = attempt.stored.delivery
+        // The device may have registered a stricter mode since the push was made.
+        if let mode = address.mode { delivery.notification = delivery.notification.limited(to: mode) }
         let (registeredAt, isProven) = (address.registeredAt, address.isProven)
-        let completion: @Sendable (Outcome) -> Void = { [mailbox] outcome in
+        return DeliveryAttempt(delivery, to: address) { [mailbox] outcome in
             switch outcome.kind {
             case .gone: mailbox.post(.gone(attempt, registeredAt: registeredAt, isProven: isProven, outcome))
             case .delivered where !isProven: mailbox.post(.proven(attempt, outcome))
             default: mailbox.post(.event(.ended(attempt, outcome)))
             }
         }
-        if transport.takesMany {
-            together[attempt.queue, default: Batch(transport: transport)].attempts
-                .append(DeliveryAttempt(stored.delivery, to: address, completion: completion))
-        } else {
-            transport.deliver(stored.delivery, to: address, completion: completion)
+    }
+
+    // MARK: What push services say about devices
+
+    /// Forgets a device that is gone, before its delivery ends. Returns the outcome of the attempt: a device that was
+    /// registered anew since the attempt began stays, and gets the delivery at its new address.
+    func settleGone(_ attempt: Attempt, registeredAt: Timestamp, _ outcome: Outcome) -> Outcome {
+        let device = attempt.stored.delivery.device
+        var again = Outcome(.retry, status: outcome.status, reason: "registered-anew")
+        do {
+            try environment.directory.removeGone(device, registeredAt: registeredAt)
+            guard try environment.directory.address(of: device) != nil else { return outcome }
+        } catch {
+            trouble.occurred(error, at: environment.now())
+            again.reason = "directory-unavailable"
+        }
+        return again
+    }
+
+    /// Notes devices whose tokens are proven. When that cannot be written the devices count as new until the next time.
+    func markProven(_ devices: [DeviceID]) {
+        guard !devices.isEmpty else { return }
+        do {
+            try environment.directory.markProven(devices)
+        } catch {
+            trouble.occurred(error, at: environment.now())
         }
     }
+}
+
+/// The devices that worked and whose endpoint was not found at the last attempt.
+///
+/// A 404 may come from a proxy in front of a push service that is restarting. It says that a device is gone only if
+/// the endpoint is still not found an hour later. A restart of the router begins the hour again.
+struct NotFoundTable: Sendable {
+    private struct Entry: Sendable {
+        /// Of the address that was tried.
+        let registeredAt: Timestamp
+        let since: Timestamp
+    }
+
+    /// The reason of an outcome `gone` that the push service itself may not have given; `plugin.h` defines it.
+    static let reason = "not-found"
+
+    private static let patience: Duration = .hours(1)
+    private static let capacity = 65_536
+
+    private var entries = BoundedCache<DeviceID, Entry>(capacity: capacity)
+
+    /// Notes that the endpoint of a device was not found. Returns whether the first such answer is an hour old, with no
+    /// success since.
+    mutating func hasLasted(_ device: DeviceID, registeredAt: Timestamp, now: Timestamp) -> Bool {
+        if let first = entries.value(of: device), first.registeredAt == registeredAt, first.since <= now {
+            return now - first.since >= Self.patience
+        }
+        entries.set(Entry(registeredAt: registeredAt, since: now), for: device)
+        return false
+    }
+
+    /// The push service accepted a push for the device.
+    mutating func forget(_ device: DeviceID) { if entries.count > 0 { entries.remove(device) } }
 }

@@ -1,8 +1,8 @@
+import Core
 import Logging
-import Notifications
+import Push
 import Storage
 import Synchronization
-import Units
 
 /// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
 ///
@@ -24,7 +24,6 @@ package final class Courier: Sendable {
     let writer: OutboxWriter
     let state: Mutex<State>
     private let withdrawals: SharedWithdrawals
-    private let resolver: AddressResolver
     private let sender: AttemptSender
     private let fullTrouble: FailureLog
     /// How the outbox's capacity is divided.
@@ -45,15 +44,11 @@ package final class Courier: Sendable {
         self.environment = environment
         self.log = log
         mostOnTheWay = limits.window
-        resolver = AddressResolver(
-            environment: environment,
-            trouble: FailureLog("Devices cannot be looked up or removed; trying again", logger: log)
-        )
         fullTrouble = FailureLog("The outbox is full; sources wait", level: .warning, logger: log)
-        let waiting = try environment.store.waitingQueues()
-        withdrawals = SharedWithdrawals(try environment.store.withdrawals())
+        let waiting = try environment.store.outbox.waitingQueues()
+        withdrawals = SharedWithdrawals(try environment.store.outbox.withdrawals())
         capacity = OutboxCapacity(
-            limit: environment.store.limit,
+            limit: environment.store.outbox.limit,
             host: { [environment] device in
                 // A device that cannot be looked up now does not count for its host.
                 (try? environment.directory.address(of: device)).flatMap(environment.chosenHost)
@@ -61,8 +56,15 @@ package final class Courier: Sendable {
             now: environment.now,
             log: log
         )
-        sender = AttemptSender(resolver: resolver, capacity: capacity, mailbox: mailbox)
-        try environment.store.forEachWaiting { [capacity] queue, device in capacity.add(1, for: device, of: queue) }
+        sender = AttemptSender(
+            environment,
+            trouble: FailureLog("Devices cannot be looked up or removed; trying again", logger: log),
+            capacity: capacity,
+            mailbox: mailbox
+        )
+        try environment.store.outbox.forEachWaiting { [capacity] queue, device in
+            capacity.add(1, for: device, of: queue)
+        }
         state = Mutex(
             State(
                 queues: CourierQueues(
@@ -101,16 +103,16 @@ package final class Courier: Sendable {
 
     /// Whether sources should stop, because the outbox has reached its limit.
     package var isFull: Bool {
-        let isFull = environment.store.isFull
+        let isFull = environment.store.outbox.isFull
         if isFull { fullTrouble.occurred(at: environment.now()) } else { fullTrouble.passed(at: environment.now()) }
         return isFull
     }
 
     /// Deliveries without a final outcome.
-    package var waiting: Int { environment.store.count }
+    package var waiting: Int { environment.store.outbox.count }
 
     /// From now on, what is said of queues is about those of `others` as well, and what concerns all of them reaches
-    /// these: a member of a cluster has a courier for each partition.
+    /// these: a router that shares its work has a courier for each partition.
     package func count(with others: @escaping @Sendable () -> [Courier]) { self.others.withLock { $0 = others } }
 
     /// The status of each queue; queues that never had a delivery are missing.
@@ -133,7 +135,7 @@ package final class Courier: Sendable {
         let queue = QueueName(platform: address.platform, app: address.app)
         let (host, now) = (environment.host(address), environment.now())
         return state.withLock { state in
-            state.queues.queues.first { $0.name == queue }?.pausedUntil(device, at: host, now: now)
+            state.queues.queues.first { $0.name == queue }?.throttles.pausedUntil(device, at: host, now: now)
         }
     }
 
@@ -170,6 +172,9 @@ package final class Courier: Sendable {
             take(stored)
         }
     }
+
+    /// Whether the author deleted the event of a delivery, so that it is not sent any more.
+    package func isWithdrawn(_ entry: QueueEntry) -> Bool { withdrawals.contains(entry.origin) }
 
     /// Drops deliveries that wait. Those under way stay.
     package func drop(_ entries: [QueueEntry]) async -> QueueDrop {
@@ -242,7 +247,6 @@ package final class Courier: Sendable {
     private func handle(_ messages: [CourierMessage]) {
         let ends = settle(messages)
         var actions = CourierActions()
-        actions.expect(ends.count)
         let now = environment.now()
         var taken = 0
         var answers: [@Sendable () -> Void] = []
@@ -313,7 +317,6 @@ package final class Courier: Sendable {
     /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
     /// follow.
     private func settle(_ messages: [CourierMessage]) -> [CourierMessage] {
-        guard messages.contains(where: \.concernsRegistry) else { return messages }
         var proven: [DeviceID] = []
         let settled = messages.map { message -> CourierMessage in
             switch message {
@@ -322,7 +325,7 @@ package final class Courier: Sendable {
                 let again = Outcome(.retry, status: outcome.status, reason: outcome.reason, scope: .device)
                 return CourierMessage.event(.ended(attempt, again))
             case .gone(let attempt, let registeredAt, _, let outcome):
-                let settled = resolver.settleGone(attempt, registeredAt: registeredAt, outcome)
+                let settled = sender.settleGone(attempt, registeredAt: registeredAt, outcome)
                 return CourierMessage.event(.ended(attempt, settled))
             case .proven(let attempt, _):
                 proven.append(attempt.stored.delivery.device)
@@ -330,7 +333,7 @@ package final class Courier: Sendable {
             case .event, .drain, .probe, .drop, .hasten, .decided: return message
             }
         }
-        resolver.markProven(proven)
+        sender.markProven(proven)
         return settled
     }
 

@@ -1,50 +1,44 @@
+import Core
 import DequeModule
-import Notifications
-import Units
+import Push
 
 /// The deliveries of one platform and app: which are in memory, which is next, and what follows from each outcome.
 ///
 /// A device's deliveries go one at a time and in order; one that failed is tried again before those behind it, until it
 /// has failed so often that it stands aside. A retry that waits only on disk delays nobody.
 struct CourierQueue: Sendable {
-    /// This queue's index among the courier's queues.
-    private let index: Int
     let name: QueueName
     private let limits: CourierLimits
     private let policy: RetryPolicy
     private let withdrawals: SharedWithdrawals
-    private(set) var paging: QueuePaging
+    var paging: QueuePaging
     private(set) var devices = DeviceQueues()
-    private var throttles: QueueThrottles
+    var throttles: QueueThrottles
     /// Devices with an attempt under way.
     private(set) var inFlight = 0
     /// Attempts to users' hosts that are not slow yet, and some that have ended, in order.
     private var recent: Deque<(attempt: Attempt, since: Timestamp)> = []
     private var slow = 0
 
-    /// `number` is the queue's in the outbox.
     init(
-        index: Int,
-        number: Int,
-        name: QueueName,
-        backlog: Backlog,
+        _ name: QueueName,
+        _ paging: QueuePaging,
         limits: CourierLimits,
         policy: RetryPolicy,
         _ withdrawals: SharedWithdrawals
     ) {
-        self.index = index
         self.name = name
-        self.withdrawals = withdrawals
-        paging = QueuePaging(index: index, number: number, backlog: backlog, limits: limits)
+        self.paging = paging
         self.limits = limits
         self.policy = policy
+        self.withdrawals = withdrawals
         throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
     }
 
     /// When something happens by itself.
     var wakeAt: Timestamp? {
         guard devices.hasReady else { return devices.nextDue }
-        let placeFreeAt = recent.first.map { $0.since + limits.slowAfter }
+        let placeFreeAt = recent.first.map { $0.since + CourierLimits.slowAfter }
         return [throttles.pausedUntil, placeFreeAt, devices.nextDue].compactMap(\.self).min()
     }
 
@@ -62,19 +56,8 @@ struct CourierQueue: Sendable {
         )
     }
 
-    /// See ``QueueThrottles/pausedUntil(_:at:now:)``.
-    func pausedUntil(_ device: DeviceID, at host: String?, now: Timestamp) -> Timestamp? {
-        throttles.pausedUntil(device, at: host, now: now)
-    }
-
     /// Takes a delivery that is on disk now.
     mutating func accept(_ stored: StoredDelivery) { paging.accept(stored, into: &devices) }
-
-    /// Notes that deliveries up to `key` were accepted and left on disk.
-    mutating func leave(upTo key: OutboxKey) { paging.leave(upTo: key) }
-
-    /// Ends pauses, because somebody repaired something.
-    mutating func lift() { throttles.lift() }
 
     /// Begins what may begin: wakes what is due, asks for pages, hands out attempts.
     mutating func advance(now: Timestamp, into actions: inout CourierActions) {
@@ -91,13 +74,13 @@ struct CourierQueue: Sendable {
             }
             devices[device].state = .inFlight
             inFlight += 1
-            actions.lookups.append(Attempt(queue: index, device: device, stored: first))
+            actions.lookups.append(Attempt(queue: paging.index, device: device, stored: first))
         }
         actions.reads += paging.nextReads(for: devices)
     }
 
     private mutating func noteSlow(now: Timestamp) {
-        while let first = recent.first, first.since + limits.slowAfter <= now {
+        while let first = recent.first, first.since + CourierLimits.slowAfter <= now {
             recent.removeFirst()
             guard devices.isUnderWay(first.attempt) else { continue }
             devices[first.attempt.device].isSlow = true
@@ -110,9 +93,9 @@ struct CourierQueue: Sendable {
         while let first = devices[device].waiting.first {
             if policy.deadline(of: first.delivery) <= now {
                 let failure = policy.outlives(first.delivery) ? lastFailure(of: first) : nil
-                end(device, .expired, reason: "expired", failure: failure, now: now, into: &actions)
+                end(device, .expired, failure: failure, now: now, into: &actions)
             } else if withdrawals.contains(first.delivery) {
-                end(device, .deleted, reason: "deleted", now: now, into: &actions)
+                end(device, .deleted, now: now, into: &actions)
             } else {
                 return
             }
@@ -148,18 +131,14 @@ struct CourierQueue: Sendable {
             return true
         case .found(let host?):
             return admit(device, to: host, now: now, into: &actions)
-        case .unregistered:
+        case .unregistered, .moved:
             inFlight -= 1
-            end(device, .unregistered, reason: "unregistered", now: now, into: &actions)
-            devices.proceed(device)
-        case .moved:
-            inFlight -= 1
-            end(device, .moved, reason: "moved", now: now, into: &actions)
+            end(device, resolution == .moved ? .moved : .unregistered, now: now, into: &actions)
             devices.proceed(device)
         case .unavailable:
             inFlight -= 1
             let outcome = Outcome(.retry, reason: "directory-unavailable")
-            retry(device, .retry, outcome, notBefore: nil, now: now, random: &random, into: &actions)
+            retry(device, outcome, notBefore: nil, now: now, random: &random, into: &actions)
         case .noTransport:
             inFlight -= 1
             devices.makeNext(device)
@@ -178,7 +157,7 @@ struct CourierQueue: Sendable {
         case .send:
             devices[device].host = host
             if let stored = devices[device].waiting.first {
-                recent.append((Attempt(queue: index, device: device, stored: stored), now))
+                recent.append((Attempt(queue: paging.index, device: device, stored: stored), now))
             }
             return true
         case .wait:
@@ -257,10 +236,10 @@ struct CourierQueue: Sendable {
             if outcome.scope == .transport, let pause = throttles.pauseForService(outcome, now: now) {
                 actions.pauses.append(pause)
             }
-            retry(device, .retry, outcome, notBefore: hostPausedUntil, now: now, random: &random, into: &actions)
+            retry(device, outcome, notBefore: hostPausedUntil, now: now, random: &random, into: &actions)
         case .misconfigured:
             if let pause = throttles.pauseForCredentials(outcome.reason, now: now) { actions.pauses.append(pause) }
-            retry(device, .misconfigured, outcome, notBefore: nil, now: now, random: &random, into: &actions)
+            retry(device, outcome, notBefore: nil, now: now, random: &random, into: &actions)
         }
     }
 
@@ -274,16 +253,7 @@ struct CourierQueue: Sendable {
         if throttles.succeed(isDelivered: kind == .delivered) { actions.resumed.append(name) }
         let failure =
             kind == .rejected ? DeliveryFailure(.rejected, status: outcome.status, reason: outcome.reason) : nil
-        end(
-            device,
-            kind,
-            status: outcome.status,
-            reason: outcome.reason,
-            attempted: 1,
-            failure: failure,
-            now: now,
-            into: &actions
-        )
+        end(device, kind, after: outcome, failure: failure, now: now, into: &actions)
         devices.proceed(device)
     }
 
@@ -294,40 +264,39 @@ struct CourierQueue: Sendable {
         return DeliveryFailure(pause.cause == .misconfigured ? .misconfigured : .retry, reason: pause.reason)
     }
 
-    /// Ends the device's first delivery for good; with a `failure` it becomes a dead letter.
+    /// Ends the device's first delivery for good, with the outcome of an attempt or without one; with a `failure` it
+    /// becomes a dead letter.
     private mutating func end(
         _ device: Int,
         _ kind: DeliveryReport.Kind,
-        status: UInt32 = 0,
-        reason: String,
-        attempted: Int = 0,
+        after outcome: Outcome? = nil,
         failure: DeliveryFailure? = nil,
         now: Timestamp,
         into actions: inout CourierActions
     ) {
         guard let stored = devices.removeFirst(of: device) else { return }
         paging.end(stored)
+        let attempts = stored.attempts + (outcome == nil ? 0 : 1)
         actions.changes.removals.append(stored.key)
         if let failure {
             actions.changes.burials.append(
-                OutboxChanges.Burial(
-                    key: stored.key,
-                    failure: failure,
-                    failedAt: now,
-                    attempts: stored.attempts + attempted
-                )
+                OutboxChanges.Burial(key: stored.key, failure: failure, failedAt: now, attempts: attempts)
             )
         }
         if kind == .gone || kind == .unregistered { actions.changes.forgotten.append(stored.delivery.device) }
         actions.reports.append(
-            stored.report(kind, status: status, reason: reason, attempt: stored.attempts + attempted)
+            stored.report(
+                kind,
+                status: outcome?.status ?? 0,
+                reason: outcome?.reason ?? kind.name,
+                attempt: attempts
+            )
         )
     }
 
     /// `hostPausedUntil` is the end of its host's pause.
     private mutating func retry(
         _ device: Int,
-        _ kind: DeliveryReport.Kind,
         _ outcome: Outcome,
         notBefore hostPausedUntil: Timestamp?,
         now: Timestamp,
@@ -344,30 +313,24 @@ struct CourierQueue: Sendable {
             now: now,
             random: &random
         )
+        let isMisconfigured = outcome.kind == .misconfigured
         let failure = DeliveryFailure(
-            kind == .misconfigured ? .misconfigured : .retry,
+            isMisconfigured ? .misconfigured : .retry,
             status: outcome.status,
             reason: outcome.reason
         )
         guard var due else {
-            end(
-                device,
-                .expired,
-                status: outcome.status,
-                reason: outcome.reason,
-                attempted: 1,
-                failure: policy.outlives(delivery) ? failure : nil,
-                now: now,
-                into: &actions
-            )
+            let kept = policy.outlives(delivery) ? failure : nil
+            end(device, .expired, after: outcome, failure: kept, now: now, into: &actions)
             return devices.proceed(device)
         }
         if let hostPausedUntil, hostPausedUntil < policy.deadline(of: delivery) { due = max(due, hostPausedUntil) }
         actions.changes.reschedulings.append(
             OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts, failure: failure)
         )
-        // A failure that concerns the device concerns all its deliveries.
-        let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device
+        // A failure that concerns the device concerns all its deliveries, and one of the router's none of them.
+        let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device && !outcome.isOfRouter
+        let kind: DeliveryReport.Kind = isMisconfigured ? .misconfigured : .retry
         var report = stored.report(kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
         report.nextDue = due
         report.standsAside = standsAside
@@ -440,9 +403,6 @@ struct CourierQueue: Sendable {
         return hastened.count + onDisk.count
     }
 
-    /// Ends all pauses: of the queue, of its push service, of hosts and of endpoints.
-    mutating func unpause(now: Timestamp) { throttles.unpause(now: now) }
-
     // MARK: The disk
 
     /// Takes a page that was asked for.
@@ -476,4 +436,9 @@ struct CourierQueue: Sendable {
         for index in recent.indices { recent[index].since -= step }
         actions.changes.reschedulings += devices.follow(clockSetBackBy: step)
     }
+}
+
+extension Outcome {
+    /// Whether the router lacked the capacity for the attempt, which says nothing about the device or the delivery.
+    fileprivate var isOfRouter: Bool { status == 0 && (reason == "overloaded" || reason == "evicted") }
 }

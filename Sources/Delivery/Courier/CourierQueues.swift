@@ -1,5 +1,5 @@
-import Notifications
-import Units
+import Core
+import Push
 
 /// All queues of a courier: the state machine that decides which attempt is made when, and what follows from its
 /// outcome.
@@ -34,8 +34,7 @@ struct CourierQueues: Sendable {
         self.withdrawals = withdrawals
         self.random = random
         for queue in waiting {
-            let backlog = Backlog(storedQueue: queue.number, last: queue.last)
-            add(number: queue.number, name: queue.name, backlog)
+            add(number: queue.number, name: queue.name, last: queue.last)
         }
     }
 
@@ -52,7 +51,7 @@ struct CourierQueues: Sendable {
                 queues[index(of: stored.key.queue) { stored.delivery.queue }].accept(stored)
             }
         case .left(let stored):
-            queues[index(of: stored.number) { stored.name }].leave(upTo: stored.last)
+            queues[index(of: stored.number) { stored.name }].paging.leave(upTo: stored.last)
         case .ended(let attempt, let outcome):
             queues[attempt.queue].ended(attempt, outcome, now: now, random: &random, into: &actions)
         case .page(let read, let page):
@@ -60,7 +59,7 @@ struct CourierQueues: Sendable {
         case .wake:
             break
         case .lift:
-            for queue in queues.indices { queues[queue].lift() }
+            for queue in queues.indices { queues[queue].throttles.lift() }
         case .disk(let isWritable):
             isDiskWritable = isWritable
         case .drain:
@@ -103,7 +102,7 @@ struct CourierQueues: Sendable {
         for index in queues.indices where names.contains(queues[index].name) {
             let status = queues[index].status(now: now)
             if status.pausedUntil != nil || status.pausedHosts > 0 { paused.append(queues[index].name) }
-            queues[index].unpause(now: now)
+            queues[index].throttles.unpause(now: now)
         }
         return paused
     }
@@ -146,24 +145,108 @@ struct CourierQueues: Sendable {
 
     private mutating func index(of number: Int, name: () -> QueueName) -> Int {
         if let index = indices[number] { return index }
-        return add(number: number, name: name(), Backlog(newQueue: number))
+        return add(number: number, name: name(), last: nil)
     }
 
     @discardableResult
-    private mutating func add(number: Int, name: QueueName, _ backlog: Backlog) -> Int {
+    private mutating func add(number: Int, name: QueueName, last: OutboxKey?) -> Int {
         let index = queues.count
-        queues.append(
-            CourierQueue(
-                index: index,
-                number: number,
-                name: name,
-                backlog: backlog,
-                limits: limits,
-                policy: policy,
-                withdrawals
-            )
-        )
+        let paging = QueuePaging(index: index, number: number, last: last, limits: limits)
+        queues.append(CourierQueue(name, paging, limits: limits, policy: policy, withdrawals))
         indices[number] = index
         return index
     }
+}
+
+/// What happens to a courier's queues.
+enum CourierEvent: Sendable {
+    /// Deliveries that are on disk now, in the order of their keys.
+    case accepted([StoredDelivery])
+    /// Deliveries that are on disk now and are not handed over, because memory has enough of them.
+    case left(StoredQueue)
+    /// An attempt ended.
+    case ended(Attempt, Outcome)
+    /// A page that was asked for.
+    case page(OutboxRead, OutboxPage)
+    /// Time has passed.
+    case wake
+    /// Somebody repaired something: paused queues probe now.
+    case lift
+    /// Whether the disk accepts changes. While it does not, no attempt begins: a crash would repeat it.
+    case disk(isWritable: Bool)
+    /// Begin no more attempts.
+    case drain
+}
+
+/// What the courier has to do, in the order of the fields.
+struct CourierActions: Sendable {
+    var changes = OutboxChanges()
+    var discards: [OutboxWriter.Discard] = []
+    var reads: [OutboxRead] = []
+    var reports: [DeliveryReport] = []
+    /// Reports of postponed deliveries, which are neither attempts nor ends.
+    var postponed: [DeliveryReport] = []
+    var pauses: [QueuePause] = []
+    var resumed: [QueueName] = []
+    /// Attempts to begin: find each device's address, and answer with ``CourierQueues/resolved(_:_:now:into:)``.
+    var lookups: [Attempt] = []
+    /// When to call again if nothing else happens.
+    var wakeAt: Timestamp?
+}
+
+/// One attempt at one delivery.
+struct Attempt: Sendable {
+    /// The queue's index among the courier's queues.
+    let queue: Int
+    /// The device's index in that queue.
+    let device: Int
+    let stored: StoredDelivery
+}
+
+/// The result of looking up the address of a delivery's device.
+enum Resolution: Sendable, Equatable {
+    /// It has one; `host` where attempts per host are counted.
+    case found(host: String?)
+    /// The device is no longer registered.
+    case unregistered
+    /// It is on another platform or app by now, and the delivery was put into that queue.
+    case moved
+    /// The directory could not be read.
+    case unavailable
+    /// It has one, but no transport serves this queue.
+    case noTransport
+}
+
+/// A page that a queue wants from disk.
+struct OutboxRead: Sendable, Equatable {
+    enum Part: Sendable, Equatable {
+        case firstTries(after: OutboxKey)
+        case retries(from: RetryPlace)
+    }
+
+    /// The queue's index among the courier's queues.
+    let queue: Int
+    /// The queue's number in the outbox.
+    let number: Int
+    let part: Part
+    let limit: Int
+}
+
+/// What other threads say to a courier's own queue.
+enum CourierMessage: Sendable {
+    case event(CourierEvent)
+    /// A push service says that a device is gone. `registeredAt` and `isProven` belong to the address that was tried.
+    case gone(Attempt, registeredAt: Timestamp, isProven: Bool, Outcome)
+    /// A push service accepted the token of a device for the first time.
+    case proven(Attempt, Outcome)
+    /// Drop deliveries that wait.
+    case drop([QueueEntry], @Sendable (QueueDrop) -> Void)
+    /// Make deliveries due that wait for a later time, and end the pauses of queues.
+    case hasten([QueueEntry], unpausing: Set<QueueName>, @Sendable (QueueHastening) -> Void)
+    /// What was decided elsewhere, and what to call when it is reported.
+    case decided([DeliveryReport], @Sendable () -> Void)
+    /// To be called when no attempt is under way any more and all outcomes are on disk.
+    case drain(@Sendable () -> Void)
+    /// To be called when everything posted before has been handled.
+    case probe(@Sendable () -> Void)
 }

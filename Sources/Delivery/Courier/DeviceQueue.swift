@@ -1,7 +1,7 @@
+import Core
 import DequeModule
 import HeapModule
-import Notifications
-import Units
+import Push
 
 /// The deliveries of one device that are in memory, in order: one is under way at a time.
 struct DeviceQueue: Sendable {

@@ -1,5 +1,5 @@
+import Core
 import DequeModule
-import Units
 
 /// How many attempts go to one host at a time, where users choose endpoints, so that a slow or hostile host does not
 /// delay deliveries to others.
@@ -8,6 +8,9 @@ import Units
 /// it cannot be reached there is a growing pause between these attempts: a host that refuses at once gets no more of
 /// them than one that lets us wait. Devices that were sent away meanwhile take turns, so that one whose pushes always
 /// fail does not use up every attempt.
+///
+/// A host that has never answered gets four attempts at a time, and no host more than its share of what is free: hundreds
+/// of hosts that never answer leave room for another one.
 ///
 /// ``newDevices`` stands for devices whose token no push service has accepted yet, at push services that users do not
 /// choose. One is tried at a time, and one more with each that is accepted until none waits: made-up tokens harm the
@@ -33,19 +36,18 @@ struct HostLimits: Sendable {
         var promisedUntil = Timestamp.distantPast
         /// Whether it gets one attempt at a time, to see whether it has recovered.
         private(set) var isProbed = false
+        private(set) var hasAnswered = false
         /// Attempts under way that began before it was probed, and prove no more than the first that failed.
         var stragglers = 0
         var troubledAt = Timestamp.distantPast
-        var breaks: Pause.Length
-        var doubts: Pause.Length
+        var breaks = CourierLimits.breaks
+        var doubts = CourierLimits.doubts
         /// Devices that were sent away while the host was probed: the next attempt is the first one's.
         private var line: Deque<Int> = []
         /// How long the first in line may take to come.
         private var turnEnds = Timestamp.distantPast
 
-        init(pause: Pause, breaks: Pause.Length, doubts: Pause.Length) {
-            (self.pause, self.breaks, self.doubts) = (pause, breaks, doubts)
-        }
+        init(pause: Pause) { self.pause = pause }
 
         var isIdle: Bool { inFlight == 0 && called == 0 && waiting.isEmpty }
 
@@ -57,6 +59,7 @@ struct HostLimits: Sendable {
 
         mutating func trust() {
             isProbed = false
+            hasAnswered = true
             stragglers = 0
             doubts.reset()
             line.removeAll()
@@ -127,37 +130,30 @@ struct HostLimits: Sendable {
     private static let turnLength: Duration = .seconds(1)
     /// Devices in line for a host; more than that come as it happens.
     private static let longestLine = 64
+    /// Attempts at a time to a host that has never answered.
+    private static let untriedPlaces = 4
 
     private var hosts: [String: Host] = [:]
     private var sweepAt = 256
     private let limit: Int
+    private let total: Int
     private let capacity: Int
     private let longestWait: Duration
-    private let breaks: Pause.Length
-    private let doubts: Pause.Length
     private var newDevicePlaces = 1
     private let newDeviceLimit: Int
     /// Devices that wait, for any host.
     private var waiting = 0
+    /// Attempts under way, to any host.
+    private var inFlight = 0
 
-    /// `limit` is how many attempts go to one host at a time. As many devices may wait for each host, and more while
-    /// fewer than `capacity` wait in all: devices that wait stay in memory, so no host may use all of that. `breaks`
-    /// are the pauses of hosts that do not say how long, `doubts` those of hosts that cannot be reached.
-    /// `newDeviceLimit` is how many new devices are tried at a time at most.
-    init(
-        limit: Int,
-        capacity: Int,
-        longestWait: Duration,
-        breaks: Pause.Length,
-        doubts: Pause.Length,
-        newDeviceLimit: Int
-    ) {
-        self.limit = limit
-        self.capacity = capacity
-        self.longestWait = max(longestWait, breaks.longest)
-        self.breaks = breaks
-        self.doubts = doubts
-        self.newDeviceLimit = newDeviceLimit
+    /// As many devices as attempts may wait for each host, and more while few wait in all: devices that wait stay in
+    /// memory, so no host may use all of that. No pause exceeds `longestWait`, or the longest break.
+    init(_ limits: CourierLimits, longestWait: Duration) {
+        limit = limits.inFlightPerHost
+        total = limits.inFlight + limits.slow
+        capacity = limits.window / 4
+        self.longestWait = max(longestWait, CourierLimits.breaks.longest)
+        newDeviceLimit = limits.inFlight
     }
 
     /// How many hosts are paused at `now`.
@@ -179,6 +175,7 @@ struct HostLimits: Sendable {
             now: now
         )
         switch admission {
+        case .send: inFlight += 1
         case .wait: waiting += 1
         // Places become free quickly where tokens are good.
         case .later where name == Self.newDevices: return .later(now + Self.newDevicesPause)
@@ -189,6 +186,7 @@ struct HostLimits: Sendable {
 
     /// Notes that an attempt ended. Returns the devices that are called now.
     mutating func leave(_ name: String) -> [Int] {
+        inFlight -= 1
         hosts[name]?.inFlight -= 1
         if let host = hosts[name], host.stragglers > 0 { hosts[name]?.stragglers -= 1 }
         // New devices that come later have to prove themselves again.
@@ -268,11 +266,14 @@ struct HostLimits: Sendable {
         for name in hosts.keys { hosts[name]?.follow(clockSetBackBy: step) }
     }
 
-    private var newHost: Host { Host(pause: Pause(longest: longestWait), breaks: breaks, doubts: doubts) }
+    private var newHost: Host { Host(pause: Pause(longest: longestWait)) }
 
     private func places(of name: String) -> Int {
         if name == Self.newDevices { return newDevicePlaces }
-        return hosts[name]?.isProbed == true ? 1 : limit
+        let host = hosts[name]
+        if host?.isProbed == true { return 1 }
+        let share = max(1, (total - inFlight) / limit)
+        return min(host?.hasAnswered == true ? limit : Self.untriedPlaces, share, limit)
     }
 
     private mutating func sweep(now: Timestamp) {

@@ -1,61 +1,80 @@
+import Core
 import DequeModule
-import Notifications
-import Units
+import Push
 
-/// What of one queue is in memory and what waits only on disk: asks for pages, takes them, leaves to the disk what is
-/// due late, and finds deliveries that an operator means in both places.
+/// Which deliveries of one queue are in memory, and which only on disk: asks for pages, takes them, leaves to the disk
+/// those that are due late, and finds deliveries that an operator means in both places.
 ///
-/// The deliveries in memory are lent to it, as they also belong to the turns of their devices.
+/// First tries come into memory in order, so one key divides them. Retries come by due time: all before `horizon` are in
+/// memory, all from there on only on disk. While a page of retries is being read nothing moves from memory to disk.
+///
+/// The deliveries in memory are passed to it, as they also belong to the turns of their devices.
 struct QueuePaging: Sendable {
     /// The queue's index among the courier's queues.
-    private let index: Int
+    let index: Int
     /// The queue's number in the outbox.
     private let number: Int
     private let limits: CourierLimits
-    private(set) var backlog: Backlog
+    /// The last first try that is or was in memory.
+    private var taken: OutboxKey
+    /// The last delivery known to be accepted.
+    private var lastAccepted: OutboxKey
+    /// While a page of first tries is being read: `lastAccepted` when it was asked for.
+    private var readingUpTo: OutboxKey?
+    private(set) var horizon: RetryPlace?
+    private var isReadingRetries = false
+    /// Deliveries in memory that have a due time on disk: a page of retries may bring them again.
+    private(set) var retrying: Set<OutboxKey> = []
+    /// Those of them that ended while a page was being read, which may bring them once more.
+    private var endedWhileReading: [OutboxKey] = []
+    /// Deliveries that were dropped or hastened on disk while a page was being read, which may bring them as before.
+    private var droppedWhileReading: Set<OutboxKey> = []
+    private var hastenedWhileReading: Set<OutboxKey> = []
+    /// Where retries on disk begin since then.
+    private var hastenedTo: RetryPlace?
 
-    init(index: Int, number: Int, backlog: Backlog, limits: CourierLimits) {
+    /// A queue with deliveries on disk up to `last`; nil: with none.
+    init(index: Int, number: Int, last: OutboxKey?, limits: CourierLimits) {
         self.index = index
         self.number = number
-        self.backlog = backlog
         self.limits = limits
+        let lowest = OutboxKey.lowest(of: number)
+        taken = lowest
+        lastAccepted = last ?? lowest
+        horizon = last == nil ? nil : RetryPlace(due: .distantPast, key: lowest)
     }
 
     /// Takes a delivery that is on disk now. It comes into memory if nothing before it waits only on disk and memory
     /// has space.
     mutating func accept(_ stored: StoredDelivery, into devices: inout DeviceQueues) {
-        if backlog.accept(stored.key, hasRoom: devices.count < limits.window) { devices.append(stored) }
+        guard stored.key > taken else { return }
+        let isNext = !isBehind
+        lastAccepted = max(lastAccepted, stored.key)
+        guard isNext, devices.count < limits.window else { return }
+        taken = stored.key
+        devices.append(stored)
     }
-
-    /// Notes that deliveries up to `key` were accepted and left on disk.
-    mutating func leave(upTo key: OutboxKey) { backlog.leave(upTo: key) }
-
-    /// Notes that a delivery in memory has ended.
-    mutating func end(_ stored: StoredDelivery) { backlog.end(stored) }
-
-    /// Notes that a delivery in memory has a due time on disk.
-    mutating func noteRetry(_ key: OutboxKey) { backlog.noteRetry(key) }
 
     // MARK: Pages
 
     /// Leaves the latest due deliveries to the disk, where memory has too many of them. Deliveries that wait behind
     /// others of their device get the same due time, so that they come back in order: the disk has to know that.
     mutating func moveDelayedToDisk(from devices: inout DeviceQueues) -> [OutboxChanges.Rescheduling] {
-        guard !backlog.isReadingRetries else { return [] }
+        guard !isReadingRetries else { return [] }
         var reschedulings: [OutboxChanges.Rescheduling] = []
         while var place = devices.lastPlace,
-            devices.delayedCount > limits.delayed || backlog.isBeyondHorizon(place),
+            devices.delayedCount > limits.delayed || isBeyondHorizon(place),
             let (deliveries, standsAside) = devices.removeLast()
         {
             for stored in deliveries {
-                backlog.forgetRetry(stored.key)
+                retrying.remove(stored.key)
                 place.key = min(place.key, stored.key)
                 guard !standsAside, stored.due != place.due else { continue }
                 reschedulings.append(
                     OutboxChanges.Rescheduling(key: stored.key, due: place.due, attempts: stored.attempts)
                 )
             }
-            backlog.lowerHorizon(to: place)
+            lowerHorizon(to: place)
         }
         return reschedulings
     }
@@ -64,15 +83,15 @@ struct QueuePaging: Sendable {
     mutating func nextReads(for devices: DeviceQueues) -> [OutboxRead] {
         var reads: [OutboxRead] = []
         let capacity = limits.window - devices.count
-        if backlog.isBehind, !backlog.isReadingFirstTries, capacity >= limits.window / 2 {
-            backlog.beginReadingFirstTries()
-            let part = OutboxRead.Part.firstTries(after: backlog.taken)
+        if isBehind, !isReadingFirstTries, capacity >= limits.window / 2 {
+            readingUpTo = lastAccepted
+            let part = OutboxRead.Part.firstTries(after: taken)
             reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
         }
-        if let horizon = backlog.horizon, !backlog.isReadingRetries, capacity >= limits.page,
+        if let horizon, !isReadingRetries, capacity >= limits.page,
             devices.delayedCount < limits.page
         {
-            backlog.beginReadingRetries()
+            isReadingRetries = true
             let part = OutboxRead.Part.retries(from: horizon)
             reads.append(OutboxRead(queue: index, number: number, part: part, limit: limits.page))
         }
@@ -83,18 +102,18 @@ struct QueuePaging: Sendable {
     mutating func take(_ page: OutboxPage, of part: OutboxRead.Part, now: Timestamp, into devices: inout DeviceQueues) {
         switch part {
         case .firstTries:
-            for stored in page.deliveries where backlog.take(stored.key) && !backlog.isDropped(stored.key) {
+            for stored in page.deliveries where take(stored.key) && !isDropped(stored.key) {
                 devices.append(stored)
             }
-            backlog.endReadingFirstTries(isLast: page.isLast)
+            endReadingFirstTries(isLast: page.isLast)
         case .retries:
             var last: RetryPlace?
             for stored in page.deliveries {
                 last = RetryPlace(due: stored.due ?? .distantPast, key: stored.key)
-                guard !backlog.isDropped(stored.key), backlog.noteRetry(stored.key) else { continue }
-                devices.delay(stored, until: backlog.isHastened(stored.key) ? now : Self.due(stored, at: now))
+                guard !isDropped(stored.key), noteRetry(stored.key) else { continue }
+                devices.delay(stored, until: isHastened(stored.key) ? now : Self.due(stored, at: now))
             }
-            backlog.endReadingRetries(last: last, isLast: page.isLast)
+            endReadingRetries(last: last, isLast: page.isLast)
         }
     }
 
@@ -116,10 +135,10 @@ struct QueuePaging: Sendable {
         from devices: inout DeviceQueues
     ) -> (removed: [StoredDelivery], underWay: Int, absent: [QueueEntry]) {
         let removal = devices.remove(Set(entries.compactMap(\.key)))
-        for stored in removal.removed { backlog.end(stored) }
+        for stored in removal.removed { end(stored) }
         let handled = Set(removal.removed.map(\.key)).union(removal.underWay)
         let absent = entries.filter { entry in entry.key.map { !handled.contains($0) } ?? false }
-        backlog.drop(Set(absent.compactMap(\.key)))
+        drop(Set(absent.compactMap(\.key)))
         return (removal.removed, removal.underWay.count, absent)
     }
 
@@ -135,7 +154,87 @@ struct QueuePaging: Sendable {
             guard let key = entry.key, let due = entry.due else { return false }
             return due > now && !inMemory.contains(key)
         }
-        guard !onDisk.isEmpty, backlog.hasten(Set(onDisk.compactMap(\.key)), now: now) else { return (hastened, []) }
+        guard !onDisk.isEmpty, hasten(Set(onDisk.compactMap(\.key)), now: now) else { return (hastened, []) }
         return (hastened, onDisk)
+    }
+
+    // MARK: Keys
+
+    /// Whether first tries wait only on disk.
+    private var isBehind: Bool { lastAccepted > taken }
+
+    private var isReadingFirstTries: Bool { readingUpTo != nil }
+
+    /// Notes that deliveries up to `key` were accepted and stay on disk.
+    mutating func leave(upTo key: OutboxKey) { lastAccepted = max(lastAccepted, key) }
+
+    /// Notes a row of a page of first tries. Returns whether it is new.
+    private mutating func take(_ key: OutboxKey) -> Bool {
+        guard key > taken else { return false }
+        taken = key
+        lastAccepted = max(lastAccepted, key)
+        return true
+    }
+
+    private mutating func endReadingFirstTries(isLast: Bool) {
+        if isLast, let readingUpTo { taken = max(taken, readingUpTo) }
+        readingUpTo = nil
+        if !isReadingRetries { droppedWhileReading.removeAll() }
+    }
+
+    private func isBeyondHorizon(_ place: RetryPlace) -> Bool { horizon.map { place >= $0 } ?? false }
+
+    private mutating func lowerHorizon(to place: RetryPlace) { horizon = min(horizon ?? place, place) }
+
+    /// `last` is the last place of the page that was read.
+    private mutating func endReadingRetries(last: RetryPlace?, isLast: Bool) {
+        isReadingRetries = false
+        if isLast {
+            horizon = nil
+        } else if let last {
+            horizon = RetryPlace(due: last.due, key: OutboxKey(rawValue: last.key.rawValue + 1))
+        }
+        retrying.subtract(endedWhileReading)
+        endedWhileReading.removeAll()
+        if !isReadingFirstTries { droppedWhileReading.removeAll() }
+        hastenedWhileReading.removeAll()
+        if let due = hastenedTo { lowerHorizon(to: due) }
+        hastenedTo = nil
+    }
+
+    /// Notes that deliveries which are not in memory are being removed from disk.
+    private mutating func drop(_ keys: Set<OutboxKey>) {
+        if isReadingFirstTries || isReadingRetries { droppedWhileReading.formUnion(keys) }
+    }
+
+    private func isDropped(_ key: OutboxKey) -> Bool { droppedWhileReading.contains(key) }
+
+    /// Notes that retries which are not in memory are made due at `now` on disk. Returns whether there can be any.
+    private mutating func hasten(_ keys: Set<OutboxKey>, now: Timestamp) -> Bool {
+        let place = RetryPlace(due: now, key: OutboxKey(rawValue: 0))
+        if isReadingRetries {
+            hastenedWhileReading.formUnion(keys)
+            hastenedTo = place
+            return true
+        }
+        guard horizon != nil else { return false }
+        lowerHorizon(to: place)
+        return true
+    }
+
+    private func isHastened(_ key: OutboxKey) -> Bool { hastenedWhileReading.contains(key) }
+
+    /// Notes that a delivery in memory has a due time on disk. Returns whether that is new.
+    @discardableResult
+    mutating func noteRetry(_ key: OutboxKey) -> Bool { retrying.insert(key).inserted }
+
+    /// Notes that a delivery has ended.
+    mutating func end(_ stored: StoredDelivery) {
+        guard stored.due != nil else { return }
+        if isReadingRetries {
+            endedWhileReading.append(stored.key)
+        } else {
+            retrying.remove(stored.key)
+        }
     }
 }

@@ -1,11 +1,11 @@
-import Notifications
-import Units
+import Core
+import Push
 
 /// All that holds back the attempts of one queue: pauses of the queue, of its push service, of hosts and of endpoints.
 /// Learns from outcomes which of them to begin and to end.
 ///
 /// A push service that asks for peace names a scope, which the plugin passes on in the outcome: the device, everything
-/// on its host, or the whole app. A host or a service is believed for up to ``CourierLimits/longestBreak`` at a time, a
+/// on its host, or the whole app. A host or a service is believed for up to a quarter of an hour at a time, a
 /// device for as long as it says. After a pause one attempt goes to the host, or four to the service, before the
 /// others.
 struct QueueThrottles: Sendable {
@@ -35,17 +35,10 @@ struct QueueThrottles: Sendable {
     init(queue: QueueName, limits: CourierLimits, policy: RetryPolicy) {
         self.queue = queue
         limit = limits.inFlight
-        credentials = .credentials(limits.pauses)
-        service = .service(limits.breaks, longestAsked: policy.cap)
-        hosts = HostLimits(
-            limit: limits.inFlightPerHost,
-            capacity: limits.window / 4,
-            longestWait: policy.cap,
-            breaks: limits.breaks,
-            doubts: limits.doubts,
-            newDeviceLimit: limits.inFlight
-        )
-        endpoints = EndpointPauses(limit: limits.standAsideAfter, length: limits.doubts)
+        credentials = .credentials(CourierLimits.pauses)
+        service = .service(CourierLimits.breaks, longestAsked: policy.cap)
+        hosts = HostLimits(limits, longestWait: policy.cap)
+        endpoints = EndpointPauses(limit: limits.standAsideAfter, length: CourierLimits.doubts)
     }
 
     // MARK: The queue
@@ -173,7 +166,8 @@ struct QueueThrottles: Sendable {
                 hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
             case .usual where outcome.retryAfter > .zero || outcome.status == 429:
                 hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
-            case .usual where outcome.status == 0: hosts.doubt(host, now: now)
+            // A router that lacks capacity has not asked the host.
+            case .usual where outcome.status == 0 && outcome.reason != "overloaded": hosts.doubt(host, now: now)
             case .usual, .device, .transport: break
             }
         }

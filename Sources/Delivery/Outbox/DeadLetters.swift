@@ -1,8 +1,7 @@
+import Core
 import GRDB
-import GRDBSQLite
-import Notifications
+import Push
 import Storage
-import Units
 
 /// How the last attempt of a delivery failed.
 package struct DeliveryFailure: Sendable, Hashable {
@@ -49,9 +48,7 @@ package struct DeadLetterLimits: Sendable, Hashable {
 package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
-    package init(rawValue: Int64) {
-        self.rawValue = rawValue
-    }
+    package init(rawValue: Int64) { self.rawValue = rawValue }
 
     package static func < (left: DeadLetterNumber, right: DeadLetterNumber) -> Bool { left.rawValue < right.rawValue }
 }
@@ -61,28 +58,22 @@ enum DeadLetterRows {
     /// Copies deliveries that are about to be removed. What exceeds `limit` goes, the oldest first.
     static func bury(_ burials: [OutboxChanges.Burial], atMost limit: Int, _ database: Database) throws {
         guard !burials.isEmpty else { return }
-        let insert = try RawStatement(
-            database,
+        try database.run(
             """
             INSERT INTO outbox_dead_letter
                 (id, platform, app, device, accepted, failed, attempts, failure, status, reason, notification)
             SELECT id, platform, app, device, accepted, ?, ?, ?, ?, ?, \(SharedNotificationRows.content)
             FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
             WHERE outbox_delivery.number = ?
-            """
-        )
-        defer { insert.reset() }
-        for burial in burials {
+            """,
+            for: burials
+        ) { insert, burial in
             try insert.bind(burial.failedAt.milliseconds, at: 1)
             try insert.bind(Int64(burial.attempts), at: 2)
+            try insert.bind(burial.failure.kind.rawValue, at: 3)
             try insert.bind(Int64(burial.failure.status), at: 4)
+            try insert.bind(burial.failure.reason, at: 5)
             try insert.bind(burial.key.rawValue, at: 6)
-            try insert.bind(burial.failure.kind.rawValue, at: 3) {
-                try insert.bind(burial.failure.reason, at: 5) {
-                    try insert.run()
-                    insert.reset()
-                }
-            }
         }
         let excess = try count(database) - limit
         guard excess > 0 else { return }
@@ -105,13 +96,8 @@ enum DeadLetterRows {
     }
 
     static func forget(_ devices: [DeviceID], _ database: Database) throws {
-        guard !devices.isEmpty else { return }
-        let delete = try RawStatement(database, "DELETE FROM outbox_dead_letter WHERE device = ?")
-        defer { delete.reset() }
-        for device in devices {
-            try delete.bind(device.rawValue, at: 1)
-            try delete.run()
-            delete.reset()
+        try database.run("DELETE FROM outbox_dead_letter WHERE device = ?", for: devices) {
+            try $0.bind($1.rawValue, at: 1)
         }
     }
 
@@ -165,15 +151,10 @@ enum DeadLetterRows {
 
     /// Returns how many there were.
     static func remove(_ letters: [DeadLetterNumber], _ database: Database) throws -> Int {
-        let delete = try RawStatement(database, "DELETE FROM outbox_dead_letter WHERE number = ?")
-        defer { delete.reset() }
-        var removed = 0
-        for letter in letters {
-            try delete.bind(letter.rawValue, at: 1)
-            try delete.run()
-            removed += Int(sqlite3_changes(database.sqliteConnection))
-            delete.reset()
+        let before = database.totalChangesCount
+        try database.run("DELETE FROM outbox_dead_letter WHERE number = ?", for: letters) {
+            try $0.bind($1.rawValue, at: 1)
         }
-        return removed
+        return database.totalChangesCount - before
     }
 }

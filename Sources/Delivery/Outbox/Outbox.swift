@@ -1,8 +1,8 @@
+import Core
 import GRDB
-import Notifications
+import Push
 import Storage
 import Synchronization
-import Units
 
 /// The durable queue of deliveries, in SQLite: written before anything is sent, and deleted from on a final outcome.
 ///
@@ -10,10 +10,13 @@ import Units
 /// Outcomes are flushed with the next insertion: see ``apply(_:)``. It stores notifications and numbers of devices,
 /// never a token or endpoint. Only one process may have it open at a time.
 package final class Outbox: DeliveryStore {
+    package var outbox: Outbox { self }
+
     package static let kind = StoreKind(
         name: "the outbox",
         costOfLoss: "loses the pushes that wait in it, and lets events push again that come a second time",
-        migrator: OutboxMigrations.migrator
+        table: "outbox_delivery",
+        migrator: OutboxSchema.migrator
     )
 
     private struct State {
@@ -61,7 +64,7 @@ package final class Outbox: DeliveryStore {
         self.deadLetters = deadLetters
         let (queues, waiting, count, isSharing) = try watch.reading {
             try Durability.prepare(writer)
-            try OutboxMigrations.migrator.migrate(writer)
+            try OutboxSchema.migrator.migrate(writer)
             let isSharing = try writer.write { try SharedNotificationRows.prune($0) }
             return try writer.read { database in
                 let queues = try OutboxRows.queues(database)
@@ -305,15 +308,6 @@ extension Outbox: DeadLetterStore {
     package func awaitHandOver() { state.withLock { _ in } }
 }
 
-/// Counts by day.
-extension Outbox {
-    /// Adds to what was counted. `replaced` take the place of what their days say of the same things. Days before
-    /// `oldest` go.
-    package func add(_ figures: [DailyFigure: Int], replaced: [DailyFigure: Int], oldest: Int) throws {
-        try writeUnflushed { try FigureRows.add(figures, replaced: replaced, oldest: oldest, $0) }
-    }
-}
-
 extension Outbox: PaceStore {
     package func loadPaces(
         at now: Timestamp,
@@ -387,16 +381,12 @@ private enum Durability {
 }
 
 /// Why the outbox could not do what was asked. Descriptions hold no content of deliveries.
-package struct OutboxError: Error, Equatable, CustomStringConvertible {
-    private enum Code: Equatable {
-        case notDurable(Int)
-        case tooManyQueues
-    }
-
-    private let code: Code
+package enum OutboxError: Error, Equatable, CustomStringConvertible {
+    case notDurable(synchronous: Int)
+    case tooManyQueues
 
     package var description: String {
-        switch code {
+        switch self {
         case .notDurable(let level):
             """
             the outbox database runs with PRAGMA synchronous = \(level); expected 2 (FULL) or 3 (EXTRA): nothing else \
@@ -406,7 +396,4 @@ package struct OutboxError: Error, Equatable, CustomStringConvertible {
             "more than \(OutboxKey.largestQueue) pairs of platform and app; check which names registrations use"
         }
     }
-
-    static func notDurable(synchronous level: Int) -> OutboxError { OutboxError(code: .notDurable(level)) }
-    static let tooManyQueues = OutboxError(code: .tooManyQueues)
 }

@@ -1,8 +1,8 @@
+import Core
 import Logging
-import Notifications
+import Push
 import Storage
 import Synchronization
-import Units
 
 /// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
 ///
@@ -25,26 +25,8 @@ package protocol DeliveryCapacity: Sendable {
 /// attempt. A start counts the rows of the outbox.
 package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
-        private var names: [QueueName] = []
-        /// The same number.
-        var quotas: [QueueQuota] = []
-        private var places: [QueueName: Int] = [:]
-        private var last = 0
+        var quotas: [QueueName: QueueQuota] = [:]
         var troubles: [QueueName: FailureLog] = [:]
-
-        /// The place of a queue's quota. Most are of the same queue as the one before, whose name is two texts to hash.
-        mutating func place(of queue: QueueName, _ limit: Int) -> Int {
-            if last < names.count, names[last] == queue { return last }
-            if let place = places[queue] {
-                last = place
-            } else {
-                last = quotas.count
-                names.append(queue)
-                quotas.append(QueueQuota(of: limit))
-                places[queue] = last
-            }
-            return last
-        }
     }
 
     private let limit: Int
@@ -80,7 +62,7 @@ package final class OutboxCapacity: DeliveryCapacity {
 
     package func settle() {
         state.withLock { state in
-            for place in state.quotas.indices { state.quotas[place].settle() }
+            for name in state.quotas.keys { state.quotas[name]?.settle() }
         }
     }
 
@@ -98,8 +80,8 @@ package final class OutboxCapacity: DeliveryCapacity {
     func add(_ deliveries: [StoredDelivery]) {
         state.withLock { state in
             for stored in deliveries {
-                let place = state.place(of: stored.delivery.queue, limit)
-                state.quotas[place].add(for: stored.delivery.device)
+                let delivery = stored.delivery
+                state.quotas[delivery.queue, default: QueueQuota(of: limit)].add(for: delivery.device)
             }
         }
     }
@@ -108,13 +90,11 @@ package final class OutboxCapacity: DeliveryCapacity {
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
             var passed: [FailureLog] = []
-            // By their places, since a report is many texts.
-            for number in reports.indices where reports[number].kind.isFinal {
-                let place = state.place(of: reports[number].queue, limit)
-                let wasBehind = state.quotas[place].isBehind
-                state.quotas[place].remove(for: reports[number].device)
-                guard wasBehind, !state.quotas[place].isBehind else { continue }
-                if let trouble = state.troubles[reports[number].queue] { passed.append(trouble) }
+            for report in reports where report.kind.isFinal {
+                let wasBehind = state.quotas[report.queue]?.isBehind ?? false
+                state.quotas[report.queue]?.remove(for: report.device)
+                guard wasBehind, state.quotas[report.queue]?.isBehind == false else { continue }
+                if let trouble = state.troubles[report.queue] { passed.append(trouble) }
             }
             return passed
         }
@@ -126,25 +106,20 @@ package final class OutboxCapacity: DeliveryCapacity {
         guard !found.isEmpty else { return }
         state.withLock { state in
             for (queue, device, host) in found {
-                let place = state.place(of: queue, limit)
-                state.quotas[place].locate(device, at: host)
+                state.quotas[queue]?.locate(device, at: host)
             }
         }
     }
 
     private func withQuota<Result: Sendable>(of queue: QueueName, _ body: (inout QueueQuota) -> Result) -> Result {
-        state.withLock { state in
-            let place = state.place(of: queue, limit)
-            return body(&state.quotas[place])
-        }
+        state.withLock { body(&$0.quotas[queue, default: QueueQuota(of: limit)]) }
     }
 
     /// Where to log that a queue is behind; nil when it is not, and devices were only limited to one delivery at a
     /// time. The log names no host: it is a user's.
     private func trouble(of queue: QueueName) -> FailureLog? {
         state.withLock { state in
-            let place = state.place(of: queue, limit)
-            guard state.quotas[place].isBehind else { return nil }
+            guard state.quotas[queue]?.isBehind == true else { return nil }
             if let trouble = state.troubles[queue] { return trouble }
             let trouble = FailureLog(
                 "A push service or a user's server is behind; what comes for it is gathered",
@@ -155,5 +130,145 @@ package final class OutboxCapacity: DeliveryCapacity {
             state.troubles[queue] = trouble
             return trouble
         }
+    }
+}
+
+/// How many deliveries wait for one push service, and how many more may, so that no push service and no user's server
+/// fills the outbox.
+///
+/// A queue may use a part of the outbox, and a host that users chose a part of that. As soon as a queue holds as many
+/// deliveries as one host may have, each device gets one delivery at a time, so that many names for one server do not
+/// multiply its quota. Knows no lock and no log.
+///
+/// It counts what waits and does not judge why. A server that takes each push in half a minute is in no visible
+/// trouble, and holds the others up as much as one that hangs.
+struct QueueQuota: Sendable {
+    enum Verdict: Equatable, Sendable {
+        case taken
+        /// It has to wait.
+        case refused
+        /// It depends on the device's host: ask again with that.
+        case dependsOnHost
+    }
+
+    private struct Place: Sendable {
+        var count = 0
+        /// Nil when it is not known yet, or the device has none.
+        var host: String?
+
+        /// Returns the host.
+        mutating func add(_ added: Int) -> String? {
+            count += added
+            return host
+        }
+    }
+
+    /// A queue may use one part in so many of the outbox. So it takes four push services that hang at once to fill the
+    /// outbox. Then sources wait.
+    private static let partsOfOutbox = 4
+    /// A host may use one part in so many of its queue's quota.
+    private static let partsOfQueue = 4
+
+    /// How many deliveries may wait.
+    let limit: Int
+    /// How many may wait for one host; from this many on, each device gets one delivery at a time.
+    let hostLimit: Int
+    /// How many deliveries wait.
+    private(set) var count = 0
+    private var places: [DeviceID: Place] = [:]
+    private var hosts: [String: Int] = [:]
+    /// Places that are reserved: their deliveries are not in the outbox yet.
+    private var taken = 0
+    /// The devices and hosts with a reservation, as far as they matter.
+    private var takers: [DeviceID: String?] = [:]
+    private var takenTowards: [String: Int] = [:]
+    private var isFull = false
+    private var fullHosts: Set<String> = []
+
+    /// The quota of a queue in an outbox for `outbox` deliveries.
+    init(of outbox: Int) {
+        limit = max(1, outbox / Self.partsOfOutbox)
+        hostLimit = max(1, limit / Self.partsOfQueue)
+    }
+
+    /// Whether a delivery had to wait because the quota, or a host's, was used up, and more than half of that is still
+    /// in use.
+    var isBehind: Bool { isFull || !fullHosts.isEmpty }
+
+    /// How many more may come from callers that can be asked to come again: up to half of the quota, so that others
+    /// find a place.
+    var capacityForCallers: Int { max(0, max(1, limit / 2) - count) }
+
+    /// Reserves a place for a device, if that can be decided without its host.
+    mutating func take(_ device: DeviceID) -> Verdict {
+        guard count + taken >= hostLimit else {
+            taken += 1
+            return .taken
+        }
+        guard count + taken < limit else {
+            isFull = true
+            return .refused
+        }
+        guard places[device] == nil, takers[device] == nil else {
+            if let host = places[device]?.host, hosts[host, default: 0] >= hostLimit { fullHosts.insert(host) }
+            return .refused
+        }
+        return .dependsOnHost
+    }
+
+    /// Reserves a place for a device at `host`; nil: at none that users chose.
+    mutating func take(_ device: DeviceID, at host: String?) -> Verdict {
+        let verdict = take(device)
+        guard verdict == .dependsOnHost else { return verdict }
+        if let host {
+            guard hosts[host, default: 0] + takenTowards[host, default: 0] < hostLimit else {
+                fullHosts.insert(host)
+                return .refused
+            }
+            takenTowards[host, default: 0] += 1
+        }
+        takers[device] = .some(host)
+        taken += 1
+        return .taken
+    }
+
+    /// Ends all reservations.
+    mutating func settle() {
+        guard taken > 0 else { return }
+        taken = 0
+        takers.removeAll(keepingCapacity: true)
+        takenTowards.removeAll(keepingCapacity: true)
+    }
+
+    /// Counts deliveries for a device that are in the outbox.
+    mutating func add(_ added: Int = 1, for device: DeviceID) {
+        count += added
+        let host = places[device, default: Place(host: takers.isEmpty ? nil : takers[device] ?? nil)].add(added)
+        if let host { hosts[host, default: 0] += added }
+    }
+
+    /// Counts a delivery for a device that left the outbox.
+    mutating func remove(for device: DeviceID) {
+        guard let index = places.index(forKey: device) else { return }
+        count -= 1
+        let host = places.values[index].add(-1)
+        if places.values[index].count <= 0 { places.remove(at: index) }
+        if let host { leave(host, 1) }
+        if isFull, count <= limit / 2 { isFull = false }
+    }
+
+    /// Notes the host of a device, and counts its deliveries there.
+    mutating func locate(_ device: DeviceID, at host: String) {
+        guard var place = places[device], place.host != host else { return }
+        if let former = place.host { leave(former, place.count) }
+        place.host = host
+        places[device] = place
+        hosts[host, default: 0] += place.count
+    }
+
+    private mutating func leave(_ host: String, _ number: Int) {
+        let left = hosts[host, default: 0] - number
+        hosts[host] = left > 0 ? left : nil
+        if left <= hostLimit / 2 { fullHosts.remove(host) }
     }
 }

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
-import Notifications
+import Push
 import Storage
-import Units
 
 /// Answers questions about an outbox, even while a router writes to it. Changes nothing.
 package struct OutboxReader: Sendable {
@@ -121,10 +121,9 @@ package struct OutboxReader: Sendable {
     }
 
     /// When devices were woken lately, and the groups they hold, without their notifications. Devices that were never
-    /// paced are absent, as are all in an outbox from before pacing.
+    /// paced are absent.
     package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
         try read { database in
-            guard try database.tableExists("outbox_pace") else { return [:] }
             var paces: [DeviceID: (row: PaceRow, held: [HeldRow])] = [:]
             for device in devices {
                 var row: PaceRow?
@@ -140,14 +139,12 @@ package struct OutboxReader: Sendable {
     /// The devices that hold a group whose first event is `event`, an id of 32 bytes. Scans all groups.
     package func devices(holding event: [UInt8]) throws -> [DeviceID] {
         try read { database in
-            guard try database.tableExists("outbox_held") else { return [] }
-            let isFormer = try !database.columns(in: "outbox_held").contains { $0.name == "nature" }
-            return try Int64.fetchAll(
+            try Int64.fetchAll(
                 database,
                 sql: "SELECT number FROM outbox_held WHERE event = ? ORDER BY number",
                 arguments: [Data(event)]
             )
-            .map { (isFormer ? HeldKey(former: $0) : HeldKey(rawValue: $0)).device }
+            .map { HeldKey(rawValue: $0).device }
         }
     }
 
@@ -161,12 +158,12 @@ package struct OutboxReader: Sendable {
         try read { try QueueRows.entries(selection, from: cursor, limit: limit, isWanted: isWanted, $0) }
     }
 
+    /// A request of the API, as far as it is on disk; nil where there is none.
+    package func request(_ id: [UInt8]) throws -> RequestRecord? { try read { try RequestStore.find(id, $0) } }
+
     /// What was counted from `day` on.
     package func figures(since day: Int) throws -> [DailyFigure: Int] {
-        try read { database in
-            guard try database.tableExists("outbox_figure") else { return [:] }
-            return try FigureRows.all(since: day, database)
-        }
+        try read { try StatisticsStore.all(since: day, $0) }
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
@@ -178,7 +175,10 @@ package struct OutboxReader: Sendable {
             configuration.busyMode = .timeout(5)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? queue.close() }
-            return try queue.read(body)
+            return try queue.read { database in
+                try StoreInspection(StoreFile(path: path, kind: Outbox.kind)).refuseStranger(database)
+                return try body(database)
+            }
         }
     }
 }
@@ -193,12 +193,8 @@ extension Outbox {
             defer { try? queue.close() }
             return try queue.write { database in
                 let count = try OutboxRows.count(database)
-                try database.execute(sql: "DELETE FROM outbox_delivery")
-                if try database.tableExists("outbox_notification") {
-                    try database.execute(sql: "DELETE FROM outbox_notification")
-                }
-                for table in ["outbox_held", "outbox_held_member"] where try database.tableExists(table) {
-                    try database.execute(sql: "DELETE FROM \(table)")
+                for table in ["delivery", "notification", "held", "held_member"] {
+                    try database.execute(sql: "DELETE FROM outbox_\(table)")
                 }
                 return count
             }
@@ -229,21 +225,17 @@ package struct OutboxExamination: Sendable {
         report.isDamaged = !report.findings.isEmpty
         guard !report.isDamaged else { return report }
         try file.reading { database in
-            let isSharing = try database.tableExists("outbox_notification")
-            let content = isSharing ? SharedNotificationRows.content : "notification"
-            let select = try RawStatement(database, "SELECT \(content), id FROM outbox_delivery")
+            let select = try RawStatement(database, "SELECT \(SharedNotificationRows.content), id FROM outbox_delivery")
             defer { select.reset() }
             var unreadable = 0
             while try select.step() {
                 report.deliveries += 1
                 if !Self.isReadable(select) { unreadable += 1 }
             }
-            if try database.tableExists("outbox_dead_letter") {
-                let letters = try RawStatement(database, "SELECT notification, id FROM outbox_dead_letter")
-                defer { letters.reset() }
-                while try letters.step() {
-                    if !Self.isReadable(letters) { unreadable += 1 }
-                }
+            let letters = try RawStatement(database, "SELECT notification, id FROM outbox_dead_letter")
+            defer { letters.reset() }
+            while try letters.step() {
+                if !Self.isReadable(letters) { unreadable += 1 }
             }
             if unreadable > 0 {
                 report.findings.append("\(unreadable) deliveries cannot be read: they will be reported and removed")
@@ -255,5 +247,45 @@ package struct OutboxExamination: Sendable {
     /// Looks at the columns of a notification and an id.
     private static func isReadable(_ row: RawStatement) -> Bool {
         DeliveryID(text: row.bytes(at: 1)) != nil && (try? Notification(blob: row.bytes(at: 0))) != nil
+    }
+}
+
+/// The outbox of a router, and those of the partitions that it owns: what one ``OutboxReader`` tells of one of them.
+package struct OutboxReaders: Sendable {
+    /// The router's own.
+    package let own: OutboxReader
+    private let partitions: @Sendable () -> [OutboxReader]
+
+    package init(own: OutboxReader, partitions: @escaping @Sendable () -> [OutboxReader] = { [] }) {
+        (self.own, self.partitions) = (own, partitions)
+    }
+
+    private var all: [OutboxReader] { [own] + partitions() }
+
+    package func oldest() throws -> Timestamp? { try all.compactMap { try $0.oldest() }.min() }
+
+    package func contained(of deliveries: Set<DeliveryID>) throws -> Set<DeliveryID> {
+        try all.reduce(into: []) { try $0.formUnion($1.contained(of: deliveries)) }
+    }
+
+    package func predecessors(of deliveries: Set<DeliveryID>) throws -> [DeliveryID: Timestamp] {
+        try all.reduce(into: [:]) { try $0.merge($1.predecessors(of: deliveries), uniquingKeysWith: max) }
+    }
+
+    package func waiting(for devices: [DeviceID]) throws -> [DeviceID: Int] {
+        try all.reduce(into: [:]) { try $0.merge($1.waiting(for: devices), uniquingKeysWith: +) }
+    }
+
+    package func isCrowded(_ queue: QueueName, limit: Int) throws -> Bool {
+        try all.contains { try $0.isCrowded(queue, limit: limit) }
+    }
+
+    /// A device is in one partition, so that one outbox knows its pace.
+    package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
+        try all.reduce(into: [:]) { try $0.merge($1.paces(of: devices)) { first, _ in first } }
+    }
+
+    package func devices(holding event: [UInt8]) throws -> [DeviceID] {
+        try all.flatMap { try $0.devices(holding: event) }
     }
 }

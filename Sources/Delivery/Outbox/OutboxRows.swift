@@ -1,8 +1,8 @@
+import Core
 import GRDB
 import GRDBSQLite
-import Notifications
+import Push
 import Storage
-import Units
 
 /// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
 enum OutboxRows {
@@ -42,23 +42,7 @@ enum OutboxRows {
         in queues: inout [QueueName: Int],
         _ database: Database
     ) throws -> [OutboxKey] {
-        var numbers: [Int] = []
-        numbers.reserveCapacity(deliveries.count)
-        var isMixed = false
-        for place in deliveries.indices {
-            // Most are of the same queue as the one before, which is said faster than it is looked up.
-            if place > 0, deliveries[place].platform == deliveries[place - 1].platform,
-                deliveries[place].app == deliveries[place - 1].app
-            {
-                numbers.append(numbers[place - 1])
-            } else {
-                numbers.append(try queue(of: deliveries[place], in: &queues, database))
-                isMixed = isMixed || place > 0
-            }
-        }
-        guard isMixed else {
-            return numbers.enumerated().map { OutboxKey(queue: $1, sequence: first + Int64($0)) }
-        }
+        let numbers = try deliveries.map { try queue(of: $0, in: &queues, database) }
         var next: [Int: Int64] = [:]
         for number in numbers { next[number, default: 0] += 1 }
         var sequence = first
@@ -265,18 +249,10 @@ enum OutboxRows {
     /// Applies `changes` except for the removals, with so many dead letters at most.
     static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws {
         for change in changes.reschedulings { try apply(change, database) }
-        if !changes.hastenings.isEmpty {
-            let update = try RawStatement(
-                database,
-                "UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1"
-            )
-            defer { update.reset() }
-            for change in changes.hastenings {
-                try update.bind(change.due.milliseconds, at: 1)
-                try update.bind(change.key.rawValue, at: 2)
-                try update.run()
-                update.reset()
-            }
+        try database.run("UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1", for: changes.hastenings)
+        {
+            try $0.bind($1.due.milliseconds, at: 1)
+            try $0.bind($1.key.rawValue, at: 2)
         }
         if deadLetters > 0 { try DeadLetterRows.bury(changes.burials, atMost: deadLetters, database) }
         try DeadLetterRows.forget(changes.forgotten, database)
@@ -304,31 +280,22 @@ enum OutboxRows {
     }
 
     private static func apply(_ change: OutboxChanges.Rescheduling, _ database: Database) throws {
-        guard let failure = change.failure else {
-            let update = try RawStatement(
-                database,
-                "UPDATE outbox_delivery SET due = ?, attempts = ? WHERE number = ?"
-            )
-            defer { update.reset() }
-            try update.bind(change.due.milliseconds, at: 1)
-            try update.bind(Int64(change.attempts), at: 2)
-            try update.bind(change.key.rawValue, at: 3)
-            return try update.run()
-        }
+        let failure = change.failure
         let update = try RawStatement(
             database,
-            """
-            UPDATE outbox_delivery SET due = ?, attempts = ?, status = ?, failure = ?, reason = ? WHERE number = ?
-            """
+            "UPDATE outbox_delivery SET due = ?, attempts = ?"
+                + (failure == nil ? "" : ", status = ?4, failure = ?5, reason = ?6") + " WHERE number = ?3"
         )
         defer { update.reset() }
         try update.bind(change.due.milliseconds, at: 1)
         try update.bind(Int64(change.attempts), at: 2)
-        try update.bind(Int64(failure.status), at: 3)
-        try update.bind(change.key.rawValue, at: 6)
-        try update.bind(failure.kind.rawValue, at: 4) {
-            try update.bind(failure.reason, at: 5) { try update.run() }
+        try update.bind(change.key.rawValue, at: 3)
+        if let failure {
+            try update.bind(Int64(failure.status), at: 4)
+            try update.bind(failure.kind.rawValue, at: 5)
+            try update.bind(failure.reason, at: 6)
         }
+        try update.run()
     }
 
     // MARK: Causes
@@ -342,19 +309,29 @@ enum OutboxRows {
     /// Rows only come at one end and go at the other, so this costs little however many there are.
     static func remember(_ causes: [[UInt8]], atMost limit: Int, _ database: Database) throws {
         guard !causes.isEmpty else { return }
-        let insert = try RawStatement(database, "INSERT INTO outbox_cause (id) VALUES (?)")
-        defer { insert.reset() }
-        for cause in causes {
-            try cause.withUnsafeBytes { cause in
-                try insert.bind(blob: cause, at: 1)
-                try insert.run()
-                insert.reset()
-            }
-        }
+        try database.run("INSERT INTO outbox_cause (id) VALUES (?)", for: causes) { try $0.bind(blob: $1, at: 1) }
         let forget = try RawStatement(database, "DELETE FROM outbox_cause WHERE number <= ?")
         defer { forget.reset() }
         try forget.bind(database.lastInsertedRowID - Int64(limit), at: 1)
         try forget.run()
+    }
+}
+
+extension Database {
+    /// Runs one statement for each of `elements`; `bind` binds the values of one.
+    func run<Elements: Collection>(
+        _ sql: String,
+        for elements: Elements,
+        _ bind: (RawStatement, Elements.Element) throws -> Void
+    ) throws {
+        guard !elements.isEmpty else { return }
+        let statement = try RawStatement(self, sql)
+        defer { statement.reset() }
+        for element in elements {
+            try bind(statement, element)
+            try statement.run()
+            statement.reset()
+        }
     }
 }
 

@@ -1,7 +1,7 @@
+import Core
 import GRDB
-import Notifications
+import Push
 import Storage
-import Units
 
 /// Reads and writes the paces of devices and the groups of events they hold, within a transaction of the caller's.
 enum PaceStatements {
@@ -27,14 +27,10 @@ enum PaceStatements {
 
     /// Reads the row of one device, or all rows.
     static func readPaces(_ database: Database, of device: DeviceID? = nil, _ body: (PaceRow) -> Void) throws {
-        // A reader may find an outbox of an earlier version.
-        let columns = try Set(database.columns(in: "outbox_pace").map(\.name))
-        let aside = columns.contains("aside") ? "aside" : "0"
-        let silent = columns.contains("silent") ? "silent" : "NULL"
         let select = try RawStatement(
             database,
             """
-            SELECT device, pushed, window_start, matches, day, pushes, under_way, released, \(aside), \(silent)
+            SELECT device, pushed, window_start, matches, day, pushes, under_way, released, aside, silent
             FROM outbox_pace
             """ + (device == nil ? "" : " WHERE device = ?")
         )
@@ -67,28 +63,24 @@ enum PaceStatements {
 
     /// Reads the groups of one device, or all groups.
     static func readHeld(_ database: Database, of device: DeviceID? = nil, _ body: (HeldRow) -> Void) throws {
-        // A reader may find an outbox of an earlier version.
-        let columns = try Set(database.columns(in: "outbox_held").map(\.name))
-        let isFormer = !columns.contains("nature")
         let select = try RawStatement(
             database,
             """
             SELECT number, account, event, is_message, has_overflowed, signal, mode, urgency, count, since, expires,
-                \(isFormer ? "mode = 0, NULL, 0" : "nature, mark, made"),
-                \(columns.contains("members") ? "members" : "NULL")
+                nature, mark, made, members
             FROM outbox_held
             """ + (device == nil ? "" : " WHERE number BETWEEN ? AND ?")
         )
         defer { select.reset() }
         if let device {
-            let keys = isFormer ? HeldKey.allFormer(of: device) : HeldKey.all(of: device)
+            let keys = HeldKey.all(of: device)
             try select.bind(keys.lowerBound, at: 1)
             try select.bind(keys.upperBound, at: 2)
         }
         while try select.step() {
             body(
                 HeldRow(
-                    key: isFormer ? HeldKey(former: select.integer(at: 0)) : HeldKey(rawValue: select.integer(at: 0)),
+                    key: HeldKey(rawValue: select.integer(at: 0)),
                     members: Array(select.bytes(at: 14)),
                     account: Array(select.bytes(at: 1)),
                     event: Array(select.bytes(at: 2)),
@@ -159,14 +151,7 @@ enum PaceStatements {
     }
 
     private static func delete(_ numbers: [Int64], from table: String, _ database: Database) throws {
-        guard !numbers.isEmpty else { return }
-        let delete = try RawStatement(database, "DELETE FROM \(table) WHERE number = ?")
-        defer { delete.reset() }
-        for number in numbers {
-            try delete.bind(number, at: 1)
-            try delete.run()
-            delete.reset()
-        }
+        try database.run("DELETE FROM \(table) WHERE number = ?", for: numbers) { try $0.bind($1, at: 1) }
     }
 
     /// Notes the ends of deliveries, in the transaction that removes these from the outbox.
@@ -223,93 +208,64 @@ enum PaceStatements {
     }
 
     private static func put(_ rows: [PaceRow], _ database: Database) throws {
-        guard !rows.isEmpty else { return }
-        let insert = try RawStatement(
-            database,
+        try database.run(
             """
             INSERT OR REPLACE INTO outbox_pace
                 (device, pushed, window_start, matches, day, pushes, released, aside, under_way, silent)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """
-        )
-        defer { insert.reset() }
-        for row in rows {
+            """,
+            for: rows
+        ) { insert, row in
             let integers = [
                 row.device.rawValue, row.pushedAt.milliseconds, row.windowStart.milliseconds, Int64(row.matches),
                 Int64(row.dayOfPushes), Int64(row.pushes), row.releasedAt.milliseconds, Int64(row.aside),
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
-            let silent = row.silentPushes.map(\.milliseconds.bigEndian)
-            try silent.withUnsafeBytes { silent in
-                if !silent.isEmpty { try insert.bind(blob: silent, at: 10) }
-                if let underWay = row.underWay {
-                    try insert.bind(underWay, at: 9) { try insert.run() }
-                } else {
-                    try insert.run()
-                }
-            }
-            insert.reset()
+            try insert.bind(row.underWay?.description, at: 9)
+            guard !row.silentPushes.isEmpty else { return }
+            try row.silentPushes.map(\.milliseconds.bigEndian).withUnsafeBytes { try insert.bind(copyOf: $0, at: 10) }
         }
     }
 
     private static func put(_ rows: [HeldRow], _ database: Database) throws {
-        guard !rows.isEmpty else { return }
-        let insert = try RawStatement(
-            database,
+        try database.run(
             """
             INSERT OR REPLACE INTO outbox_held
                 (number, is_message, has_overflowed, mode, urgency, count, since, expires, nature, made, account, event,
                 members, signal, mark)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """
-        )
-        defer { insert.reset() }
-        for row in rows {
+            """,
+            for: rows
+        ) { insert, row in
             let integers = [
                 row.key.rawValue, row.isMessage ? 1 : 0, row.hasOverflowed ? 1 : 0, Int64(row.mode.rawValue),
                 Int64(row.urgency.rawValue), Int64(row.count), row.since.milliseconds, row.expiresAt.milliseconds,
                 Int64(row.nature.rawValue), row.madeAt,
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
-            if let mark = row.mark { try insert.bind(mark, at: 15) }
-            try row.account.withUnsafeBytes { account in
-                try insert.bind(blob: account, at: 11)
-                try row.event.withUnsafeBytes { event in
-                    try insert.bind(blob: event, at: 12)
-                    try row.members.withUnsafeBytes { members in
-                        try insert.bind(blob: members, at: 13)
-                        try insert.bind(row.signal.rawValue, at: 14) { try insert.run() }
-                    }
-                }
-            }
-            insert.reset()
+            try insert.bind(blob: row.account, at: 11)
+            try insert.bind(blob: row.event, at: 12)
+            try insert.bind(blob: row.members, at: 13)
+            try insert.bind(row.signal.rawValue, at: 14)
+            try insert.bind(row.mark, at: 15)
         }
     }
 
     private static func put(_ members: [HeldMember], _ database: Database) throws {
-        guard !members.isEmpty else { return }
-        let insert = try RawStatement(
-            database,
+        try database.run(
             """
             INSERT OR REPLACE INTO outbox_held_member (number, mode, expires, made, event, notification, sealed_to)
             VALUES (?, ?, ?, ?, ?, ?, ?)
-            """
-        )
-        defer { insert.reset() }
-        for member in members {
+            """,
+            for: members
+        ) { insert, member in
             try insert.bind(member.key.rawValue, at: 1)
             try insert.bind(Int64(member.mode.rawValue), at: 2)
             try insert.bind(member.expiresAt.milliseconds, at: 3)
             try insert.bind(member.madeAt, at: 4)
-            if let key = member.held.sealedTo { try insert.bind(key, at: 7) }
-            try member.event.withUnsafeBytes { event in
-                try insert.bind(blob: event, at: 5)
-                try member.held.notification.blob.withUnsafeBytes { blob in
-                    try insert.bind(blob: blob, at: 6)
-                    try insert.run()
-                }
-            }
-            insert.reset()
+            try insert.bind(blob: member.event, at: 5)
+            try insert.bind(blob: member.held.notification.blob, at: 6)
+            try insert.bind(member.held.sealedTo, at: 7)
         }
     }
 }

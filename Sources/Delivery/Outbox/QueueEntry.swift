@@ -1,5 +1,7 @@
-import Notifications
-import Units
+import Core
+import Foundation
+import GRDB
+import Push
 
 /// A delivery as operators see it: where it is, and how it went. Neither content nor the device's address.
 package struct QueueEntry: Sendable, Hashable {
@@ -28,6 +30,8 @@ package struct QueueEntry: Sendable, Hashable {
     package var expiresAt: Timestamp?
     /// How much the outbox holds of it.
     package var size: ByteCount
+    /// The event that it is for; nil: a batch is for several, or it cannot be read.
+    var origin: EventOrigin?
 
     /// Its place in the outbox; nil for a dead letter.
     package var key: OutboxKey? { if case .waiting(let key) = place { key } else { nil } }
@@ -103,5 +107,109 @@ package struct QueueCursor: Sendable, Hashable, Comparable, LosslessStringConver
 
     package static func < (left: QueueCursor, right: QueueCursor) -> Bool {
         (left.isAmongWaiting ? 1 : 0, left.number) < (right.isAmongWaiting ? 1 : 0, right.number)
+    }
+}
+
+/// Reads the deliveries that an operator means, within a transaction of the caller's.
+enum QueueRows {
+    /// At most `limit` from `cursor` on. `isWanted` says which devices are meant.
+    static func entries(
+        _ selection: QueueSelection,
+        from cursor: QueueCursor,
+        limit: Int,
+        isWanted: (DeviceID) throws -> Bool,
+        _ database: Database
+    ) throws -> [QueueEntry] {
+        var entries: [QueueEntry] = []
+        if selection.isFailedWanted, !cursor.isAmongWaiting {
+            try read(failed(selection, after: cursor.number), limit, isWanted, &entries, database)
+        }
+        if selection.isWaitingWanted, entries.count < limit {
+            let after = cursor.isAmongWaiting ? cursor.number : 0
+            try read(waiting(selection, after: after), limit, isWanted, &entries, database)
+        }
+        return entries
+    }
+
+    private static func read(
+        _ query: SQL,
+        _ limit: Int,
+        _ isWanted: (DeviceID) throws -> Bool,
+        _ entries: inout [QueueEntry],
+        _ database: Database
+    ) throws {
+        let (sql, arguments) = try query.build(database)
+        let rows = try Row.fetchCursor(database, sql: sql, arguments: arguments)
+        while entries.count < limit, let row = try rows.next() {
+            let entry = entry(row)
+            if try isWanted(entry.device) { entries.append(entry) }
+        }
+    }
+
+    private static func failed(_ selection: QueueSelection, after number: Int64) -> SQL {
+        """
+        SELECT number, id, platform, app, device, accepted, attempts, NULL AS due, failure, status, reason, failed,
+            notification
+        FROM outbox_dead_letter
+        WHERE number > \(number) \(conditions(selection, time: "failed")) ORDER BY number
+        """
+    }
+
+    private static func waiting(_ selection: QueueSelection, after number: Int64) -> SQL {
+        """
+        SELECT outbox_delivery.number AS number, id, platform, app, device, accepted, attempts, due, failure, status,
+            reason, NULL AS failed, \(sql: SharedNotificationRows.content) AS notification
+        FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
+        WHERE outbox_delivery.number > \(number) \(conditions(selection, time: "accepted"))
+        ORDER BY outbox_delivery.number
+        """
+    }
+
+    private static func conditions(_ selection: QueueSelection, time: SQL) -> SQL {
+        var conditions: [SQL] = []
+        if !selection.ids.isEmpty { conditions.append("AND id IN \(selection.ids)") }
+        if let platform = selection.platform { conditions.append("AND platform = \(platform)") }
+        if let app = selection.app { conditions.append("AND app = \(app)") }
+        if let device = selection.device { conditions.append("AND device = \(device.rawValue)") }
+        if let reason = selection.reason { conditions.append("AND (reason = \(reason) OR failure = \(reason))") }
+        if let since = selection.since { conditions.append("AND \(time) >= \(since.milliseconds)") }
+        if let until = selection.until { conditions.append("AND \(time) < \(until.milliseconds)") }
+        return conditions.joined(separator: " ")
+    }
+
+    private static func entry(_ row: Row) -> QueueEntry {
+        let number: Int64 = row["number"]
+        let failedAt = (row["failed"] as Int64?).map(Timestamp.init(milliseconds:))
+        var failure: DeliveryFailure?
+        if let kind = (row["failure"] as String?).flatMap(DeliveryFailure.Kind.init) {
+            failure = DeliveryFailure(
+                kind,
+                status: UInt32(clamping: row["status"] as Int64? ?? 0),
+                reason: row["reason"] ?? ""
+            )
+        }
+        let (notification, size) = content(row)
+        return QueueEntry(
+            place: failedAt.map { .failed(DeadLetterNumber(rawValue: number), at: $0) }
+                ?? .waiting(OutboxKey(rawValue: number)),
+            id: DeliveryID(row["id"]) ?? .unknown,
+            device: DeviceID(rawValue: row["device"]),
+            queue: QueueName(platform: row["platform"], app: row["app"]),
+            acceptedAt: Timestamp(milliseconds: row["accepted"]),
+            attempts: row["attempts"],
+            due: (row["due"] as Int64?).map(Timestamp.init(milliseconds:)),
+            failure: failure,
+            mode: notification?.mode,
+            expiresAt: notification.flatMap { $0.expiresAt > .epoch ? $0.expiresAt : nil },
+            size: size,
+            origin: notification?.origin
+        )
+    }
+
+    private static func content(_ row: Row) -> (Push.Notification?, ByteCount) {
+        (try? row.withUnsafeData(named: "notification") { data in
+            guard let data else { return (nil, ByteCount(0)) }
+            return data.withUnsafeBytes { (try? Push.Notification(blob: $0), ByteCount($0.count)) }
+        }) ?? (nil, ByteCount(0))
     }
 }

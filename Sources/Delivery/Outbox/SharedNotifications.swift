@@ -1,5 +1,5 @@
 import GRDB
-import Notifications
+import Push
 import Storage
 
 /// The notifications of deliveries that are inserted together. An event for many devices is one notification, mostly:
@@ -153,26 +153,16 @@ enum SharedNotificationRows {
         """
 
     static func insert(_ notifications: [(number: Int64, blob: [UInt8])], _ database: Database) throws {
-        guard !notifications.isEmpty else { return }
-        let insert = try RawStatement(database, "INSERT INTO outbox_notification (number, content) VALUES (?, ?)")
-        defer { insert.reset() }
-        for (number, blob) in notifications {
-            try insert.bind(number, at: 1)
-            try insert.bind(blob: blob, at: 2)
-            try insert.run()
-            insert.reset()
+        try database.run("INSERT INTO outbox_notification (number, content) VALUES (?, ?)", for: notifications) {
+            try $0.bind($1.number, at: 1)
+            try $0.bind(blob: $1.blob, at: 2)
         }
     }
 
     static func delete(_ numbers: [ClosedRange<Int64>], _ database: Database) throws {
-        guard !numbers.isEmpty else { return }
-        let delete = try RawStatement(database, "DELETE FROM outbox_notification WHERE number BETWEEN ? AND ?")
-        defer { delete.reset() }
-        for range in numbers {
-            try delete.bind(range.lowerBound, at: 1)
-            try delete.bind(range.upperBound, at: 2)
-            try delete.run()
-            delete.reset()
+        try database.run("DELETE FROM outbox_notification WHERE number BETWEEN ? AND ?", for: numbers) {
+            try $0.bind($1.lowerBound, at: 1)
+            try $0.bind($1.upperBound, at: 2)
         }
     }
 

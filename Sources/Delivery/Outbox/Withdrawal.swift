@@ -1,6 +1,6 @@
-import Caching
+import Core
 import GRDB
-import Notifications
+import Push
 import Storage
 import Synchronization
 
@@ -102,8 +102,10 @@ final class SharedWithdrawals: Sendable {
     }
 
     /// Whether the event of a delivery was taken back. Asked before each attempt.
-    func contains(_ delivery: Delivery) -> Bool {
-        guard !isEmpty.load(ordering: .acquiring), let origin = delivery.notification.origin else { return false }
+    func contains(_ delivery: Delivery) -> Bool { contains(delivery.notification.origin) }
+
+    func contains(_ origin: EventOrigin?) -> Bool {
+        guard !isEmpty.load(ordering: .acquiring), let origin else { return false }
         return withdrawals.withLock { $0.contains(origin) }
     }
 }
@@ -115,12 +117,10 @@ enum WithdrawalRows {
 
     static func add(_ withdrawals: [Withdrawal], _ database: Database) throws {
         guard !withdrawals.isEmpty else { return }
-        let insert = try RawStatement(
-            database,
-            "INSERT INTO outbox_withdrawal (until, address, author, event, is_older) VALUES (?, ?, ?, ?, ?)"
-        )
-        defer { insert.reset() }
-        for withdrawal in withdrawals {
+        try database.run(
+            "INSERT INTO outbox_withdrawal (until, address, author, event, is_older) VALUES (?, ?, ?, ?, ?)",
+            for: withdrawals
+        ) { insert, withdrawal in
             try insert.bind(withdrawal.until, at: 1)
             try withUnsafeBytes(of: withdrawal.author) { try insert.bind(copyOf: $0, at: 3) }
             switch withdrawal.scope {
@@ -131,8 +131,6 @@ enum WithdrawalRows {
                 try insert.bind(address, at: 2)
                 try insert.bind(1, at: 5)
             }
-            try insert.run()
-            insert.reset()
         }
         let forget = try RawStatement(database, "DELETE FROM outbox_withdrawal WHERE number <= ?")
         defer { forget.reset() }
@@ -174,7 +172,7 @@ enum WithdrawalRows {
                 database,
                 """
                 SELECT DISTINCT substr(\(column), \(Notification.authorPlace) + 1, 32) FROM \(table)
-                WHERE hex(substr(\(column), 1, 1)) BETWEEN '10' AND '1F'
+                WHERE substr(hex(substr(\(column), 1, 1)), 1, 1) IN ('1', '3', '5', '7')
                 """
             )
             defer { select.reset() }

@@ -1,5 +1,5 @@
-import ASCII
-private import Cipher
+import Cipher
+import Core
 import JSON
 
 /// A client's request in a NIP-46 session: the text inside an event of kind 24133.

@@ -1,4 +1,4 @@
-private import Cipher
+import Cipher
 import JSON
 
 extension Event {
@@ -60,13 +60,7 @@ extension JSONText {
     }
 
     /// What is hashed for the id, from the parts of an event.
-    mutating func appendCanonical(
-        pubkey: PublicKey,
-        createdAt: Int64,
-        kind: Kind,
-        tags: [[String]],
-        content: String
-    ) {
+    mutating func appendCanonical(pubkey: PublicKey, createdAt: Int64, kind: Kind, tags: [[String]], content: String) {
         appendHead(pubkey: pubkey, createdAt: createdAt, kind: kind)
         append(tags)
         append(",")
@@ -77,10 +71,7 @@ extension JSONText {
     /// What is hashed for the id, from the bytes an event was scanned in, copied wherever they are canonical.
     ///
     /// Throws if these are not the bytes of that event.
-    mutating func appendCanonical(
-        _ event: ScannedEvent,
-        in json: UnsafeRawBufferPointer
-    ) throws(EventError) {
+    mutating func appendCanonical(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) throws(EventError) {
         appendHead(pubkey: event.pubkey, createdAt: event.createdAt, kind: event.kind)
         if isAsWritten(event.tags) {
             try copy(event.tags.range, of: json)

@@ -1,3 +1,4 @@
+import Cipher
 import JSON
 
 /// Reads events (NIP-01) without building them, to find out which keys they concern.
@@ -18,12 +19,6 @@ package struct EventScanner {
 
     package init() {
         pValues.reserveCapacity(64)
-    }
-
-    /// Has the values of an event that was scanned before, as if it were the last one.
-    package mutating func recall(_ values: ArraySlice<Bytes32>) {
-        pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
-        pValues.append(contentsOf: values)
     }
 
     /// Scans `json`, which holds one event and at most whitespace around it.
@@ -53,10 +48,7 @@ package struct EventScanner {
     }
 
     @inline(__always)
-    private mutating func fields(
-        of json: UnsafeRawBufferPointer,
-        readsKeys: Bool
-    ) throws(EventError) -> ScannedFields {
+    private mutating func fields(of json: UnsafeRawBufferPointer, readsKeys: Bool) throws(EventError) -> ScannedFields {
         pValues.removeAll(keepingCapacity: pValues.capacity <= Self.largestBuffer)
         var reader = try JSONReader<EventError>(json)
         reader.skipWhitespace()
@@ -229,5 +221,158 @@ extension EventScanner {
     private func isP(_ name: JSONString, in reader: JSONReader<EventError>) -> Bool {
         if name.traits.contains(.escaped) { return reader.says(name, "p") }
         return name.count == 1 && reader.byte(name.start) == UInt8(ascii: "p")
+    }
+}
+
+/// An event as ``EventScanner`` saw it: the fixed fields decoded, content and tags as places in its bytes.
+///
+/// Says nothing about id and signature being right: ``EventVerifier`` does.
+package struct ScannedEvent: Hashable, Sendable {
+    package let id: EventID
+    package let pubkey: PublicKey
+    /// Seconds since 1970, as the author claims.
+    package let createdAt: Int64
+    package let kind: Kind
+    package let signature: Signature
+    package let content: ScannedText
+    package let tags: ScannedText
+
+    /// Whether content and tags stand there exactly as in the canonical form of NIP-01.
+    package var isCanonical: Bool { content.isCanonical && tags.isCanonical }
+}
+
+/// Where a part of a scanned event lies, and how it is written.
+package struct ScannedText: Hashable, Sendable {
+    /// Offsets in the scanned bytes: of the text between the quotation marks of a content, of an array of tags with
+    /// both its brackets.
+    package let range: Range<Int>
+    /// Whether it is written exactly as in the canonical form of NIP-01: no whitespace between tags, no escapes that
+    /// need not be.
+    package let isCanonical: Bool
+    /// Whether it has control characters without an escape of their own in NIP-01, for which two canonical forms are
+    /// in use.
+    package let hasControlCharacters: Bool
+
+    init(range: Range<Int>, traits: JSONString.Traits, hasWhitespace: Bool = false) {
+        self.range = range
+        self.isCanonical = !traits.contains(.recoded) && !hasWhitespace
+        self.hasControlCharacters = traits.contains(.control)
+    }
+}
+
+/// The fields of an event while it is being scanned.
+struct ScannedFields {
+    /// The bits of the ``EventField``s met so far.
+    var seen: UInt8 = 0
+    var id = Bytes32(words: (0, 0, 0, 0))
+    var pubkey = Bytes32(words: (0, 0, 0, 0))
+    var createdAt: Int64 = 0
+    var kind: UInt16 = 0
+    var tags = ScannedText(range: 0..<0, traits: [])
+    var content = ScannedText(range: 0..<0, traits: [])
+    var signature = Signature(first: Bytes32(words: (0, 0, 0, 0)), second: Bytes32(words: (0, 0, 0, 0)))
+
+    @inline(__always)
+    func event() throws(EventError) -> ScannedEvent {
+        let kind = try checkedKind()
+        return ScannedEvent(
+            id: EventID(id),
+            pubkey: PublicKey(pubkey),
+            createdAt: createdAt,
+            kind: kind,
+            signature: signature,
+            content: content,
+            tags: tags
+        )
+    }
+
+    /// The kind, where no field is missing.
+    @inline(__always)
+    func checkedKind() throws(EventError) -> Kind {
+        guard seen == EventField.all else { throw .missing(firstMissing) }
+        return Kind(kind)
+    }
+
+    private var firstMissing: EventField {
+        EventField.allCases.first { seen & $0.rawValue == 0 } ?? .id
+    }
+}
+
+extension JSONReader {
+    /// Reads a string of 64 lowercase hexadecimal digits. `nil`, and no further than that, if something else stands
+    /// there.
+    @inline(__always)
+    mutating func hexString() throws(Failure) -> Bytes32? {
+        if let bytes = takePlainHex() { return bytes }
+        return try escapedHex(count: 64)?.first
+    }
+
+    /// Reads a string of 128 lowercase hexadecimal digits.
+    @inline(__always)
+    mutating func signature() throws(Failure) -> Signature? {
+        if position &+ 130 <= count, next == UInt8(ascii: "\""), byte(position &+ 129) == UInt8(ascii: "\""),
+            let first = Bytes32(digits: base + (position &+ 1)),
+            let second = Bytes32(digits: base + (position &+ 65))
+        {
+            position &+= 130
+            return Signature(first: first, second: second)
+        }
+        return try escapedHex(count: 128)
+    }
+
+    /// Goes past a string of 64 or 128 lowercase hexadecimal digits without reading what they say. False, and no
+    /// further than that, if something else stands there.
+    @inline(__always)
+    mutating func skipHex(count digits: Int) throws(Failure) -> Bool {
+        if position &+ digits &+ 2 <= count, next == UInt8(ascii: "\""),
+            byte(position &+ digits &+ 1) == UInt8(ascii: "\""), Hex.areDigits(base + (position &+ 1), count: digits)
+        {
+            position &+= digits &+ 2
+            return true
+        }
+        return try escapedHex(count: digits) != nil
+    }
+
+    /// The same as ``hexString()`` for digits without escapes; leaves everything as it is if there is anything else.
+    @inline(__always)
+    mutating func takePlainHex() -> Bytes32? {
+        guard position &+ 66 <= count, next == UInt8(ascii: "\""), byte(position &+ 65) == UInt8(ascii: "\""),
+            let bytes = Bytes32(digits: base + (position &+ 1))
+        else { return nil }
+        position &+= 66
+        return bytes
+    }
+
+    /// Goes past `"p",` if that is next, just so.
+    @inline(__always)
+    mutating func takePlainP() -> Bool {
+        guard position &+ 8 <= count, word(position) & 0xffff_ffff == 0x2c22_7022 else { return false }
+        position &+= 4
+        return true
+    }
+
+    /// `"\u0061…"` says the same as `"a…"`. The second half of the answer is empty for 64 digits.
+    @inline(never)
+    private mutating func escapedHex(count digits: Int) throws(Failure) -> Signature? {
+        guard next == UInt8(ascii: "\"") else { return nil }
+        let string = try string()
+        return string.traits.contains(.escaped) ? hex(string, count: digits) : nil
+    }
+
+    /// What a string of 64 digits says, escaped or not; `nil` if it says something else.
+    func hex(_ string: JSONString) -> Bytes32? {
+        hex(string, count: 64)?.first
+    }
+
+    private func hex(_ string: JSONString, count digits: Int) -> Signature? {
+        // Escapes make a string six times as long at most; what is longer cannot be worth decoding.
+        guard string.count >= digits, string.count <= 6 * digits else { return nil }
+        return bytes(string).withUnsafeBytes { text in
+            guard text.count == digits, let start = text.baseAddress, let first = Bytes32(digits: start) else {
+                return nil
+            }
+            guard digits == 128 else { return Signature(first: first, second: Bytes32(words: (0, 0, 0, 0))) }
+            return Bytes32(digits: start + 64).map { Signature(first: first, second: $0) }
+        }
     }
 }

@@ -1,6 +1,5 @@
-package import Cipher
+import Cipher
 import JSON
-private import Schnorr
 
 /// Checks ids and signatures (NIP-01, BIP-340) with buffers that it keeps. Not shared between threads: one for each
 /// worker.

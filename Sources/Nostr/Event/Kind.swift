@@ -34,9 +34,9 @@ package struct Kind: RawRepresentable, Hashable, Sendable {
     package static let giftWrap = Kind(1059)
     /// NIP-22.
     package static let comment = Kind(1111)
-    /// An audio note (seed 000).
+    /// An audio note.
     package static let audioNote = Kind(1808)
-    /// A repost of an audio note (seed 000).
+    /// A repost of an audio note.
     package static let audioRepost = Kind(1809)
     /// NIP-57: what a zap receipt answers; it travels inside of it.
     package static let zapRequest = Kind(9734)

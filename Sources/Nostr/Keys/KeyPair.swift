@@ -1,5 +1,4 @@
-package import Cipher
-package import Schnorr
+import Cipher
 
 /// A secret key, and who its owner is on Nostr.
 package struct KeyPair: Sendable, Concealed {

@@ -78,3 +78,148 @@ package enum ClientCommand: Hashable, Sendable {
         return text.bytes
     }
 }
+
+extension JSONReader<MessageError> {
+    /// Reads up to the name of a message's command, and that.
+    mutating func command() throws(MessageError) -> JSONString {
+        skipWhitespace()
+        try expect("[", .array)
+        skipWhitespace()
+        return try string()
+    }
+
+    /// Goes to the next element of the message, which is said to be `part` if it is not there.
+    mutating func nextElement(_ part: StaticString) throws(MessageError) {
+        skipWhitespace()
+        guard take(",") else {
+            guard next == UInt8(ascii: "]") else { throw fault(.arrayEnd) }
+            throw .missing("\(part)")
+        }
+        skipWhitespace()
+    }
+
+    mutating func subscription() throws(MessageError) -> SubscriptionID {
+        try nextElement("a subscription id")
+        guard next == UInt8(ascii: "\""), let id = SubscriptionID(text(try string())) else { throw .wrongSubscription }
+        return id
+    }
+
+    /// Reads an element that is a string.
+    mutating func stringElement(_ part: StaticString) throws(MessageError) -> String {
+        try nextElement(part)
+        return text(try string())
+    }
+
+    /// The place of the message's last element, which is left for ``EventScanner`` to look at: it will refuse what is
+    /// not exactly one event.
+    mutating func lastElement(_ part: StaticString) throws(MessageError) -> Range<Int> {
+        try nextElement(part)
+        let start = position
+        var end = count
+        while end > start, isWhitespace(byte(end - 1)) { end -= 1 }
+        guard end > start, byte(end - 1) == UInt8(ascii: "]") else {
+            position = end
+            throw fault(.arrayEnd)
+        }
+        end -= 1
+        while end > start, isWhitespace(byte(end - 1)) { end -= 1 }
+        guard end > start else { throw .missing("\(part)") }
+        position = count
+        return start..<end
+    }
+
+    /// Nothing but the end of the array may be left.
+    mutating func endMessage() throws(MessageError) {
+        skipWhitespace()
+        try expect("]", .arrayEnd)
+        try end()
+    }
+
+    func unknown(_ command: JSONString, expected: [String]) -> MessageError {
+        let name = text(command)
+        let isWord = name.utf8.count <= 16 && name.utf8.allSatisfy { (0x41...0x5a).contains($0 & 0xdf) || $0 == 0x2d }
+        return .unknownCommand(isWord ? name : "", expected: expected)
+    }
+
+    private func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09
+    }
+}
+
+/// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description can be sent as a `NOTICE`.
+package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
+    case malformed(JSONSyntaxError)
+    /// With the command's name if that is a short word, else with an empty one.
+    case unknownCommand(String, expected: [String])
+    case wrongSubscription
+    case missing(String)
+    case wrongFilter(FilterField)
+    case repeatedFilterField(FilterField)
+    case invalidEvent(EventError)
+
+    package var description: String {
+        switch self {
+        case .malformed(let fault):
+            "a message must be a JSON array that begins with the name of a command: \(fault)"
+        case .unknownCommand(let name, let expected):
+            "unknown command\(name.isEmpty ? "" : " " + name): expected \(Self.list(expected))"
+        case .wrongSubscription: "a subscription id must be a string of 1 to 64 characters"
+        case .missing(let part): "the message ends too early: expected \(part)"
+        case .wrongFilter(let field): "\(field.name) in a filter must be \(field.expectation)"
+        case .repeatedFilterField(let field): "\(field.name) must be in a filter only once"
+        case .invalidEvent(let error): error.description
+        }
+    }
+
+    private static func list(_ names: [String]) -> String {
+        guard let last = names.last, names.count > 1 else { return names.joined() }
+        return names.dropLast().joined(separator: ", ") + " or " + last
+    }
+}
+
+extension MessageError: JSONSyntaxErrorConvertible {
+    package init(_ fault: JSONSyntaxError) {
+        self = .malformed(fault)
+    }
+}
+
+/// What a client calls one of its subscriptions (NIP-01): 1 to 64 characters, meaningful on one connection.
+package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
+    package let name: String
+
+    /// `nil` unless `name` has 1 to 64 characters. Characters are counted as Unicode scalars: what a reader takes for
+    /// one may be of any length.
+    package init?(_ name: String) {
+        let bytes = name.utf8.count
+        guard bytes > 0, bytes <= 64 || name.unicodeScalars.count <= 64 else { return nil }
+        self.name = name
+    }
+
+    package var description: String { name }
+}
+
+/// The first word of what a relay says in `OK` and `CLOSED` (NIP-01, NIP-42), which tells a client's program what to
+/// do.
+package enum MachineReadablePrefix: String, CaseIterable, Hashable, Sendable {
+    case authRequired = "auth-required"
+    case blocked
+    case duplicate
+    case error
+    case invalid
+    case mute
+    case pow
+    case rateLimited = "rate-limited"
+    case restricted
+    case unsupported
+
+    /// The prefix that `message` begins with; `nil` if it has none, or one that is unknown.
+    package init?(of message: String) {
+        guard let colon = message.firstIndex(of: ":") else { return nil }
+        self.init(rawValue: String(message[..<colon]))
+    }
+
+    /// `text`, which is for people, behind this prefix.
+    package func message(_ text: some CustomStringConvertible) -> String {
+        "\(rawValue): \(text)"
+    }
+}

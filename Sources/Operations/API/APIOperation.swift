@@ -1,17 +1,20 @@
 import Console
+import Core
 import Dispatch
+import Foundation
+import JSON
+import NIOCore
 import Rules
-import Units
 
 /// An endpoint with what the API's description says of it.
 package struct APIOperation: Sendable {
     /// What comes with the status of success.
     enum Content: Sendable {
-        case json(JSONTree)
+        case json(JSONValue)
         /// Of that type.
         case text(String)
         /// Server-sent events; the schema of the data of each, by the event's name.
-        case events(JSONTree)
+        case events(JSONValue)
     }
 
     let endpoint: APIEndpoint
@@ -19,55 +22,72 @@ package struct APIOperation: Sendable {
     let summary: String
     let content: Content
     /// The status of success.
-    let status: Int
+    var status = 200
     /// The other statuses of success, each with its meaning and schema.
-    let others: [(status: Int, summary: String, form: JSONTree)]
+    var others: [(status: Int, summary: String, form: JSONValue)] = []
     /// The schema of the body that it takes.
-    let body: JSONTree?
+    let body: JSONValue?
 
     /// Parts of the description.
-    enum Group: String, Sendable, CaseIterable {
+    package enum Group: String, Sendable, CaseIterable {
         case me, session, notify, now, events, devices, queue, relays, users, rules, router, description
     }
 
-    init(
-        _ endpoint: APIEndpoint,
-        _ group: Group,
-        _ summary: String,
-        _ content: Content,
-        status: Int = 200,
-        others: [(status: Int, summary: String, form: JSONTree)] = [],
-        body: JSONTree? = nil
-    ) {
-        self.endpoint = endpoint
-        self.group = group
-        self.summary = summary
-        self.content = content
-        self.status = status
-        self.others = others
+    /// Where an operation is, and for whom: GET for those who may read, the other methods for those who may operate,
+    /// unless told.
+    package struct Route: Sendable {
+        let method: APIEndpoint.Method
+        let path: String
+        let access: APIAccess
+
+        init(_ method: APIEndpoint.Method, _ path: String, for access: APIAccess) {
+            (self.method, self.path, self.access) = (method, path, access)
+        }
+
+        package static func get(_ path: String, for access: APIAccess = .scope(.read)) -> Route {
+            Route(.get, path, for: access)
+        }
+
+        package static func post(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
+            Route(.post, path, for: access)
+        }
+
+        package static func patch(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
+            Route(.patch, path, for: access)
+        }
+
+        package static func delete(_ path: String, for access: APIAccess = .scope(.operate)) -> Route {
+            Route(.delete, path, for: access)
+        }
+    }
+
+    /// The body that an operation takes.
+    package struct Body {
+        let schema: JSONValue
+        /// How long it may be where that is more than usual.
+        var limit: ByteCount?
+    }
+
+    init(_ endpoint: APIEndpoint, _ group: Group, _ summary: String, _ content: Content, body: JSONValue? = nil) {
+        (self.endpoint, self.group, self.summary, self.content) = (endpoint, group, summary, content)
         self.body = body
     }
 
     /// What reports something in JSON.
-    static func report<Answer: OperatorAnswer>(
-        _ method: APIEndpoint.Method,
-        _ path: String,
-        for access: APIAccess,
+    package static func report<Answer: OperatorAnswer>(
+        _ route: Route,
         _ group: Group,
         _ summary: String,
         _ parameters: [APIParameter] = [],
-        formerly formerPaths: [String] = [],
-        body: JSONTree? = nil,
-        bodyLimit: ByteCount? = nil,
+        body: Body? = nil,
         answer: @escaping @Sendable (APICall) async throws -> Answer
     ) -> APIOperation {
         let endpoint = APIEndpoint(
-            method,
-            path,
-            for: access,
+            route.method,
+            route.path,
+            for: route.access,
             parameters,
-            formerly: formerPaths,
-            body: body == nil ? nil : APIBody(limit: bodyLimit)
+            body: body.map { APIBody(limit: $0.limit) }
         ) { call in
             do {
                 return ConsoleAnswer(body: try await answer(call).json + "\n")
@@ -75,37 +95,19 @@ package struct APIOperation: Sendable {
                 throw APIProblem(failure)
             }
         }
-        return APIOperation(endpoint, group, summary, .json(AnswerSchema.of(Answer.self)), body: body)
+        return APIOperation(endpoint, group, summary, .json(AnswerSchema.of(Answer.self)), body: body?.schema)
     }
 
-    /// The same where files are read: the disk may keep us waiting, which the threads that tasks share must not.
-    static func reading<Answer: OperatorAnswer>(
-        _ path: String,
-        for access: APIAccess = .scope(.read),
+    /// The same where files are read or written: the disk may keep us waiting, which the threads that tasks share must
+    /// not.
+    static func onDisk<Answer: OperatorAnswer>(
+        _ route: Route,
         _ group: Group,
         _ summary: String,
         _ parameters: [APIParameter] = [],
-        formerly formerPaths: [String] = [],
         answer: @escaping @Sendable (APICall) throws -> Answer
     ) -> APIOperation {
-        report(.get, path, for: access, group, summary, parameters, formerly: formerPaths) { call in
-            try await DiskWork.run { try answer(call) }
-        }
-    }
-
-    /// The same for changes.
-    static func change<Answer: OperatorAnswer>(
-        _ method: APIEndpoint.Method = .post,
-        _ path: String,
-        _ group: Group,
-        _ summary: String,
-        _ parameters: [APIParameter] = [],
-        formerly formerPaths: [String] = [],
-        answer: @escaping @Sendable (APICall) throws -> Answer
-    ) -> APIOperation {
-        report(method, path, for: .scope(.operate), group, summary, parameters, formerly: formerPaths) { call in
-            try await DiskWork.run { try answer(call) }
-        }
+        report(route, group, summary, parameters) { call in try await DiskWork.run { try answer(call) } }
     }
 }
 
@@ -138,5 +140,93 @@ extension APIProblem {
         } else {
             self.init(status, failure.description)
         }
+    }
+}
+
+/// The JSON object in a request's body.
+struct RequestObject {
+    let object: JSONObject
+    private let text: String
+
+    /// Throws an ``APIProblem`` where the body is none, or has a member besides `members`.
+    init(_ call: APICall, members: [String]) throws(APIProblem) {
+        guard let text = String(validating: call.body.readableBytesView, as: UTF8.self) else {
+            throw APIProblem(400, "the body: expected JSON in UTF-8")
+        }
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: text)
+        } catch {
+            throw APIProblem(400, "the body: \(error)")
+        }
+        guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
+        if let unknown = object.members.first(where: { !members.contains($0.name) }) {
+            throw APIProblem(400, "\(unknown.name.prefix(40)): expected \(members.joined(separator: ", "))")
+        }
+        self.object = object
+        self.text = text
+    }
+
+    func has(_ name: String) -> Bool { object.members.contains { $0.name == name } }
+
+    func text(_ name: String) throws(APIProblem) -> String? {
+        try value(name, "a text") { if case .string(let text) = $0 { text } else { nil } }
+    }
+
+    /// A text that has to be there, of so many characters at most.
+    func required(_ name: String, atMost limit: Int) throws(APIProblem) -> String {
+        guard let text = try text(name), text.unicodeScalars.count <= limit else {
+            throw APIProblem(400, "\(name): expected a text of at most \(limit) characters")
+        }
+        return text
+    }
+
+    func flag(_ name: String) throws(APIProblem) -> Bool? {
+        try value(name, "true or false") { if case .bool(let flag) = $0 { flag } else { nil } }
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(APIProblem) -> Int64? {
+        try value(name, "a whole number from \(range.lowerBound) to \(range.upperBound)") { value in
+            guard case .number(let digits) = value, let number = Int64(digits), range.contains(number) else {
+                return nil
+            }
+            return number
+        }
+    }
+
+    func texts(_ name: String) throws(APIProblem) -> [String]? {
+        try value(name, "a list of texts") { value in
+            guard case .array(let elements) = value else { return nil }
+            let texts = elements.compactMap { if case .string(let text) = $0 { text } else { nil as String? } }
+            return texts.count == elements.count ? texts : nil
+        }
+    }
+
+    func objects(_ name: String) throws(APIProblem) -> [JSONObject]? {
+        try value(name, "a list of objects") { value in
+            guard case .array(let elements) = value else { return nil }
+            let objects = elements.compactMap { if case .object(let object) = $0 { object } else { nil } }
+            return objects.count == elements.count ? objects : nil
+        }
+    }
+
+    /// The text of an object. Throws an ``APIProblem`` where there is none.
+    func json(_ name: String) throws(APIProblem) -> [UInt8] {
+        guard case .object? = object[name],
+            let whole = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any],
+            let part = whole[name] as? [String: Any], let data = try? JSONSerialization.data(withJSONObject: part)
+        else { throw APIProblem(400, "\(name): expected an object") }
+        return Array(data)
+    }
+
+    /// Nil where there is none. That of null is none, but where it must be there.
+    private func value<Value>(
+        _ name: String,
+        _ expected: String,
+        _ read: (JSONValue) -> Value?
+    ) throws(APIProblem) -> Value? {
+        guard let member = object.members.first(where: { $0.name == name }) else { return nil }
+        guard let value = read(member.value) else { throw APIProblem(400, "\(name): expected \(expected)") }
+        return value
     }
 }

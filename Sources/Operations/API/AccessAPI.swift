@@ -17,7 +17,7 @@ struct AccessAPI {
     ]
 
     let users: UserOperations
-    let view: ClusterView
+    let view: MemberView
 
     var operations: [APIOperation] {
         [list, rules, show]
@@ -33,8 +33,8 @@ struct AccessAPI {
     }
 
     private var list: APIOperation {
-        .reading(
-            "/v1/users",
+        .onDisk(
+            .get("/v1/users"),
             .users,
             "Accounts in the order of their keys, with their devices in sum.",
             [
@@ -43,32 +43,21 @@ struct AccessAPI {
                 .query("blocked", .choice(["true", "false"]), "Only those that are blocked."),
                 .query("after", .text(100), "`next` of the answer before, or a key."),
                 .query("limit", .integer(1...Int64(UserOperations.page)), "How many at most; 1000."),
-            ],
-            formerly: ["/api/users"]
+            ]
         ) { [users] call in try users.list(UserOperations.Query(call.query)) }
     }
 
     private var show: APIOperation {
         .report(
-            .get,
-            "/v1/users/{user}",
-            for: .scope(.read),
+            .get("/v1/users/{user}"),
             .users,
             "What is known of an account.",
-            [.path("user", .text(100), "64 hex digits or npub1….")],
-            formerly: ["/api/users/{user}"]
+            [.path("user", .text(100), "64 hex digits or npub1….")]
         ) { [view] call in try await view.accounts.show(call.path("user")) }
     }
 
     private var rules: APIOperation {
-        .report(
-            .get,
-            "/v1/users/rules",
-            for: .scope(.read),
-            .users,
-            "The rules of access.",
-            formerly: ["/api/users/rules"]
-        ) { [users] _ in users.rules }
+        .report(.get("/v1/users/rules"), .users, "The rules of access.") { [users] _ in users.rules }
     }
 
     private func decide(
@@ -77,27 +66,17 @@ struct AccessAPI {
         _ group: APIOperation.Group,
         _ summary: String
     ) -> APIOperation {
-        .change(
-            .post,
-            "/v1/\(folder)/\(verb)",
-            group,
-            summary,
-            Self.decision,
-            formerly: ["/api/\(folder)/\(verb)"]
-        ) { [users] call in
+        .onDisk(.post("/v1/\(folder)/\(verb)"), group, summary, Self.decision) { [users] call in
             try users.decide(AccessRequest(verb, isRelay: folder == "relays", call.query))
         }
     }
 
     private var relayList: APIOperation {
         .report(
-            .get,
-            "/v1/relays",
-            for: .scope(.read),
+            .get("/v1/relays"),
             .relays,
             "The relays that the router knows, and how it stands with each.",
-            [.query("containing", .text(200), "Those whose URL contains that text, in more detail.")],
-            formerly: ["/api/relays"]
-        ) { [view] call in try await view.relays(containing: call.query["containing"]) }
+            [.query("containing", .text(200), "Those whose URL contains that text, in more detail.")]
+        ) { [view] call in try await view.relays.whole(call.query["containing"]) }
     }
 }

@@ -1,10 +1,11 @@
 import Foundation
+import JSON
 import Rules
 
 /// The JSON Schema of an answer, found by decoding the type from a decoder that notes what it is asked for. So the
 /// API's description cannot tell of other members than the answers have.
 enum AnswerSchema {
-    static func of<Answer: Decodable>(_ type: Answer.Type) -> JSONTree {
+    static func of<Answer: Decodable>(_ type: Answer.Type) -> JSONValue {
         // Nothing else can be wrong with a type of ours than that it decodes itself by hand; tests look at all of them.
         (try? SchemaRecorder.record(type).schema) ?? ["type": "object"]
     }
@@ -37,16 +38,15 @@ private final class SchemaRecorder: Decoder {
 
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
-    private var members: [(key: String, value: JSONTree)] = []
+    private var members: [(key: String, value: JSONValue)] = []
     private var optional: Set<String> = []
-    private var element: JSONTree?
-    private var single: JSONTree?
+    /// Only a dictionary asks which keys there are.
+    private var isDictionary = false
+    private var element: JSONValue?
+    private var single: JSONValue?
 
     /// A value of the type, and its schema.
-    static func record<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONTree) {
-        if let dictionary = type as? any StringKeyed.Type, let value = dictionary.empty as? Value {
-            return (value, ["type": "object", "additionalProperties": try dictionary.schemaOfValues()])
-        }
+    static func record<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONValue) {
         if let choice = type as? any (CaseIterable & RawRepresentable).Type, let (value, names) = first(of: choice),
             let value = value as? Value
         {
@@ -62,13 +62,16 @@ private final class SchemaRecorder: Decoder {
         return (value, type.allCases.compactMap { $0.rawValue as? String })
     }
 
-    private var schema: JSONTree {
+    private var schema: JSONValue {
         if let single { return single }
         if let element { return ["type": "array", "items": element] }
+        if isDictionary, let values = members.first?.value {
+            return ["type": "object", "additionalProperties": values]
+        }
         let required = members.map(\.key).filter { !optional.contains($0) }
-        return .object(
+        return .members(
             [("type", "object")] + (required.isEmpty ? [] : [("required", .texts(required))]) + [
-                ("properties", .object(members))
+                ("properties", .members(members))
             ]
         )
     }
@@ -82,8 +85,8 @@ private final class SchemaRecorder: Decoder {
     func singleValueContainer() throws -> any SingleValueDecodingContainer { Single(recorder: self) }
 
     /// What stands for a value that is no container; nil where the type has to decode itself.
-    private static func leaf<Value>(_ type: Value.Type) -> (value: Value, schema: JSONTree)? {
-        func found(_ value: Any, _ schema: JSONTree) -> (value: Value, schema: JSONTree)? {
+    private static func leaf<Value>(_ type: Value.Type) -> (value: Value, schema: JSONValue)? {
+        func found(_ value: Any, _ schema: JSONValue) -> (value: Value, schema: JSONValue)? {
             (value as? Value).map { ($0, schema) }
         }
         return switch type {
@@ -96,14 +99,17 @@ private final class SchemaRecorder: Decoder {
         }
     }
 
-    private static func value<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONTree) {
+    private static func value<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONValue) {
         try leaf(type) ?? record(type)
     }
 
     private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let recorder: SchemaRecorder
         var codingPath: [any CodingKey] { [] }
-        var allKeys: [Key] { [] }
+        var allKeys: [Key] {
+            recorder.isDictionary = true
+            return [Key(stringValue: "any")].compactMap(\.self)
+        }
 
         /// Only what may be missing is asked about.
         func contains(_ key: Key) -> Bool {
@@ -165,15 +171,4 @@ private final class SchemaRecorder: Decoder {
             return value
         }
     }
-}
-
-/// Dictionaries whose keys are an object's names.
-private protocol StringKeyed {
-    static var empty: any StringKeyed { get }
-    static func schemaOfValues() throws -> JSONTree
-}
-
-extension Dictionary: StringKeyed where Key == String, Value: Decodable {
-    fileprivate static var empty: any StringKeyed { Self() }
-    fileprivate static func schemaOfValues() throws -> JSONTree { AnswerSchema.of(Value.self) }
 }

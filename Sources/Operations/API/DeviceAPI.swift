@@ -6,16 +6,14 @@ struct DeviceAPI {
     private static let number = APIParameter.path("device", .integer(1...Int64.max), "A device's number.")
 
     let devices: DeviceOperations
-    let view: ClusterView
+    let view: MemberView
     let notifier: Notifier
 
     var operations: [APIOperation] { [explain, list, show, remove, enable, test, resend] }
 
     private var explain: APIOperation {
         .report(
-            .get,
-            "/v1/events/{event}/explain",
-            for: .scope(.read),
+            .get("/v1/events/{event}/explain"),
             .events,
             "What became of an event, or of a notification: the decision of each stage, for each account and device.",
             [
@@ -25,8 +23,7 @@ struct DeviceAPI {
                     "64 hex digits, note1… or nevent1…, also in a link; or the `id` that POST /v1/notify answered."
                 ),
                 .query("recipient", .text(100), "Whose part; everybody's when left out. 64 hex digits or npub1…."),
-            ],
-            formerly: ["/api/explain/{event}"]
+            ]
         ) { [view, notifier] call in
             let (text, recipient) = (call.path("event"), call.query["recipient"])
             guard let request = OperatorWords.request(text) else {
@@ -44,17 +41,14 @@ struct DeviceAPI {
 
     private var list: APIOperation {
         .report(
-            .get,
-            "/v1/devices",
-            for: .scope(.read),
+            .get("/v1/devices"),
             .devices,
             "Devices in the order of their numbers, and how pushes to them went.",
             [
                 .query("account", .text(100), "Whose; everybody's when left out. 64 hex digits or npub1…."),
                 .query("after", .integer(0...Int64.max), "`next` of the answer before."),
                 .query("limit", .integer(1...Int64(DeviceOperations.page)), "How many at most; 1000."),
-            ],
-            formerly: ["/api/devices"]
+            ]
         ) { [view] call in
             try await view.devices.list(
                 account: call.query["account"],
@@ -65,32 +59,23 @@ struct DeviceAPI {
     }
 
     private var show: APIOperation {
-        .report(
-            .get,
-            "/v1/devices/{device}",
-            for: .scope(.read),
-            .devices,
-            "What is known of a device.",
-            [Self.number],
-            formerly: ["/api/devices/{device}"]
-        ) { [view] call in try await view.devices.show(call.device) }
+        .report(.get("/v1/devices/{device}"), .devices, "What is known of a device.", [Self.number]) { [view] call in
+            try await view.devices.show(call.device)
+        }
     }
 
     private var remove: APIOperation {
-        .change(
-            .delete,
-            "/v1/devices/{device}",
+        .onDisk(
+            .delete("/v1/devices/{device}"),
             .devices,
             "Forgets a device until its app registers again.",
-            [Self.number],
-            formerly: ["/api/devices/{device}"]
+            [Self.number]
         ) { [devices] call in try devices.remove(call.device) }
     }
 
     private var enable: APIOperation {
-        .change(
-            .post,
-            "/v1/devices/{device}/enable",
+        .onDisk(
+            .post("/v1/devices/{device}/enable"),
             .devices,
             "Switches a device on that was switched off since pushes to it failed for days.",
             [Self.number]
@@ -99,24 +84,19 @@ struct DeviceAPI {
 
     private var test: APIOperation {
         .report(
-            .post,
-            "/v1/devices/{device}/test",
-            for: .scope(.operate),
+            .post("/v1/devices/{device}/test"),
             .devices,
             "Pushes to a device at once, and answers with what the push service said.",
             [
                 Self.number,
                 .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "The device's own when left out."),
-            ],
-            formerly: ["/api/devices/{device}/test"]
+            ]
         ) { [devices] call in try await devices.test(call.device, mode: call.query["mode"]) }
     }
 
     private var resend: APIOperation {
         .report(
-            .post,
-            "/v1/devices/{device}/resend",
-            for: .scope(.operate),
+            .post("/v1/devices/{device}/resend"),
             .devices,
             "Sends again what failed for good to a device, and makes due what waits for a later time.",
             [Self.number, .query("dry_run", .flag, "Only say how many.")]

@@ -1,8 +1,9 @@
 import Console
+import Core
+import JSON
 import Nostr
 import Registry
 import Rules
-import Units
 
 /// Groups of an app's users, kept by those who send.
 struct GroupAPI {
@@ -23,9 +24,8 @@ struct GroupAPI {
     var operations: [APIOperation] { [list, members, change] }
 
     private var list: APIOperation {
-        .reading(
-            "/v1/groups",
-            for: .scope(.send),
+        .onDisk(
+            .get("/v1/groups", for: .scope(.send)),
             .notify,
             "The groups of an app, and how many are in each.",
             [Self.app]
@@ -36,9 +36,8 @@ struct GroupAPI {
     }
 
     private var members: APIOperation {
-        .reading(
-            "/v1/groups/{group}",
-            for: .scope(.send),
+        .onDisk(
+            .get("/v1/groups/{group}", for: .scope(.send)),
             .notify,
             "Who is in a group, in the order of their keys.",
             [Self.group, Self.app, .query("after", .plain(64), "`next` of the answer before.")]
@@ -53,24 +52,21 @@ struct GroupAPI {
     }
 
     private var change: APIOperation {
-        let accounts: JSONTree = [
-            "type": "array", "maxItems": .number(Double(Self.mostChanges)),
+        let accounts: JSONValue = [
+            "type": "array", "maxItems": .number(Self.mostChanges),
             "items": ["type": "string", "pattern": "^([0-9a-f]{64}|npub1[02-9ac-hj-np-z]{58})$"],
         ]
-        let body: JSONTree = [
+        let body: JSONValue = [
             "type": "object", "additionalProperties": false,
             "description": "Accounts, as 64 hex digits or npub1….",
             "properties": ["add": accounts, "remove": accounts],
         ]
         return .report(
-            .post,
-            "/v1/groups/{group}",
-            for: .scope(.send),
+            .post("/v1/groups/{group}", for: .scope(.send)),
             .notify,
             "Puts users of an app into a group and takes others out. Nobody is put back who left.",
             [Self.group, Self.app],
-            body: body,
-            bodyLimit: NotifyRequest.longest
+            body: APIOperation.Body(schema: body, limit: NotifyRequest.longest)
         ) { [registry, apps] call in
             let name = try Self.name(call)
             let apps = apps()
@@ -148,6 +144,4 @@ struct GroupChangeReport: OperatorAnswer, Equatable {
         unknown = change.unknown.map(\.hex)
         full = change.full.map(\.hex)
     }
-
-    var text: String { json }
 }

@@ -1,19 +1,19 @@
 import Console
+import Core
+import JSON
 import Nostr
-import RateLimits
 import Registry
 import Rules
 import Synchronization
-import Units
 
 /// What accounts ask about themselves, signing with their keys (NIP-98).
 struct MeAPI {
     private static let device = APIParameter.path("device", .text(16), "The id of one of your devices.")
-    private static let wishes: JSONTree = [
+    private static let wishes: JSONValue = [
         "type": "object", "additionalProperties": false,
         "description": "As in the content of a registration; null takes a wish away.",
-        "properties": .object(
-            PreferenceChange.members.map { name in (key: name, value: [:] as JSONTree) }
+        "properties": .members(
+            PreferenceChange.members.map { name in (key: name, value: [:] as JSONValue) }
         ),
     ]
 
@@ -29,9 +29,7 @@ struct MeAPI {
 
     private var report: APIOperation {
         .report(
-            .get,
-            "/v1/me",
-            for: .owner,
+            .get("/v1/me", for: .owner),
             .me,
             "What you registered and how it was understood; what applies, what became of your last events, and what waits."
         ) { [own, rates] call in
@@ -43,9 +41,7 @@ struct MeAPI {
 
     private var event: APIOperation {
         .report(
-            .get,
-            "/v1/me/events/{event}",
-            for: .owner,
+            .get("/v1/me/events/{event}", for: .owner),
             .me,
             "What became of one event for you: the verdict of each stage, in words.",
             [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, also in a link.")]
@@ -58,9 +54,7 @@ struct MeAPI {
 
     private var test: APIOperation {
         .report(
-            .post,
-            "/v1/me/devices/{device}/test",
-            for: .owner,
+            .post("/v1/me/devices/{device}/test", for: .owner),
             .me,
             "Pushes to one of your devices at once, and answers with what the push service said.",
             [
@@ -76,13 +70,11 @@ struct MeAPI {
 
     private var change: APIOperation {
         .report(
-            .patch,
-            "/v1/me/devices/{device}",
-            for: .owner,
+            .patch("/v1/me/devices/{device}", for: .owner),
             .me,
             "Changes what one of your devices prefers, until its app registers it anew.",
             [Self.device],
-            body: Self.wishes
+            body: APIOperation.Body(schema: Self.wishes)
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.changes, key)
@@ -105,9 +97,7 @@ struct MeAPI {
         _ body: @escaping @Sendable (GroupName, PublicKey) async throws -> OwnGroups
     ) -> APIOperation {
         .report(
-            method,
-            "/v1/me/groups/{app}/{group}",
-            for: .owner,
+            APIOperation.Route(method, "/v1/me/groups/{app}/{group}", for: .owner),
             .me,
             summary,
             [.path("app", .text(64), "The app's name."), .path("group", .text(GroupName.longest), "The group's name.")]
@@ -115,7 +105,7 @@ struct MeAPI {
             let key = try call.key
             try rates.admit(.changes, key)
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
-                throw APIProblem(404, Sentence("no-group", [:], "there is no such group"))
+                throw APIProblem(404, Sentence("no-group", "there is no such group"))
             }
             return try await body(name, key)
         }
@@ -123,9 +113,7 @@ struct MeAPI {
 
     private var remove: APIOperation {
         .report(
-            .delete,
-            "/v1/me/devices/{device}",
-            for: .owner,
+            .delete("/v1/me/devices/{device}", for: .owner),
             .me,
             "Forgets one of your devices until its app registers it anew.",
             [Self.device]

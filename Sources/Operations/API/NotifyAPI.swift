@@ -1,21 +1,20 @@
 import Cipher
 import Console
+import Core
 import Delivery
 import JSON
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
-import Platforms
 import PluginHost
+import Push
 import RouterConfiguration
 import Rules
-import Units
 
 /// Notifications that somebody asks for who is not on Nostr.
 struct NotifyAPI {
     let notifier: Notifier
-    let view: ClusterView
+    let view: MemberView
     let plugins: PluginHost
     let rules: @Sendable () -> (configuration: Configuration, book: RuleBook)
 
@@ -23,7 +22,7 @@ struct NotifyAPI {
 
     private var send: APIOperation {
         let loaded = NotifyRequest.LoadedPlatforms(plugins)
-        return APIOperation(
+        var operation = APIOperation(
             APIEndpoint(
                 .post,
                 "/v1/notify",
@@ -55,17 +54,16 @@ struct NotifyAPI {
             .notify,
             "Sends a notification. Answers when all that it leads to is on disk.",
             .json(AnswerSchema.of(NotifyReceipt.self)),
-            status: 202,
-            others: [(200, "The answer to `dry_run`: how many it is for.", AnswerSchema.of(NotifyTrial.self))],
             body: Self.schema(plugins.platformCatalog.blocks.map(\.key))
         )
+        operation.status = 202
+        operation.others = [(200, "The answer to `dry_run`: how many it is for.", AnswerSchema.of(NotifyTrial.self))]
+        return operation
     }
 
     private var show: APIOperation {
         .report(
-            .get,
-            "/v1/notify/{id}",
-            for: .scope(.send),
+            .get("/v1/notify/{id}", for: .scope(.send)),
             .notify,
             "What became of a notification, for each device. Only who sent it sees that.",
             [
@@ -88,25 +86,25 @@ struct NotifyAPI {
     }
 
     /// What a request says, besides what rules say in the same words (rules.md).
-    private static func schema(_ blocks: [String]) -> JSONTree {
-        let text: JSONTree = ["type": "string", "minLength": 1]
+    private static func schema(_ blocks: [String]) -> JSONValue {
+        let text: JSONValue = ["type": "string", "minLength": 1]
         let words = LocalizedTextSchema.textOrKey
-        let action: JSONTree = [
-            "type": "object", "required": ["id", "label"], "additionalProperties": .flag(false),
+        let action: JSONValue = [
+            "type": "object", "required": ["id", "label"], "additionalProperties": .bool(false),
             "properties": ["id": text, "label": LocalizedTextSchema.text, "url": text, "icon": text],
         ]
-        let object: JSONTree = ["type": "object"]
-        let data: JSONTree = [
-            "type": "object", "maxProperties": .number(Double(CustomKeys.mostMembers)),
+        let object: JSONValue = ["type": "object"]
+        let data: JSONValue = [
+            "type": "object", "maxProperties": .number(CustomKeys.mostMembers),
             "description": "Keys for the app, next to the notification's own.",
         ]
-        let values: JSONTree = [
-            "type": "object", "maxProperties": .number(Double(NotifyRequest.mostValues)),
-            "additionalProperties": ["type": "string", "maxLength": .number(Double(NotifyRequest.longestValue))],
+        let values: JSONValue = [
+            "type": "object", "maxProperties": .number(NotifyRequest.mostValues),
+            "additionalProperties": ["type": "string", "maxLength": .number(NotifyRequest.longestValue)],
         ]
-        let most: JSONTree = .number(Double(NotifyRequest.mostRecipients))
-        let to: JSONTree = [
-            "type": "object", "additionalProperties": .flag(false),
+        let most: JSONValue = .number(NotifyRequest.mostRecipients)
+        let to: JSONValue = [
+            "type": "object", "additionalProperties": .bool(false),
             "description": "Exactly one of device, devices, account, accounts, group, tag and everybody.",
             "properties": [
                 "device": ["type": "integer", "minimum": 1],
@@ -120,7 +118,7 @@ struct NotifyAPI {
                 "everybody": ["type": "boolean"], "app": text, "platform": text,
             ],
         ]
-        var members: [(key: String, value: JSONTree)] = [
+        var members: [(key: String, value: JSONValue)] = [
             ("to", to), ("title", words), ("subtitle", words), ("body", words), ("category", text), ("thread", text),
             ("collapse", text), ("url", text),
             ("actions", ["type": "array", "items": action, "minItems": 1, "maxItems": 4]),
@@ -139,7 +137,7 @@ struct NotifyAPI {
         ]
         members += blocks.map { ($0, object) }
         return [
-            "type": "object", "required": ["to"], "additionalProperties": .flag(false), "properties": .object(members),
+            "type": "object", "required": ["to"], "additionalProperties": .bool(false), "properties": .members(members),
         ]
     }
 }
@@ -148,8 +146,7 @@ struct NotifyAPI {
 struct NotifyReceipt: OperatorAnswer, Equatable {
     var id: String
     var createdAt: String
-    /// Registered devices that it is for; nil, as the next three: other members of the cluster carry it out, or the
-    /// router was stopped in the middle.
+    /// Registered devices that it is for; nil, as the next three: the router was stopped in the middle.
     var devices: Int?
     /// Those that get a push now.
     var queued: Int?
@@ -157,11 +154,14 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
     var held: Int?
     /// When the last of these is due; nil if none is held, or the time is unknown.
     var heldUntil: String?
+    /// True: a member did not count its part, so that devices are missing in these numbers; nil: they
+    /// are whole.
+    var partial: Bool?
     /// Devices of the request that are not registered; nil: all are.
     var unknown: [Int64]?
 
     private enum CodingKeys: String, CodingKey {
-        case id, createdAt, devices, queued, held, heldUntil, unknown
+        case id, createdAt, devices, queued, held, heldUntil, partial, unknown
     }
 
     /// The rest of the answer as JSON, made when the pipeline had carried it out.
@@ -169,7 +169,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
 
     init(_ record: RequestRecord) {
         id = Hex.encode(record.id)
-        createdAt = UTCTime(record.createdAt).stamp
+        createdAt = record.createdAt.rfc3339
         members = record.answer
     }
 
@@ -191,7 +191,8 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
             json.add("devices", Int64(counts.devices))
             json.add("queued", Int64(counts.queued))
             json.add("held", Int64(counts.held))
-            json.add("held_until", counts.heldUntil.map { UTCTime($0).stamp })
+            json.add("held_until", counts.heldUntil.map(\.rfc3339))
+            if counts.isPartial { json.add("partial", flag: true) }
         }
         if !unknown.isEmpty { json.add("unknown", unknown.map(\.rawValue)) }
         return json.members.isEmpty ? nil : json.text
@@ -250,7 +251,7 @@ struct NotifyReport: OperatorAnswer, Equatable {
 
     init(_ record: RequestRecord, _ explanation: EventExplanation?, next: Int?) {
         id = Hex.encode(record.id)
-        createdAt = UTCTime(record.createdAt).stamp
+        createdAt = record.createdAt.rfc3339
         tracedSince = explanation?.tracedSince
         self.next = next
         let all = (explanation?.accounts ?? []).flatMap(\.devices)
@@ -277,8 +278,6 @@ struct NotifyReport: OperatorAnswer, Equatable {
             !record.events.isEmpty && !all.contains { $0.ending?.isOpen ?? false }
             && (tracedSince != nil || counts?.isForNobody ?? false)
     }
-
-    var text: String { json }
 }
 
 extension JSONValue {
@@ -290,6 +289,6 @@ extension JSONValue {
 
     fileprivate var isForNobody: Bool {
         guard case .object(let object) = self else { return false }
-        return object["devices"] == .number("0")
+        return object["devices"] == .number("0") && object["partial"] == nil
     }
 }

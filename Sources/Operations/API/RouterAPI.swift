@@ -1,10 +1,10 @@
 import Console
+import Core
 import Delivery
 import PluginHost
 import RouterConfiguration
 import Rules
-import Units
-import YAMLReading
+import Storage
 
 /// All that a running router's API does.
 package struct RouterAPI: Sendable {
@@ -14,55 +14,50 @@ package struct RouterAPI: Sendable {
     private let publicURL: String
 
     package init(
-        configuration: Configuration,
-        devices: DeviceOperations,
-        sessions: BrowserSessions,
-        listeners: ListenerCounts,
         users: UserOperations,
-        logs: LogOperations,
-        health: RouterHealth,
-        metrics: RouterMetrics,
-        plugins: PluginHost,
-        transports: ActiveTransports,
-        view: ClusterView,
-        clusterOperations: ClusterOperations? = nil,
-        stream: LiveStream,
         notifier: Notifier,
+        kept: KeptEventPages,
+        view: MemberView,
+        status: StatusReader,
+        metrics: RouterMetrics,
+        sessions: BrowserSessions,
+        logs: LogOperations,
+        more: [APIOperation] = [],
+        stream: LiveStream,
         rules: @escaping @Sendable () -> (configuration: Configuration, book: RuleBook),
-        differences: RulesDifferences,
         reload: @escaping @Sendable () async -> ReloadResult,
         now: @escaping @Sendable () -> Timestamp
     ) {
+        let (devices, plugins) = (users.devices, status.health.outgoing.plugins)
+        let console = status.configuration.api?.console
         let router = StatusAPI(
-            health: health,
+            health: status.health,
             metrics: metrics,
             view: view,
             logs: logs,
-            hasOpenMetrics: configuration.api?.console.openMetrics ?? false,
-            clusterOperations: clusterOperations,
+            hasOpenMetrics: console?.openMetrics ?? false,
             reload: reload
         )
+        let differences = RulesDifferences(kept: kept, registry: devices.registry, plugins: plugins, now: now)
         let parts: [[APIOperation]] = [
             router.operations, DeviceAPI(devices: devices, view: view, notifier: notifier).operations,
-            QueueAPI(view: view).operations,
-            AccessAPI(users: users, view: view).operations,
+            QueueAPI(view: view).operations, AccessAPI(users: users, view: view).operations,
             StreamAPI(stream: stream).operations,
             RulesAPI(plugins: plugins, inForce: rules, reload: reload, differences: differences).operations,
-            MeAPI(own: view.accounts, now: now).operations,
-            SessionAPI(sessions: sessions).operations,
+            MeAPI(own: view.accounts, now: now).operations, SessionAPI(sessions: sessions).operations,
             GroupAPI(registry: devices.registry, apps: { rules().configuration.appNames }).operations,
-            NotifyAPI(notifier: notifier, view: view, plugins: plugins, rules: rules).operations,
+            NotifyAPI(notifier: notifier, view: view, plugins: plugins, rules: rules).operations, more,
         ]
         let operations = parts.flatMap(\.self)
-        publicURL = configuration.api?.console.inbound?.publicURL ?? ""
+        publicURL = console?.inbound?.publicURL ?? ""
         self.operations = operations + DescriptionAPI.operations(of: operations, url: publicURL)
-        self.transports = transports
+        transports = status.health.outgoing.transports
     }
 
     package var endpoints: [APIEndpoint] { operations.map(\.endpoint) }
 
     /// Takes a request from outside to its plugin.
-    package func receive(_ call: InboundCall) async -> InboundReply? {
+    package func receive(_ call: InboundCall) async -> Console.InboundReply? {
         let request = InboundRequest(
             method: call.method,
             path: call.path,
@@ -72,51 +67,7 @@ package struct RouterAPI: Sendable {
         )
         let queue = QueueName(platform: call.platform, app: call.app)
         return await transports.current.receive(request, for: queue)
-            .map { InboundReply(status: Int($0.status), headers: $0.headers, body: $0.body) }
-    }
-}
-
-/// The API's description of itself.
-enum DescriptionAPI {
-    /// `operations` are all others.
-    static func operations(of operations: [APIOperation], url: String) -> [APIOperation] {
-        let own = [
-            APIOperation(
-                APIEndpoint(.get, "/v1/openapi.json", for: .everybody) { _ in ConsoleAnswer(body: "{}") },
-                .description,
-                "This description.",
-                .json(["type": "object"])
-            ),
-            APIOperation(
-                APIEndpoint(.get, "/v1/docs", for: .everybody) { _ in ConsoleAnswer(body: "") },
-                .description,
-                "The same as a page.",
-                .text("text/html; charset=utf-8")
-            ),
-        ]
-        let json = OpenAPIDocument(operations + own, url: url).json
-        let page = DescriptionPage(operations + own).html
-        return [
-            own[0].answering { ConsoleAnswer(body: json) },
-            own[1].answering {
-                var answer = ConsoleAnswer(body: page)
-                answer.contentType = "text/html; charset=utf-8"
-                answer.fields["content-security-policy"] = DescriptionPage.policy
-                return answer
-            },
-        ]
-    }
-}
-
-extension APIOperation {
-    /// The same with an answer that never changes.
-    fileprivate func answering(_ answer: @escaping @Sendable () -> ConsoleAnswer) -> APIOperation {
-        APIOperation(
-            APIEndpoint(endpoint.method, endpoint.path, for: endpoint.access) { _ in answer() },
-            group,
-            summary,
-            content
-        )
+            .map { Console.InboundReply(status: Int($0.status), headers: $0.headers, body: $0.body) }
     }
 }
 

@@ -1,18 +1,21 @@
 import Console
-import EventTrace
+import Core
+import Foundation
 import JSON
 import Nostr
-import Notifications
+import Observability
 import PluginHost
+import Push
 import RouterConfiguration
 import Rules
-import YAMLReading
+import Storage
+import Synchronization
 
 /// Rules: checked, tried on events, and the signals that they raise.
 struct RulesAPI {
     private static let longest = 50_000
-    private static let rules: JSONTree = [
-        "type": "string", "maxLength": .number(Double(longest)),
+    private static let rules: JSONValue = [
+        "type": "string", "maxLength": .number(longest),
         "description": "Rules as YAML. They may name no files.",
     ]
 
@@ -40,7 +43,7 @@ struct RulesAPI {
     var operations: [APIOperation] { [show, check, attempt, compare, save, fixtures, signals] }
 
     private var show: APIOperation {
-        .report(.get, "/v1/rules", for: .scope(.read), .rules, "The rules in force, file by file.") {
+        .report(.get("/v1/rules"), .rules, "The rules in force, file by file.") {
             [plugins, inForce] _ in
             let configuration = inForce().configuration
             do {
@@ -55,21 +58,19 @@ struct RulesAPI {
     }
 
     private var save: APIOperation {
-        let body: JSONTree = [
+        let body: JSONValue = [
             "type": "object", "required": ["file", "rules", "digest"], "additionalProperties": false,
             "properties": [
                 "file": ["type": "string", "description": "A `name` of GET /v1/rules."],
-                "rules": ["type": "string", "maxLength": .number(Double(Self.longest))],
+                "rules": ["type": "string", "maxLength": .number(Self.longest)],
                 "digest": ["type": "string", "description": "That of GET /v1/rules: another one is refused."],
             ],
         ]
         return .report(
-            .post,
-            "/v1/rules/save",
-            for: .scope(.operate),
+            .post("/v1/rules/save"),
             .rules,
             "Puts other rules into a file and reads the configuration anew. Rules with mistakes change nothing.",
-            body: body
+            body: APIOperation.Body(schema: body)
         ) { [saves, plugins, inForce, reload] call in
             let saving = try RulesSaving(call, longest: Self.longest)
             let platforms = KnownPlatforms(plugins)
@@ -81,7 +82,7 @@ struct RulesAPI {
                 case .done: return try await DiskWork.run { try RulesInForce(configuration, platforms) }
                 case .busy:
                     let words = "a reload is under way: try again in a moment"
-                    problem = APIProblem(409, Sentence("busy", [:], words), retryAfter: 1)
+                    problem = APIProblem(409, Sentence("busy", words), retryAfter: 1)
                 case .refused(let mistakes):
                     let lists = ["mistakes": mistakes.all.map(\.description)]
                     problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
@@ -96,7 +97,7 @@ struct RulesAPI {
         APIOperation(
             APIEndpoint(.get, "/v1/rules/fixtures", for: .scope(.read)) { _ in
                 let fixtures = try Fixture.all().map { fixture in
-                    "{\"name\":\(Console.JSONText.quoted(fixture.name)),\"about\":\(Console.JSONText.quoted(fixture.about)),"
+                    "{\"name\":\(JSONText.quoted(fixture.name)),\"about\":\(JSONText.quoted(fixture.about)),"
                         + "\"count\":\(fixture.count),\"event\":\(fixture.event.jsonString)}"
                 }
                 return ConsoleAnswer(body: "{\"fixtures\":[\(fixtures.joined(separator: ","))]}\n")
@@ -124,25 +125,23 @@ struct RulesAPI {
     }
 
     private var check: APIOperation {
-        let body: JSONTree = [
+        let body: JSONValue = [
             "type": "object", "required": ["rules"], "additionalProperties": false,
             "properties": ["rules": Self.rules],
         ]
         return .report(
-            .post,
-            "/v1/rules/check",
-            for: .scope(.read),
+            .post("/v1/rules/check", for: .scope(.read)),
             .rules,
             "Names every mistake in rules, each with line and column.",
-            body: body
+            body: APIOperation.Body(schema: body)
         ) { [plugins] call in
             let text = try RequestObject(call, members: ["rules"]).required("rules", atMost: Self.longest)
-            return try await DiskWork.run { RulesVerdict(text, KnownPlatforms(plugins)) }
+            return try await DiskWork.run { RulesDiagnosis(text, KnownPlatforms(plugins)) }
         }
     }
 
     private var attempt: APIOperation {
-        let body: JSONTree = [
+        let body: JSONValue = [
             "type": "object", "additionalProperties": false,
             "properties": [
                 "rules": Self.rules,
@@ -159,9 +158,17 @@ struct RulesAPI {
         ]
         return APIOperation(
             APIEndpoint(.post, "/v1/rules/try", for: .scope(.read), body: APIBody()) { [gate, inForce] call in
-                let order = try TrialRequest(call)
+                var (order, subject) = try TrialOrder.read(call)
                 return try await gate.run {
-                    try await ConsoleAnswer(body: order.report(inForce().configuration) + "\n")
+                    order.configuration = inForce().configuration
+                    do {
+                        let report = try await RulesTrial.run(order) { try await $0.run(subject) }
+                        return ConsoleAnswer(body: report.json + "\n")
+                    } catch let failure as TrialFailure {
+                        throw APIProblem(failure)
+                    } catch let mistakes as Diagnostics {
+                        throw APIProblem(422, mistakes: mistakes)
+                    }
                 }
             },
             .rules,
@@ -189,7 +196,7 @@ struct RulesAPI {
     }
 
     private var compare: APIOperation {
-        let body: JSONTree = [
+        let body: JSONValue = [
             "type": "object", "additionalProperties": false,
             "properties": [
                 "rules": Self.rules,
@@ -199,19 +206,17 @@ struct RulesAPI {
                         "A `name` of GET /v1/rules, in whose place the rules stand; all of them when left out.",
                 ],
                 "hours": [
-                    "type": "integer", "minimum": 1, "maximum": .number(Double(TraceLimits.keptEventsRange.upperBound)),
+                    "type": "integer", "minimum": 1, "maximum": .number(TraceLimits.keptEventsRange.upperBound),
                     "description": "How far back to look; 24 when left out.",
                 ],
             ],
         ]
         return .report(
-            .post,
-            "/v1/rules/diff",
-            for: .scope(.read),
+            .post("/v1/rules/diff", for: .scope(.read)),
             .rules,
             "Which of the last hours' events other rules would have made something else of, for the devices of today: those "
                 + "in the request, or without them the files as they are on disk. Needs trace.keep_events_hours.",
-            body: body
+            body: APIOperation.Body(schema: body)
         ) { [comparisons, plugins, inForce, differences] call in
             let object = try RequestObject(call, members: ["rules", "file", "hours"])
             let text = try object.has("rules") ? object.required("rules", atMost: Self.longest) : nil
@@ -245,12 +250,7 @@ struct RulesAPI {
                     replacing: [file: text]
                 )
                 .read()
-            case (let text?, _):
-                return try RuleBook(
-                    files: [RulesFile(name: "rules", text: text)],
-                    platforms: platforms.catalog,
-                    blockChecks: platforms.blockChecks
-                )
+            case (let text?, _): return try RuleBook(text, platforms)
             case (nil, nil): return try configuration.loadRules(platforms)
             case (nil, _?): throw APIProblem(400, "file: expected rules as well")
             }
@@ -279,5 +279,108 @@ struct RulesAPI {
             "The signals that events can raise, and the rules in force that raise them.",
             .json(SignalCatalogue.schema)
         )
+    }
+}
+
+/// Does one thing at a time, and refuses others meanwhile.
+final class OneAtATime: Sendable {
+    private let isTaken = Mutex(false)
+    private let refusal: String
+
+    init(_ refusal: String) {
+        self.refusal = refusal
+    }
+
+    func run<Value>(_ body: () async throws -> Value) async throws -> Value {
+        let isFree = isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return !isTaken
+        }
+        guard isFree else {
+            throw APIProblem(503, Sentence("busy", "\(refusal): try again in a moment"), retryAfter: 1)
+        }
+        defer { isTaken.withLock { $0 = false } }
+        return try await body()
+    }
+}
+
+/// The signals that events can raise, for those who write apps and rules.
+struct SignalCatalogue: Sendable {
+    static let schema: JSONValue = [
+        "type": "object", "required": ["signals"],
+        "properties": [
+            "signals": [
+                "type": "array",
+                "items": [
+                    "type": "object", "required": ["signal", "is_built_in", "rules"],
+                    "properties": [
+                        "signal": ["type": "string"], "is_built_in": ["type": "boolean"],
+                        "rules": ["type": "array", "items": ["type": "string"]],
+                        "example": [
+                            "type": "object",
+                            "description": "As POST /v1/rules/try answers for a fixture that raises it.",
+                        ],
+                    ],
+                ],
+            ]
+        ],
+    ]
+
+    private struct Entry: Sendable {
+        let signal: Signal
+        /// The names of rules in force that name it.
+        let rules: [String]
+        /// JSON.
+        var example: String?
+    }
+
+    private var entries: [Entry]
+
+    init(_ book: RuleBook) {
+        let books = [book] + book.ofApps.sorted { $0.key < $1.key }.map(\.value)
+        let named = books.reduce(into: Set<Signal>()) { $0.formUnion($1.namedSignals) }
+        let further = named.subtracting(Signal.wellKnown).sorted { $0.rawValue < $1.rawValue }
+        entries = (Signal.wellKnown + further).map { signal in
+            var names: [String] = []
+            for rule in books.flatMap(\.rules) where rule.signal == signal && !names.contains(rule.name) {
+                names.append(rule.name)
+            }
+            return Entry(signal: signal, rules: names)
+        }
+    }
+
+    /// Tries fixtures until each signal that one raises has an example. Throws an ``APIProblem``.
+    func withExamples(_ configuration: Configuration) async throws -> SignalCatalogue {
+        var order = TrialOrder()
+        order.configuration = configuration
+        order.isWithoutBlocks = true
+        do {
+            return try await RulesTrial.run(order) { trial in
+                var catalogue = self
+                for fixture in try Fixture.all() where fixture.count == 1 {
+                    guard let report = try? await trial.run(TrialSubject(fixture)),
+                        case .wakes(let wakeUp) = report.decision,
+                        let index = catalogue.entries.firstIndex(where: { $0.signal == wakeUp.signal }),
+                        catalogue.entries[index].example == nil
+                    else { continue }
+                    catalogue.entries[index].example = report.json
+                }
+                return catalogue
+            }
+        } catch let failure as TrialFailure {
+            throw APIProblem(503, failure.description)
+        } catch let mistakes as Diagnostics {
+            throw APIProblem(503, "the rules in force cannot be read any more: \(mistakes.all.first?.message ?? "")")
+        }
+    }
+
+    var json: String {
+        let entries = entries.map { entry in
+            let rules = entry.rules.map(JSONText.quoted).joined(separator: ",")
+            let example = entry.example.map { ",\"example\":\($0)" } ?? ""
+            return "{\"signal\":\(JSONText.quoted(entry.signal.rawValue)),"
+                + "\"is_built_in\":\(Signal.wellKnown.contains(entry.signal)),\"rules\":[\(rules)]\(example)}"
+        }
+        return "{\"signals\":[\(entries.joined(separator: ","))]}"
     }
 }

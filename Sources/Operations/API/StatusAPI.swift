@@ -1,8 +1,9 @@
 import Console
+import Core
+import JSON
 import PluginHost
 import Rules
-import Units
-import YAMLReading
+import Storage
 
 /// How the router is doing: health, metrics, issues, plugins, counts, levels of the log; and reading its configuration
 /// anew.
@@ -12,17 +13,14 @@ struct StatusAPI {
 
     let health: RouterHealth
     let metrics: RouterMetrics
-    let view: ClusterView
+    let view: MemberView
     let logs: LogOperations
     let hasOpenMetrics: Bool
-    /// Nil: the router serves alone.
-    let clusterOperations: ClusterOperations?
     let reload: @Sendable () async -> ReloadResult
 
     var operations: [APIOperation] {
         [
-            alive, ready, numbers, overview, issues, ways, plugin, members, drain, move, counts, levels, setLevel,
-            readAnew,
+            alive, ready, numbers, overview, issues, ways, plugin, counts, levels, setLevel, reloading,
         ]
     }
 
@@ -91,139 +89,65 @@ struct StatusAPI {
     // MARK: For operators
 
     private var overview: APIOperation {
-        .report(
-            .get,
-            "/v1/status",
-            for: .scope(.read),
-            .now,
-            "How the router is doing, what is amiss, and what helps.",
-            formerly: ["/api/status"]
-        ) { [view] _ in try await view.status(within: Self.patience) }
+        .report(.get("/v1/status"), .now, "How the router is doing, what is amiss, and what helps.") { [view] _ in
+            try await view.status(within: Self.patience)
+        }
     }
 
     private var issues: APIOperation {
-        .report(.get, "/v1/issues", for: .scope(.read), .now, "What is amiss, and what helps.") { [view] _ in
+        .report(.get("/v1/issues"), .now, "What is amiss, and what helps.") { [view] _ in
             IssueList(issues: try await view.status(within: Self.patience).issues)
         }
     }
 
     private var ways: APIOperation {
         .report(
-            .get,
-            "/v1/doors",
-            for: .scope(.read),
+            .get("/v1/doors"),
             .now,
             "The ways in: where events, registrations and requests come from, and what was refused there."
-        ) { [view] _ in try await view.doors() }
+        ) { [view] _ in try await view.doors.whole(NoParameters()) }
     }
 
     private var plugin: APIOperation {
-        .report(
-            .get,
-            "/v1/plugins",
-            for: .scope(.read),
-            .router,
-            "The processes that plugins run in, and plugins that were refused.",
-            formerly: ["/api/plugins"]
-        ) { [view] _ in try await view.plugins() }
-    }
-
-    private var members: APIOperation {
-        .report(
-            .get,
-            "/v1/cluster",
-            for: .scope(.read),
-            .router,
-            "The cluster that the router is a member of: its members, and who owns which partition."
-        ) { [view] _ in try await view.clusterStatus() }
-    }
-
-    private var drain: APIOperation {
-        .report(
-            .post,
-            "/v1/cluster/drain",
-            for: .scope(.operate),
-            .router,
-            "Has a member of the cluster hand over all its partitions and take none until it starts again, or take its "
-                + "share again.",
-            [
-                .query("member", .text(64), "The member's name.", isRequired: true),
-                .query("undo", .flag, "Have it take its share again."),
-            ]
-        ) { [clusterOperations] call in
-            guard let clusterOperations else { throw ClusterView.alone }
-            return try await clusterOperations.drain(call.query["member"] ?? "", undo: call.isOn("undo"))
-        }
-    }
-
-    private var move: APIOperation {
-        .report(
-            .post,
-            "/v1/cluster/move",
-            for: .scope(.operate),
-            .router,
-            "Moves a partition of the cluster to a member, where it stays while that member lives.",
-            [
-                .query("partition", .integer(0...255), "Its number.", isRequired: true),
-                .query("member", .text(64), "The member's name; wherever it belongs when left out."),
-            ]
-        ) { [clusterOperations] call in
-            guard let clusterOperations else { throw ClusterView.alone }
-            let partition = call.query["partition"].flatMap { Int($0) } ?? 0
-            return try await clusterOperations.move(partition, to: call.query["member"])
+        .report(.get("/v1/plugins"), .router, "The processes that plugins run in, and plugins that were refused.") {
+            [view] _ in try await view.plugins.whole(NoParameters())
         }
     }
 
     private var counts: APIOperation {
         .report(
-            .get,
-            "/v1/stats",
-            for: .scope(.read),
+            .get("/v1/stats"),
             .now,
             "Counts by day: devices, and what became of events and pushes.",
             [
                 .query("days", .integer(1...Int64(StatisticsOperations.daysKept)), "How many days, with today; 7."),
                 .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "What to divide them by."),
-            ],
-            formerly: ["/api/stats"]
-        ) { [view] call in try await view.counts(call.query) }
+            ]
+        ) { [view] call in try await view.counts.whole(call.query) }
     }
 
     private var levels: APIOperation {
-        .report(
-            .get,
-            "/v1/logs",
-            for: .scope(.read),
-            .router,
-            "The levels of the log.",
-            formerly: ["/api/logs"]
-        ) { [logs] _ in logs.report }
+        .report(.get("/v1/logs"), .router, "The levels of the log.") { [logs] _ in logs.report }
     }
 
     private var setLevel: APIOperation {
         .report(
-            .post,
-            "/v1/logs",
-            for: .scope(.operate),
+            .post("/v1/logs"),
             .router,
             "Sets the level of a component of the log.",
             [
                 .query("component", .text(60), "a component, or all", isRequired: true),
                 .query("level", .text(20), "a level, or default", isRequired: true),
                 .query("seconds", .integer(1...315_360_000), "For how long; until a reload when left out."),
-            ],
-            formerly: ["/api/logs"]
+            ]
         ) { [logs] call in try logs.set(call.query) }
     }
 
-    private var readAnew: APIOperation {
+    private var reloading: APIOperation {
         .report(
-            .post,
-            "/v1/reload",
-            for: .scope(.operate),
+            .post("/v1/reload"),
             .router,
-            "Reads the configuration anew. A broken one is refused with its mistakes, and the old one stays.",
-            formerly: ["/api/reload"]
+            "Reads the configuration anew. A broken one is refused with its mistakes, and the old one stays."
         ) { [reload] _ in
             switch await reload() {
             case .done(let restart, let warnings, let refused):
@@ -243,11 +167,6 @@ struct StatusAPI {
             }
         }
     }
-}
-
-extension APICall {
-    /// Whether a flag is there and on.
-    fileprivate func isOn(_ flag: String) -> Bool { ["1", "true"].contains(query[flag] ?? "") }
 }
 
 extension APIPrincipal {

@@ -1,12 +1,14 @@
 import Console
+import Core
 import Foundation
-import HTTPLanes
+import Glibc
+import HTTPClient
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import RouterConfiguration
-import Units
-import YAMLReading
+import Storage
 
 /// Asks the router that runs on this configuration by its API.
 package struct APIClient {
@@ -21,7 +23,14 @@ package struct APIClient {
     private enum Way {
         /// By the socket for commands.
         case socket(String)
-        case network(base: String, token: String, tokenFile: String)
+        case network(Network)
+    }
+
+    /// The router's API.
+    private struct Network {
+        let base: String
+        let token: String
+        let tokenFile: String
     }
 
     private let way: Way
@@ -47,9 +56,11 @@ package struct APIClient {
             throw OperationFailure.unreachable("api.listen: port 0 does not say where the router listens")
         }
         way = .network(
-            base: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
-            token: try APITokenFile(path: api.tokenFile).text(),
-            tokenFile: api.tokenFile
+            Network(
+                base: "http://\(Self.host(of: api.console.host)):\(api.console.port)",
+                token: try APITokenFile(path: api.tokenFile).text(),
+                tokenFile: api.tokenFile
+            )
         )
     }
 
@@ -97,8 +108,7 @@ package struct APIClient {
                     "no answer from \(socket): does the router run, and with this configuration?"
                 )
             }
-        case .network(let base, let token, let tokenFile):
-            return try await ask(method, target, body, base, token, tokenFile, on: group)
+        case .network(let api): return try await ask(method, target, body, api, on: group)
         }
     }
 
@@ -106,17 +116,17 @@ package struct APIClient {
         _ method: String,
         _ target: String,
         _ body: Data?,
-        _ base: String,
-        _ token: String,
-        _ tokenFile: String,
+        _ api: Network,
         on group: any EventLoopGroup
     ) async throws -> Answer {
         let log = Logger(label: "carillon.api-client") { _ in SwiftLogNoOpLogHandler() }
         let lanes = try HTTPLanes(configuration: HTTPLanes.Configuration(), group: group, logger: log)
         let request = HTTPRequest(
             method: method,
-            url: base + target,
-            headers: [HTTPField("authorization", "Bearer " + token), HTTPField("content-type", "application/json")],
+            url: api.base + target,
+            headers: [
+                HTTPField("authorization", "Bearer " + api.token), HTTPField("content-type", "application/json"),
+            ],
             body: body.map { Array($0) } ?? [],
             timeout: .minutes(1),
             maxResponseBytes: .mebibytes(1)
@@ -128,14 +138,14 @@ package struct APIClient {
         switch result {
         case .success(let response) where response.status == 401:
             throw OperationFailure.unreachable(
-                "the router at \(base) does not take the token in \(tokenFile): where that was changed while the router "
+                "the router at \(api.base) does not take the token in \(api.tokenFile): where that was changed while the router "
                     + "runs, send it SIGHUP (systemctl reload), which has it read the file anew"
             )
         case .success(let response):
             return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
         case .failure(let failure):
             throw OperationFailure.unreachable(
-                "no answer from \(base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
+                "no answer from \(api.base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
             )
         }
     }
@@ -148,5 +158,105 @@ package struct APIClient {
         case let address where address.contains(":"): "[\(address)]"
         default: listening
         }
+    }
+}
+
+/// One HTTP request over a socket in the file system.
+struct SocketRequest {
+    private static let patience: TimeAmount = .minutes(1)
+    private static let mostBytes = 16 << 20
+
+    let socket: String
+    let method: String
+    let target: String
+    /// JSON.
+    var body: Data?
+
+    /// The answer. Throws `IOError` where nobody listens or this user may not connect, and errors of the connection.
+    func answer(on group: any EventLoopGroup) async throws -> APIClient.Answer {
+        let result = group.next().makePromise(of: APIClient.Answer.self)
+        let bootstrap = ClientBootstrap(group: group).channelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                try channel.pipeline.syncOperations.addHandler(
+                    NIOHTTPClientResponseAggregator(maxContentLength: Self.mostBytes)
+                )
+                try channel.pipeline.syncOperations.addHandler(AnswerTaker(result))
+            }
+        }
+        let channel: any Channel
+        do {
+            channel = try await bootstrap.connect(unixDomainSocketPath: socket).get()
+        } catch {
+            result.fail(error)
+            throw error
+        }
+        let head = HTTPRequestHead(
+            version: .http1_1,
+            method: HTTPMethod(rawValue: method),
+            uri: target,
+            headers: [
+                "host": "localhost", "connection": "close", "content-type": "application/json",
+                "content-length": "\(body?.count ?? 0)",
+            ]
+        )
+        let timeout = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
+        channel.write(HTTPClientRequestPart.head(head), promise: nil)
+        if let body { channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil) }
+        channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+        defer { timeout.cancel() }
+        return try await result.futureResult.get()
+    }
+}
+
+/// Takes the one answer of a connection, and ends it.
+private final class AnswerTaker: ChannelInboundHandler {
+    typealias InboundIn = NIOHTTPClientResponseFull
+
+    private let result: EventLoopPromise<APIClient.Answer>
+
+    init(_ result: EventLoopPromise<APIClient.Answer>) { self.result = result }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let response = unwrapInboundIn(data)
+        let body = response.body.map { String(buffer: $0) } ?? ""
+        result.succeed(APIClient.Answer(status: Int(response.head.status.code), body: body))
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        result.fail(error)
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { result.fail(ChannelError.inputClosed) }
+}
+
+/// A path to a socket that fits into an address (`sun_path`), however long the socket's own path is: a long one leads
+/// through its folder's descriptor.
+package final class SocketPath: Sendable {
+    /// SwiftNIO takes no more.
+    private static let longest = 103
+
+    /// What to listen on or to connect to while this value lives.
+    package let text: String
+    private let folder: Int32?
+
+    /// Nil where the folder of a long path cannot be opened; `errno` says why.
+    package init?(_ socket: String) {
+        guard socket.utf8.count > Self.longest else {
+            text = socket
+            folder = nil
+            return
+        }
+        let url = URL(fileURLWithPath: socket)
+        let folder = open(url.deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return nil }
+        self.folder = folder
+        text = "/proc/self/fd/\(folder)/\(url.lastPathComponent)"
+    }
+
+    deinit {
+        if let folder { close(folder) }
     }
 }

@@ -1,7 +1,12 @@
+import Core
+import HTTPClient
 import Logging
+import NIOCore
+import NIOPosix
 import PluginHost
+import Push
 import RouterConfiguration
-import YAMLReading
+import Storage
 
 /// The plugins that a command loads to know their platforms.
 package struct CommandPlugins: Sendable {
@@ -21,4 +26,198 @@ package struct CommandPlugins: Sendable {
     }
 
     package var platforms: KnownPlatforms { KnownPlatforms(host) }
+}
+
+/// What came of asking a push service for something that is no delivery.
+package struct PushServiceAnswer: Sendable, Hashable {
+    package var isGood: Bool
+    /// What was asked for, or what is wrong and what was expected.
+    package var text: String
+
+    package init(isGood: Bool, text: String) {
+        self.isGood = isGood
+        self.text = text
+    }
+}
+
+/// One platform of one app, with the configured credentials and without a router around it. It opens no store, so that
+/// it can run beside the router.
+package struct StandalonePlatform {
+    private let configuration: Configuration
+    private let app: String
+    private let platform: String
+
+    package init(_ platform: String, of app: String, _ configuration: Configuration) {
+        (self.platform, self.app, self.configuration) = (platform, app, configuration)
+    }
+
+    /// What the plugin answers to `words` that are no delivery, or why it cannot be asked; `help` lists what there is.
+    ///
+    /// Throws when a file with roots cannot be read, or sockets cannot be opened.
+    package func run(_ words: [String]) async throws -> PushServiceAnswer {
+        do {
+            return try await withTransport { transport in
+                PushServiceAnswer(isGood: true, text: try await transport.command(words))
+            }
+        } catch let failure as OperationFailure {
+            return PushServiceAnswer(isGood: false, text: "\(failure)")
+        } catch let failure as PluginError {
+            return PushServiceAnswer(isGood: false, text: "\(failure)")
+        } catch let mistakes as Diagnostics {
+            return PushServiceAnswer(isGood: false, text: "\(mistakes)")
+        }
+    }
+
+    /// Loads the plugins, makes the transport, and lets go of everything when `body` has returned.
+    ///
+    /// Throws an ``OperationFailure`` for an app or platform that there is not, what the plugin says of its block, what
+    /// `body` throws, `Diagnostics` when the program is missing that runs plugins, and when a file with roots cannot be
+    /// read or sockets cannot be opened.
+    func withTransport<Value: Sendable>(
+        _ body: (TransportInstance) async throws -> Value
+    ) async throws -> Value {
+        guard let platforms = configuration.apps[app]?.platforms else {
+            throw OperationFailure.invalid(
+                "there is no app \(app) in the configuration; there are: \(Self.list(configuration.apps.keys))"
+            )
+        }
+        guard let block = platforms[platform] else {
+            throw OperationFailure.invalid(
+                "the app \(app) is not configured for \(platform); it is for: \(Self.list(platforms.keys))"
+            )
+        }
+        if let lack = block.unset.first { throw OperationFailure.unavailable("\(lack)") }
+        let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
+        let host = try configuration.plugins.load(log: log)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let lanes = try HTTPLanes(configuration: configuration.lanes, group: group, logger: log)
+        let streams = try NetworkStreams(configuration: configuration.lanes, group: group, logger: log)
+        let deadlines = Task { await host.run() }
+        let result: Result<Value, any Error>
+        do {
+            let transport = try host.makeTransport(
+                platform: platform,
+                app: app,
+                configuration: block.json(for: host.platformCatalog[platform]),
+                settings: InstanceSettings(sender: lanes, streams: streams, log: log)
+            )
+            result = .success(try await body(transport))
+        } catch {
+            result = .failure(error)
+        }
+        deadlines.cancel()
+        await host.shutDown(within: .seconds(1))
+        await lanes.shutdown()
+        try await group.shutdownGracefully()
+        return try result.get()
+    }
+
+    private static func list(_ names: some Sequence<String>) -> String {
+        let names = names.sorted()
+        return names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
+}
+
+/// Asks push services what they think of the configured credentials, and notifies nobody. Some plugins know how to ask
+/// (the command `check`). The others push to devices that do not exist: a push service looks at the credentials first,
+/// so what it says of the device shows that they are good.
+package struct CredentialProbe {
+    /// What a push service thinks.
+    package enum Decision: Sendable, Hashable {
+        case accepted
+        /// The reason is the push service's, or the plugin's.
+        case refused(String)
+        /// It could not be asked.
+        case unknown(String)
+    }
+
+    private let trial: Trial
+    private let command: Command
+    private let now: @Sendable () -> Timestamp
+
+    /// Has the plugin of a platform do what the words say, for the default app.
+    package typealias Command = @Sendable (_ platform: String, _ words: [String]) async throws -> PushServiceAnswer
+
+    package init(_ configuration: Configuration, now: @escaping @Sendable () -> Timestamp) {
+        self.init(
+            services: ConfiguredServices(configuration: configuration),
+            command: { platform, words in
+                try await StandalonePlatform(platform, of: Configuration.App.defaultName, configuration).run(words)
+            },
+            now: now
+        )
+    }
+
+    package init(
+        services: any TrialServices,
+        command: @escaping Command,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        trial = Trial(services)
+        self.command = command
+        self.now = now
+    }
+
+    /// Has the plugin of `platform` ask its push service.
+    package func check(_ platform: String) async -> Decision {
+        let answer: PushServiceAnswer
+        do {
+            answer = try await command(platform, ["check"])
+        } catch {
+            return .unknown("\(error)")
+        }
+        // The words of PluginKit's `CommandAnswer`.
+        if answer.isGood { return .accepted }
+        for (start, decision) in [("refused: ", Decision.refused), ("unknown: ", Decision.unknown)]
+        where answer.text.hasPrefix(start) {
+            return decision(String(answer.text.dropFirst(start.count)))
+        }
+        return .unknown(answer.text)
+    }
+
+    /// Asks the push service of `platform`, for the default app, about a `token` that is well-formed and that no device
+    /// has.
+    package func ask(_ platform: String, token: String) async -> Decision {
+        do {
+            let outcome = try await outcome(.wake, platform, token, isProven: false)
+            let said = ReportWords.explained(Int(outcome.status), outcome.reason, to: "")
+            return switch outcome.kind {
+            // The plugin refused it by itself, and no push service was asked.
+            case .rejected where outcome.status == 0: .unknown(said)
+            case .delivered, .gone, .rejected: .accepted
+            case .misconfigured: .refused(said)
+            case .retry: .unknown(said)
+            }
+        } catch {
+            return .unknown("\(error)")
+        }
+    }
+
+    /// Sends a text to the target of that URL. Returns nil when the push service took it, else its answer.
+    package func notify(_ platform: String, at url: String) async -> String? {
+        do {
+            let outcome = try await outcome(.alert, platform, url, isProven: true)
+            guard outcome.kind != .delivered else { return nil }
+            let said = ReportWords.explained(Int(outcome.status), outcome.reason, to: "")
+            return said.isEmpty ? "\(outcome.kind)" : said
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    private func outcome(_ mode: Mode, _ platform: String, _ token: String, isProven: Bool) async throws -> Outcome {
+        let address = DeviceAddress(
+            platform: platform,
+            app: Configuration.App.defaultName,
+            token: token,
+            registeredAt: now(),
+            isProven: isProven
+        )
+        return try await trial.deliver(
+            .test(in: mode, at: now()),
+            id: DeliveryIDs.fresh(),
+            to: Trial.Recipient(address: address, sealing: nil)
+        )
+        .outcome
+    }
 }

@@ -1,6 +1,6 @@
 import Cipher
 import Nostr
-import Notifications
+import Push
 import Registry
 
 /// Names deliveries: the same for the same event and device, so that a repeat after a crash carries the same `apns-id`.
@@ -36,4 +36,48 @@ package struct DeliveryIDs: Sendable {
 
     /// For trials, whose requests are shown: always the same.
     static let trial = fresh { [UInt8](repeating: 0, count: $0) }
+}
+
+/// As its text, also where it is the key of a dictionary.
+extension DeliveryID: Codable, CodingKeyRepresentable {
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let id = DeliveryID(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no id of a delivery")
+        }
+        self = id
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+
+    package var codingKey: any CodingKey { Key(stringValue: description) }
+
+    package init?(codingKey: some CodingKey) { self.init(codingKey.stringValue) }
+}
+
+/// Names devices for their owners: numbers would tell how many others register.
+struct DeviceHandles: Sendable {
+    private let key: [UInt8]
+
+    init(_ seeds: KeySeeds) throws {
+        key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
+    }
+
+    /// 16 hexadecimal digits.
+    func handle(of device: DeviceID) -> String {
+        let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
+        return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))
+    }
 }

@@ -55,7 +55,7 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         OperationFailure(kind: .invalid, description: sentence.words, says: sentence.says)
     }
 
-    static func unknown(_ sentence: Sentence) -> OperationFailure {
+    package static func unknown(_ sentence: Sentence) -> OperationFailure {
         OperationFailure(kind: .unknown, description: sentence.words, says: sentence.says)
     }
 
@@ -71,6 +71,8 @@ package protocol OperatorAnswer: Codable, Sendable {
 }
 
 extension OperatorAnswer {
+    package var text: String { json }
+
     /// One JSON object on one line.
     package var json: String {
         let encoder = JSONEncoder()

@@ -1,12 +1,10 @@
+import Core
 import Delivery
-import EventTrace
 import Foundation
 import Nostr
+import Observability
 import Registry
 import RouterConfiguration
-import Sealing
-import Telemetry
-import Units
 
 /// The way of commands to a router's events and devices: by its files, beside the router or without it.
 package struct OperatorAccess {
@@ -17,6 +15,7 @@ package struct OperatorAccess {
         case changing
     }
 
+    let reader: DeviceReader
     package let operations: DeviceOperations
     package let events: EventOperations
     package let users: UserOperations
@@ -55,37 +54,16 @@ package struct OperatorAccess {
                 accessRules: configuration.access.rules,
                 check: { _ in }
             )
-            let files = OperatorFiles(configuration: configuration)
-            let deliveryID = try DeliveryIDs(registry.keys.seeds).id
-            let reader = DeviceReader(
+            reader = DeviceReader(
                 registry: registry,
-                files: files,
+                files: OperatorFiles(configuration: configuration),
                 configuration: { [configuration = configuration.limited(by: platforms)] in configuration },
-                deliveryID: deliveryID,
+                deliveryID: try DeliveryIDs(registry.keys.seeds).id,
                 now: now
             )
-            operations = DeviceOperations(
-                registry: registry,
-                reader: reader,
-                sealer: Sealer(),
-                sender: ConfiguredTestPushes(configuration: configuration),
-                now: now
-            )
-            events = EventOperations(
-                registry: registry,
-                reader: reader,
-                files: files,
-                deliveryID: deliveryID,
-                traceIDs: try configuration.traceIDs(registry.keys.seeds),
-                now: now
-            )
-            users = UserOperations(
-                registry: registry,
-                devices: operations,
-                files: files,
-                configuration: configuration,
-                now: now
-            )
+            operations = DeviceOperations(reader, services: ConfiguredServices(configuration: configuration))
+            events = EventOperations(reader, traceIDs: try configuration.traceIDs(registry.keys.seeds))
+            users = UserOperations(operations)
         } catch {
             throw OperationFailure.unavailable("\(error)")
         }

@@ -1,58 +1,20 @@
 import Cipher
 import Console
+import Core
+import Delivery
 import Foundation
 import Nostr
-import Notifications
-import Units
+import Push
+import Registry
 
-/// A moment as operators read it, in UTC.
-struct UTCTime {
-    /// Since 1970.
-    private let milliseconds: Int64
-
-    init(_ moment: Timestamp) {
-        milliseconds = moment.milliseconds
-    }
-
-    /// As in `2026-11-22T07:00:00.125Z` (RFC 3339), for machines.
-    var stamp: String { "\(date)T\(time).\(Self.digits(milliseconds.remainder(1_000), 3))Z" }
-
-    /// As in `2026-11-22 07:00:00 UTC`.
-    var words: String { "\(date) \(time) UTC" }
-
-    private var date: String {
-        // Days since 0000-03-01, in eras of 400 years (Howard Hinnant, "chrono-compatible low-level date algorithms").
-        let days = milliseconds.quotient(86_400_000) + 719_468
-        let (era, day) = (days.quotient(146_097), days.remainder(146_097))
-        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365
-        let dayOfYear = day - (365 * year + year / 4 - year / 100)
-        let month = (5 * dayOfYear + 2) / 153
-        let (dayOfMonth, calendarMonth) = (dayOfYear - (153 * month + 2) / 5 + 1, month < 10 ? month + 3 : month - 9)
-        let calendarYear = year + era * 400 + (calendarMonth <= 2 ? 1 : 0)
-        return "\(Self.digits(calendarYear, 4))-\(Self.digits(calendarMonth, 2))-\(Self.digits(dayOfMonth, 2))"
-    }
-
-    private var time: String {
-        let seconds = milliseconds.remainder(86_400_000) / 1_000
-        return [seconds / 3_600, seconds / 60 % 60, seconds % 60].map { Self.digits($0, 2) }.joined(separator: ":")
-    }
-
-    private static func digits(_ number: Int64, _ count: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
-}
-
-extension Int64 {
-    /// Rounded down, also below zero.
-    fileprivate func quotient(_ divisor: Int64) -> Int64 { (self - remainder(divisor)) / divisor }
-
-    fileprivate func remainder(_ divisor: Int64) -> Int64 { ((self % divisor) + divisor) % divisor }
+extension Timestamp {
+    /// As operators read it: `2026-11-22 07:00:00 UTC`.
+    package var words: String { "\(CivilDate(self).text) \(clock) UTC" }
 }
 
 /// Rows in columns that are as wide as they have to be.
-enum TextTable {
-    static func lines(_ rows: [[String]]) -> [String] {
+package enum TextTable {
+    package static func lines(_ rows: [[String]]) -> [String] {
         var widths: [Int] = []
         for row in rows {
             for (index, cell) in row.enumerated() {
@@ -69,7 +31,22 @@ enum TextTable {
     }
 }
 
+extension QueueName {
+    init(_ route: Route) { self.init(platform: route.platform, app: route.app) }
+
+    init(_ address: DeviceAddress) { self.init(platform: address.platform, app: address.app) }
+
+    /// As operators read it.
+    var words: String { "\(platform)/\(app)" }
+}
+
 extension String {
+    /// A time as RFC 3339 has it, to the minute.
+    var minute: String { "\(prefix(16))Z" }
+
+    /// The same to the second.
+    package var second: String { "\(prefix(19))Z" }
+
     func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }
 
@@ -100,7 +77,7 @@ enum OperatorWords {
         }
         guard let id else {
             throw .invalid(
-                Sentence("event-id", [:], "expected an event's id: 64 hex digits, note1… or nevent1…, also in a link")
+                Sentence("event-id", "expected an event's id: 64 hex digits, note1… or nevent1…, also in a link")
             )
         }
         return id
@@ -135,5 +112,27 @@ enum OperatorWords {
             throw .invalid("mode: expected one of \(Mode.allCases.map(\.name).joined(separator: ", "))")
         }
         return mode
+    }
+}
+
+/// Spans of time as operators write them: a number and a unit, as in `90s`, `10m`, `12h` or `30d`.
+package enum SpanWords {
+    package static let expected = "a time, as in 90s, 10m, 12h or 30d"
+
+    /// Nil where it is none, or longer than a hundred years.
+    package static func span(_ text: String) -> Duration? {
+        guard let unit = text.last, let number = Int64(text.dropLast()), number >= 0, !text.hasPrefix("+") else {
+            return nil
+        }
+        let seconds: Int64
+        switch unit {
+        case "s": seconds = 1
+        case "m": seconds = 60
+        case "h": seconds = 3_600
+        case "d": seconds = 86_400
+        default: return nil
+        }
+        guard number <= 36_500 * 86_400 / seconds else { return nil }
+        return .seconds(number * seconds)
     }
 }

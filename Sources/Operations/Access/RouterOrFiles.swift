@@ -1,11 +1,11 @@
 import Foundation
 import RouterConfiguration
 
-/// Asks the router that has a configuration's store, for commands that work on its files where none does.
-struct RouterOrFiles {
-    private let configuration: Configuration
+/// The way of commands to a router: the API of the one that has the configuration's store, else its files.
+package struct RouterOrFiles {
+    let configuration: Configuration
 
-    init(configuration: Configuration) {
+    package init(configuration: Configuration) {
         self.configuration = configuration
     }
 

@@ -1,11 +1,12 @@
-import Backup
 import Cipher
+import Core
+import Delivery
 import Foundation
 import Glibc
 import Nostr
+import Registry
 import RouterConfiguration
 import Storage
-import Units
 
 /// Makes a backup of a store, also while a router runs on it.
 package struct BackupCreation {
@@ -17,8 +18,8 @@ package struct BackupCreation {
         package var withCaches = true
         /// No router is to serve the store again.
         package var retires = false
-        /// Nil: it is not encrypted.
-        package var passphrase: [UInt8]?
+        /// Who can decrypt it, as age or gpg understands it; nil: it is not encrypted.
+        package var recipient: String?
 
         package init() {}
     }
@@ -39,20 +40,20 @@ package struct BackupCreation {
         guard FileManager.default.fileExists(atPath: target, isDirectory: &isFolder), isFolder.boolValue else {
             return target
         }
-        let stamp = UTCTime(now).stamp.prefix(19).filter { $0 != "-" && $0 != ":" }
-        let name = "carillon-\(stamp)Z.tar" + (options.passphrase == nil ? "" : ".sealed")
+        let stamp = now.rfc3339.prefix(19).filter { $0 != "-" && $0 != ":" }
+        let name =
+            "carillon-\(stamp)Z.tar" + (options.recipient.map { "." + BackupEncryption(recipient: $0).rawValue } ?? "")
         return URL(fileURLWithPath: target).appending(path: name).path
     }
 
     /// Writes to the file at `target`, which must not be there yet and appears when it is whole; `-` is standard
-    /// output. `copying` and `writing` learn how far it is, in bytes.
+    /// output. `copying` learns how far it is, in bytes.
     ///
     /// Throws a ``BackupError``, a `StoreFault`, `Diagnostics` for a key that cannot be used, and a `StoreLockError`
     /// where the store is to be retired while a router runs on it.
     package func run(
         to target: String,
-        copying: @escaping StoreSnapshot.Progress = { _, _ in },
-        writing: StoreSnapshot.Progress = { _, _ in }
+        copying: @escaping StoreSnapshot.Progress = { _, _ in }
     ) throws -> BackupReport {
         let isStream = target == "-"
         if options.retires, isStream {
@@ -80,9 +81,8 @@ package struct BackupCreation {
         if options.withKey, let identity, let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("--with-key: \(configuration.keyFile) is not the key that the store was made with")
         }
-        let inputs = try copies.map(Self.input) + tokens(in: work) + secrets() + files()
+        let inputs = try copies + tokens(in: work) + secrets() + files()
         let manifest = BackupManifest(
-            carillon: Version.current,
             createdAt: now,
             identity: contents.owner,
             devices: contents.devices,
@@ -90,46 +90,29 @@ package struct BackupCreation {
             isFinal: options.retires,
             files: try inputs.map { try $0.described() }
         )
-        try write(manifest, inputs, to: target, writing)
+        try write(BackupWriter(manifest, inputs), in: work, to: target)
         return BackupReport(
             manifest,
             contents,
             backup: target,
-            isEncrypted: options.passphrase != nil,
+            isEncrypted: options.recipient != nil,
             keyFits: identity.map { $0.publicKey.hex == contents.owner },
             notInside: notInside
         )
     }
 
-    private func write(
-        _ manifest: BackupManifest,
-        _ inputs: [BackupInput],
-        to target: String,
-        _ progress: StoreSnapshot.Progress
-    ) throws {
-        let isStream = target == "-"
-        let unfinished = target + "-new"
-        if !isStream { try FileStream.removeRemains(of: unfinished) }
-        let file = try isStream ? FileStream(standardOutput: ()) : FileStream(creating: unfinished)
-        defer { if !isStream { unlink(unfinished) } }
-        let sink: any ByteSink = try options.passphrase.map { try SealingSink(file, passphrase: $0) } ?? file
-        let total = manifest.files.reduce(0) { $0 + $1.size }
-        var done: Int64 = 0
-        try BackupWriter(manifest, inputs).write(to: sink) { count in
-            done += Int64(count)
-            progress(done, total)
+    private func write(_ writer: BackupWriter, in work: WorkFolder, to target: String) throws {
+        guard target != "-" else {
+            try writer.write(to: STDOUT_FILENO, in: work.path, recipient: options.recipient)
+            return
         }
-        guard !isStream else { return }
-        // Before the backup has its name: whoever finds it may rely on this.
-        if options.retires { try RetiredStore(store: configuration.storePath).retire(to: target) }
-        try Self.refuseExisting(target)
-        guard rename(unfinished, target) == 0 else {
-            throw BackupError("cannot make \(target): \(String(cString: strerror(errno)))")
+        let file = try UnfinishedFile(for: target)
+        try writer.write(to: file.descriptor, in: work.path, recipient: options.recipient)
+        try file.finish {
+            // Before the backup has its name: whoever finds it may rely on this.
+            if options.retires { try RetiredStore(store: configuration.storePath).retire(to: target) }
+            try Self.refuseExisting(target)
         }
-    }
-
-    private static func input(_ copy: StoreSnapshot.Copy) -> BackupInput {
-        BackupInput(role: copy.role, name: copy.role.rawValue + ".sqlite", path: copy.path, original: copy.original)
     }
 
     /// The API's named tokens, of which only hashes are kept. A copy: a router notes there when they were used.
@@ -208,5 +191,117 @@ package struct BackupCreation {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         throw BackupError("\(path) is there already, and no backup is written over: choose another name")
+    }
+}
+
+/// What is in the copies of a store's databases, found by reading all of it.
+struct BackupContents {
+    var devices = 0
+    /// Deliveries without a final outcome.
+    var waiting = 0
+    var oldestWaiting: Timestamp?
+    /// The router's public key in hexadecimal digits.
+    var owner: String?
+    /// Why a database is of no use.
+    var damage: String?
+    /// What single rows lack, one sentence each. The router goes on without these.
+    var warnings: [String] = []
+
+    /// With `identity`, everything sealed is opened. Throws a `StoreFault` for what is no database of ours, or a newer
+    /// version's.
+    init(registry: String, outbox: String?, identity: KeyPair?) throws {
+        owner = try RegistrySummary(path: registry)?.owner
+        let examined = try RegistryExamination(path: registry, identity: identity).run()
+        devices = examined.devices
+        add(examined.findings, of: "the registry", isDamaged: examined.isDamaged)
+        guard let outbox, FileManager.default.fileExists(atPath: outbox) else { return }
+        let deliveries = try OutboxExamination(path: outbox).run()
+        waiting = deliveries.deliveries
+        add(deliveries.findings, of: "the outbox", isDamaged: deliveries.isDamaged)
+        if damage == nil { oldestWaiting = try OutboxReader(path: outbox).oldest() }
+    }
+
+    private mutating func add(_ findings: [String], of name: String, isDamaged: Bool) {
+        let sentences = findings.map { "\(name): \($0)" }
+        if isDamaged { damage = damage ?? sentences.first } else { warnings += sentences }
+    }
+}
+
+/// What a backup is and what is inside.
+package struct BackupReport: OperatorAnswer {
+    package struct File: Codable, Sendable {
+        package let name: String
+        package let bytes: Int64
+    }
+
+    package let backup: String
+    package let isEncrypted: Bool
+    /// In UTC.
+    package let madeAt: String
+    package let carillon: String
+    /// Nil where no router ever ran on the store.
+    package let npub: String?
+    package let hasKey: Bool
+    /// Whether a key opened everything that is sealed; nil where there was none to try.
+    package let keyFits: Bool?
+    package let devices: Int
+    package let waiting: Int
+    package let oldestWaiting: String?
+    package let isFinal: Bool
+    package let files: [File]
+    /// What cannot be used of it, though the rest can.
+    package let warnings: [String]
+    /// What is not in it and must be kept elsewhere, in words.
+    package let notInside: [String]
+
+    init(
+        _ manifest: BackupManifest,
+        _ contents: BackupContents,
+        backup: String,
+        isEncrypted: Bool,
+        keyFits: Bool?,
+        notInside: [String] = []
+    ) {
+        self.backup = backup
+        self.isEncrypted = isEncrypted
+        madeAt = Timestamp(seconds: manifest.createdAt).rfc3339
+        carillon = manifest.carillon
+        npub = manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub)
+        hasKey = manifest.files.contains { $0.role == .key }
+        self.keyFits = keyFits
+        devices = contents.devices
+        waiting = contents.waiting
+        oldestWaiting = contents.oldestWaiting.map(\.rfc3339)
+        isFinal = manifest.isFinal
+        warnings = contents.warnings
+        files = manifest.files.map { File(name: $0.name, bytes: $0.size) }
+        self.notInside = notInside
+    }
+
+    package var text: String {
+        var lines = [
+            "backup    \(backup)\(isEncrypted ? " (encrypted)" : "")",
+            "made      \(madeAt) by Carillon \(carillon)\(isFinal ? ", with which the store was retired" : "")",
+            "router    \(npub ?? "none yet")",
+            "devices   \(devices)",
+            "waiting   \(waiting)\(oldestWaiting.map { ", the oldest accepted at \($0)" } ?? "")",
+            "key       \(keyWords)",
+        ]
+        for (index, file) in files.enumerated() {
+            lines.append("\(index == 0 ? "files     " : "          ")\(file.name), \(file.bytes) bytes")
+        }
+        for (index, thing) in notInside.enumerated() {
+            lines.append("\(index == 0 ? "not here  " : "          ")\(thing)")
+        }
+        return (lines + warnings.map { "warning   \($0)" }).joined(separator: "\n")
+    }
+
+    private var keyWords: String {
+        switch (hasKey, keyFits) {
+        case (true, true): "inside, and it opens everything that is sealed"
+        case (true, _): "inside"
+        case (false, true): "not inside; the one given opens everything that is sealed"
+        case (false, _): "not inside: without it the tokens in the registry cannot be read"
+        }
     }
 }

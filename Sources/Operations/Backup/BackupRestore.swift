@@ -1,4 +1,3 @@
-import Backup
 import Cipher
 import Delivery
 import Foundation
@@ -9,11 +8,13 @@ import RouterConfiguration
 /// Reads a whole backup and says what is inside. Changes nothing.
 package struct BackupVerification {
     private let path: String
+    private let identity: String?
     private let keyFile: String?
 
-    /// `keyFile` is tried where the backup has no key in it.
-    package init(path: String, keyFile: String? = nil) {
+    /// `identity` is age's, for an encrypted backup. `keyFile` is tried where the backup has no key in it.
+    package init(path: String, identity: String? = nil, keyFile: String? = nil) {
         self.path = path
+        self.identity = identity
         self.keyFile = keyFile
     }
 
@@ -23,39 +24,28 @@ package struct BackupVerification {
     /// not read, and `Diagnostics` for a key that cannot be used.
     package func run(
         folder: String,
-        passphrase: () throws -> [UInt8],
         progress: StoreSnapshot.Progress = { _, _ in }
     ) throws -> BackupReport {
         let work = try WorkFolder(prefix: folder + "/carillon-verify-")
-        let reader = try BackupReader(path: path, passphrase: passphrase)
-        let total = reader.manifest.files.reduce(0) { $0 + $1.size }
-        var done: Int64 = 0
-        try reader.extract { file in
-            file.role == .key || file.role.isEssential ? work.file(file.role.rawValue) : nil
-        } progress: {
-            done += Int64($0)
-            progress(done, total)
-        }
-        let inside = work.file(BackupRole.key.rawValue)
-        let hasKey = reader.manifest.files.contains { $0.role == .key }
-        let identity = try (hasKey ? inside : keyFile).map { try IdentityFile(path: $0).read() }
+        let unpacked = try UnpackedBackup(path, identity: identity, into: work.path, progress: progress)
+        let identity = try (unpacked.path(of: .key) ?? keyFile).map { try IdentityFile(path: $0).read() }
         let contents = try BackupContents(
-            registry: work.file(BackupRole.registry.rawValue),
-            outbox: work.file(BackupRole.outbox.rawValue),
+            registry: unpacked.path(of: .registry) ?? "",
+            outbox: unpacked.path(of: .outbox),
             identity: identity
         )
         if let damage = contents.damage { throw BackupError("the backup is of no use: \(damage)") }
-        guard contents.owner == reader.manifest.identity else {
+        guard contents.owner == unpacked.manifest.identity else {
             throw BackupError("the backup is damaged: its registry belongs to another router than its manifest says")
         }
         if let identity, let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("the key does not fit: the backup is of another router")
         }
         return BackupReport(
-            reader.manifest,
+            unpacked.manifest,
             contents,
             backup: path,
-            isEncrypted: reader.isEncrypted,
+            isEncrypted: unpacked.isEncrypted,
             keyFits: identity.map { _ in true }
         )
     }
@@ -86,20 +76,24 @@ package struct BackupRestore {
     }
 
     private let path: String
+    private let ageIdentity: String?
     private let store: String
     private let keyFile: String
     private let dropsWaiting: Bool
     private let reached: (StagedStore.Step) throws -> Void
 
-    /// `keyFile` is where the router's key goes; nil: beside the store. `reached` is for tests.
+    /// `identity` is age's, for an encrypted backup. `keyFile` is where the router's key goes; nil: beside the store.
+    /// `reached` is for tests.
     package init(
         path: String,
+        identity: String? = nil,
         store: String,
         keyFile: String? = nil,
         dropsWaiting: Bool = false,
         reached: @escaping (StagedStore.Step) throws -> Void = { _ in }
     ) {
         self.path = path
+        ageIdentity = identity
         self.store = store
         let folder = URL(fileURLWithPath: store).deletingLastPathComponent()
         self.keyFile = keyFile ?? folder.appending(path: "carillon.key").path
@@ -111,10 +105,7 @@ package struct BackupRestore {
     /// finished, and nil comes back.
     ///
     /// Throws a ``BackupError``, a `StoreLockError` while a router runs there, and a `StoreFault`.
-    package func run(
-        passphrase: () throws -> [UInt8],
-        progress: StoreSnapshot.Progress = { _, _ in }
-    ) throws -> Report? {
+    package func run(progress: StoreSnapshot.Progress = { _, _ in }) throws -> Report? {
         let folder = URL(fileURLWithPath: store).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -132,32 +123,29 @@ package struct BackupRestore {
                 "\(obstacle) is there already, and nothing is written over: move it away, or choose another store"
             )
         }
-        let reader = try BackupReader(path: path, passphrase: passphrase)
         try staged.begin()
-        let report = try fill(staged, reader, progress)
+        let report: Report
+        do {
+            report = try fill(staged, progress)
+        } catch {
+            staged.abandon()
+            throw error
+        }
         try staged.declareReady()
         try staged.finish()
         return report
     }
 
-    private func fill(
-        _ staged: StagedStore,
-        _ reader: BackupReader,
-        _ progress: StoreSnapshot.Progress
-    ) throws -> Report {
-        let manifest = reader.manifest
-        let total = manifest.files.reduce(0) { $0 + $1.size }
-        var done: Int64 = 0
+    private func fill(_ staged: StagedStore, _ progress: StoreSnapshot.Progress) throws -> Report {
         let staging = StagedStore.folder(of: store)
-        try reader.extract { file in
+        let unpacked = try UnpackedBackup(path, identity: ageIdentity, into: staging, progress: progress)
+        let manifest = unpacked.manifest
+        try unpacked.move { file in
             switch file.role {
             case .key: staging + "/key"
             case let role where role.suffix != nil: staged.place(of: role)
             default: staged.place(of: nil) + "/" + file.name
             }
-        } progress: {
-            done += Int64($0)
-            progress(done, total)
         }
         let hasKey = manifest.files.contains { $0.role == .key }
         let identity = try hasKey ? IdentityFile(path: staging + "/key").read() : nil
@@ -179,7 +167,8 @@ package struct BackupRestore {
             devices: before.devices,
             waiting: dropsWaiting ? 0 : before.waiting,
             dropped: dropped,
-            madeAt: BackupReport(manifest, before, backup: path, isEncrypted: reader.isEncrypted, keyFits: nil).madeAt,
+            madeAt: BackupReport(manifest, before, backup: path, isEncrypted: unpacked.isEncrypted, keyFits: nil)
+                .madeAt,
             next: next(manifest, before, hasKey: hasKey, hasOthers: others)
         )
     }

@@ -3,15 +3,16 @@ import Console
 import Delivery
 import Foundation
 import Glibc
-import HTTPLanes
+import HTTPClient
 import Logging
 import Nostr
+import Pipeline
 import PluginHost
+import Push
 import Registry
 import RouterConfiguration
 import Rules
 import Storage
-import YAMLReading
 
 /// Everything wrong with a configuration and what it names, found without sending or changing anything.
 package struct ConfigurationCheck {
@@ -42,14 +43,15 @@ package struct ConfigurationCheck {
             + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)
             + context(configuration) + api(configuration) + stranded(configuration)
-            + pacing(configuration, plugins) + isolation(configuration.plugins, plugins)
+            + pacing(configuration, plugins)
     }
 
     /// What works and had better not: secrets that others can get at, an outbox that is gone, and what rules say and
     /// filters are told that is hardly meant. None when all is well.
     package func warnings() -> [Diagnostic] {
         guard let configuration = try? Configuration(file: path) else { return [] }
-        let exposed = ExposedFiles(configuration).found.map {
+        let plugins = try? configuration.plugins.load(log: Self.quiet)
+        let exposed = ExposedFiles(configuration, plugins?.platformCatalog ?? PlatformCatalog([:])).found.map {
             Diagnostic(
                 file: path,
                 line: $0.line,
@@ -57,9 +59,9 @@ package struct ConfigurationCheck {
                 message: "\($0.key): \($0.path) \($0.exposure); run: \($0.remedy)"
             )
         }
-        let lost = LostOutbox.warning(configuration).map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
+        let lost = configuration.lostOutboxWarning.map { [mistake("store.path", configuration.storePlace, $0)] } ?? []
         let found = exposed + lost
-        guard let plugins = try? configuration.plugins.load(log: Self.quiet) else { return found }
+        guard let plugins else { return found }
         guard let rules = try? configuration.loadRules(KnownPlatforms(plugins)) else { return found }
         guard !configuration.filters.isEmpty else { return found + rules.warnings }
         let filters = Filters(configuration: configuration, plugins: plugins, settings: silent)
@@ -81,16 +83,6 @@ package struct ConfigurationCheck {
         return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
             let hint = NearestName.hint($0.key, among: known.sorted())
             return mistake("defaults.\($0.key)", $0.value, "no loaded plugin serves this platform\(hint)")
-        }
-    }
-
-    /// A plugin that is not there was probably meant to be another one, which then runs where nobody wanted it.
-    private func isolation(_ plugins: Configuration.Plugins, _ host: PluginHost) -> [Diagnostic] {
-        let paths = host.catalog.plugins.map(\.path) + host.catalog.refusals.map(\.path)
-        let names = Set(paths.map { URL(fileURLWithPath: $0).lastPathComponent }).sorted()
-        return plugins.isolationPlaces.sorted { $0.key < $1.key }.filter { !names.contains($0.key) }.map {
-            let hint = NearestName.hint($0.key, among: names)
-            return mistake("plugins.isolation", $0.value, "there is no plugin \($0.key) in the folders\(hint)")
         }
     }
 
@@ -136,7 +128,7 @@ package struct ConfigurationCheck {
             return [mistake("store.path", place, message)]
         }
         // What is wrong with the outbox itself is reported below.
-        let lost = (try? LostRegistry.fault(configuration)).map { [mistake("store.path", place, "\($0)")] } ?? []
+        let lost = (try? configuration.lostRegistry()).map { [mistake("store.path", place, "\($0)")] } ?? []
         return folder(of: configuration.storePath, "store.path", place) + lost
             + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
                 file,
@@ -224,5 +216,68 @@ package struct ConfigurationCheck {
             + transports.failures.map {
                 Diagnostic(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
             }
+    }
+}
+
+extension Configuration {
+    /// A registry that is gone while the outbox that was filled beside it is there: to begin an empty one would be to
+    /// empty it in silence. Nil when there is a registry, or nothing says that there ever was.
+    ///
+    /// Throws another `StoreFault` when that cannot be told.
+    package func lostRegistry() throws -> StoreFault? {
+        let kind = RegistryStore.kind
+        guard try !StoreFile(path: storePath, kind: kind).exists(), try Outbox.isFilled(at: outboxPath) else {
+            return nil
+        }
+        return StoreFault(.missingBeside(outboxPath), in: kind, at: storePath)
+    }
+
+    /// What to tell the operator of an outbox that is gone while the registry beside it has devices: service goes on
+    /// with an empty one, but not in silence. Nil when nothing is missing, or when that cannot be told.
+    package var lostOutboxWarning: String? {
+        let kind = Outbox.kind
+        guard (try? StoreFile(path: outboxPath, kind: kind).exists()) == false,
+            let registry = try? RegistrySummary(path: storePath), registry.hasDevices
+        else { return nil }
+        return
+            "\(kind.name) \(outboxPath) is missing beside a registry with devices: a start begins an empty one, which "
+            + "\(kind.costOfLoss). If it was moved, put it back before the start"
+    }
+}
+
+/// Filter settings that are valid but probably not intended: signals that nothing has, and questions without an answer.
+package struct FilterWarnings {
+    package private(set) var found: [Diagnostic] = []
+
+    /// `filters` are those of the configuration; of one that could not start nothing is known.
+    package init(_ configuration: Configuration, _ rules: RuleBook, _ filters: [EventFilter]) {
+        let file = configuration.file ?? "filters"
+        let known = Signal.wellKnown.map(\.rawValue) + rules.namedSignals.map(\.rawValue).sorted()
+        let asking = Set(filters.filter { $0.need == .distance }.map(\.name))
+        for filter in configuration.filters {
+            if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
+                let message =
+                    "filters.\(filter.name): relays are asked whether anybody the recipient follows follows the author, "
+                    + obstacle
+                found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
+            }
+            for signal in filter.signals where !known.contains(signal.name) {
+                let hint = NearestName.hint(signal.name, among: known)
+                let message =
+                    "\(signal.path): no signal is called '\(signal.name.prefix(64))'"
+                    + (hint.isEmpty ? "; there are: \(known.joined(separator: ", "))" : hint)
+                found.append(Diagnostic(file: file, line: signal.line, column: signal.column, message: message))
+            }
+        }
+    }
+
+    /// Why relays will never say who follows an author; nil: they may.
+    private static func obstacle(to configuration: Configuration) -> String? {
+        let relays = configuration.relays
+        if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "and relays.always names none" }
+        if configuration.context.wait == .zero {
+            return "and with context.wait_milliseconds at 0 nothing waits for what they say"
+        }
+        return nil
     }
 }

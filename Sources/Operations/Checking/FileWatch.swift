@@ -1,5 +1,5 @@
+import Core
 import Foundation
-import Units
 
 /// Waits for changes of files, by looking at them twice a second: that works on every file system and with every
 /// editor.

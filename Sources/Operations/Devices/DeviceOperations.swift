@@ -1,12 +1,11 @@
 import Console
+import Core
 import Delivery
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import RouterConfiguration
-import Sealing
-import Units
 
 /// What operators ask about devices, and do to them. The same in the router, for its API, and on its files, for the
 /// commands. Callable from any thread; reads files, so not for those that must not wait.
@@ -14,25 +13,15 @@ package final class DeviceOperations: Sendable {
     /// Devices in one answer.
     package static let page = 1_000
 
-    let registry: Registry
-    private let reader: DeviceReader
-    private let sealer: Sealer
-    private let sender: any TestPushSender
-    private let now: @Sendable () -> Timestamp
+    package let reader: DeviceReader
+    private let trial: Trial
 
-    package init(
-        registry: Registry,
-        reader: DeviceReader,
-        sealer: Sealer,
-        sender: any TestPushSender,
-        now: @escaping @Sendable () -> Timestamp
-    ) {
-        self.registry = registry
+    package init(_ reader: DeviceReader, services: any TrialServices) {
         self.reader = reader
-        self.sealer = sealer
-        self.sender = sender
-        self.now = now
+        trial = Trial(services)
     }
+
+    var registry: Registry { reader.registry }
 
     /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…,
     /// narrows them down to one account's. Throws an ``OperationFailure``.
@@ -94,33 +83,32 @@ package final class DeviceOperations: Sendable {
             }
             throw .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
         }
-        let mode = asked ?? listing.mode ?? sender.defaultMode
-        let id = DeliveryIDs.fresh()
-        var notification = TestPush(mode: mode, now: now()).notification
-        let sealing = try OperationFailure.attempt { try registry.sealing(of: listing.device) }
-        let hasOwnKey = try OperationFailure.attempt { try registry.content(of: listing.device)?.sealingKey != nil }
-        if mode == .sealed, hasOwnKey || !sender.seals(address.platform) {
-            guard let sealing else {
-                throw .unavailable(
-                    Sentence(
-                        "device-key-lost",
-                        ["device": "\(device)"],
-                        "the device is registered to a key that the router no longer has: carillon keys show"
-                    )
+        let recipient = try OperationFailure.attempt {
+            Trial.Recipient(
+                address: address,
+                sealing: try registry.sealing(of: listing.device).map { ($0.key, $0.sender) },
+                hasOwnKey: try registry.content(of: listing.device)?.sealingKey != nil
+            )
+        }
+        let mode = asked ?? listing.mode ?? reader.configuration().defaultMode
+        if mode == .sealed, recipient.sealing == nil, trial.seals(for: recipient) {
+            throw .unavailable(
+                Sentence(
+                    "device-key-lost",
+                    ["device": "\(device)"],
+                    "the device is registered to a key that the router no longer has: carillon keys show"
                 )
-            }
-            notification = try OperationFailure.attempt {
-                try sealer.seal(notification, id: id, for: sealing.key, from: sealing.sender)
-            }
+            )
         }
-        var outcome = try await sender.send(notification, id: id, to: address)
-        var reductions: [TestPushAnswer.Reduction] = []
-        while let downgraded = notification.downgraded(after: outcome) {
-            reductions.append(TestPushAnswer.Reduction(notification.mode, outcome))
-            notification = downgraded
-            outcome = try await sender.send(notification, id: id, to: address)
+        let id = DeliveryIDs.fresh()
+        do {
+            let result = try await trial.deliver(.test(in: mode, at: reader.now()), id: id, to: recipient)
+            return TestPushAnswer(listing.device, address, id, result)
+        } catch let failure as OperationFailure {
+            throw failure
+        } catch {
+            throw .unavailable("\(error)")
         }
-        return TestPushAnswer(listing.device, address, notification.mode, reductions, delivery: id.description, outcome)
     }
 
     /// What this router alone knows of devices: of the accounts that it `owns` also how they are woken. Those that are
@@ -131,9 +119,84 @@ package final class DeviceOperations: Sendable {
         }
         return zip(listings, reader.overviews(of: listings)).map { DeviceFacts($1, isOwner: owns($0.account)) }
     }
+}
 
-    /// What waits for a device's time, and why and until when, in words.
-    func heldGroups(of device: DeviceID) -> [(group: PaceForecast.Group, words: String)] {
-        reader.paces.heldGroups(of: device)
+/// What came of a test push.
+package struct TestPushAnswer: OperatorAnswer, Equatable {
+    /// A mode in which it does not pass.
+    package struct Reduction: Codable, Sendable, Hashable {
+        package var mode: String
+        /// The push service's HTTP status; 0: it was not asked.
+        package var status: Int
+        /// One word of a small fixed set.
+        package var reason: String
+
+        init(_ reduction: TrialResult.Reduction) {
+            mode = reduction.mode.name
+            status = Int(reduction.outcome.status)
+            reason = reduction.reason
+        }
+    }
+
+    package var device: Int64
+    package var platform: String
+    package var app: String
+    /// That of the push which the answer is about.
+    package var mode: String
+    /// In which modes it went out before, saying more.
+    package var reductions: [Reduction]
+    /// The id of this delivery, which push services show in their tools.
+    package var delivery: String
+    /// By its word: delivered, gone, rejected, retry or misconfigured.
+    package var outcome: String
+    /// The push service's HTTP status; 0: it gave none.
+    package var status: Int
+    /// One word of a small fixed set.
+    package var reason: String
+
+    package var isDelivered: Bool { outcome == "delivered" }
+
+    package var text: String {
+        let head = "device \(device), \(platform)/\(app), mode \(mode), delivery \(delivery)"
+        let less = reductions.map { reduction in
+            let why = ReportWords.said(reduction.status, reduction.reason, to: "")
+            return "mode \(reduction.mode) does not pass (\(why)): it goes out again, saying less, as every push does"
+        }
+        return ([head] + less + [answer, meaning]).joined(separator: "\n")
+    }
+
+    private var answer: String {
+        let said = ReportWords.said(status, reason, to: outcome)
+        if status > 0 || isDelivered { return "the push service's answer: \(said.isEmpty ? "none" : said)" }
+        let why = said.isEmpty ? "" : " (\(said))"
+        return outcome == "retry" ? "no answer from the push service\(why)" : "the push service was not asked\(why)"
+    }
+
+    private var meaning: String {
+        let isAnswered = status > 0
+        return switch outcome {
+        case "delivered": "delivered: it took the push; whether the device shows it is up to the device"
+        case "gone": "gone: it says that this registration is dead; the registration was left as it is"
+        case "rejected" where isAnswered: "rejected: it will never take this push"
+        case "rejected": "rejected: no such push can go to what the device registered"
+        case "retry" where isAnswered: "failed: it may take the push later"
+        case "retry": "failed: the push may get through later"
+        case "misconfigured" where isAnswered:
+            "misconfigured: it refuses the router's credentials, or they lack something"
+        case "misconfigured": "misconfigured: the router's credentials lack something or cannot be used"
+        default: outcome
+        }
+    }
+
+    init(_ device: DeviceID, _ address: DeviceAddress, _ id: DeliveryID, _ result: TrialResult) {
+        self.device = device.rawValue
+        platform = address.platform
+        app = address.app
+        mode = result.mode.name
+        reductions = result.reductions.map(Reduction.init)
+        delivery = id.description
+        outcome = "\(result.outcome.kind)"
+        status = Int(result.outcome.status)
+        reason = result.reason
     }
 }

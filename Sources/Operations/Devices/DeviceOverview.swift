@@ -1,9 +1,11 @@
 import Console
-import EventTrace
+import Core
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import Registry
+import RouterConfiguration
 
 /// What an operator may see of a device: nothing by which it could be pushed to.
 package struct DeviceOverview: OperatorAnswer, Equatable {
@@ -56,15 +58,8 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     /// Who was asked, where only this device was asked for; nil also: the router serves alone.
     package var members: MembersAsked?
 
-    init(
-        _ listing: DeviceListing,
-        _ wishes: DevicePreferencesOverview?,
-        isTraced: Bool,
-        _ status: DeviceStatus?,
-        _ pace: DevicePaceOverview?,
-        waiting: Int?,
-        _ pause: TracedPause?
-    ) {
+    /// What the registry knows of a device; the rest is added.
+    init(_ listing: DeviceListing, isTraced: Bool) {
         device = listing.device.rawValue
         account = listing.account.hex
         npub = NIP19.npub(listing.account)
@@ -73,32 +68,31 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         app = listing.route.app
         mode = listing.mode?.name
         signals = listing.signals.map(\.rawValue)
-        registeredAt = UTCTime(listing.registeredAt).stamp
-        countsUntil = listing.countsUntil.map { UTCTime($0).stamp }
-        self.wishes = wishes
+        registeredAt = listing.registeredAt.rfc3339
+        countsUntil = listing.countsUntil.map(\.rfc3339)
         self.isTraced = isTraced
-        lastSuccess = status?.lastSuccess.map { success in
+        waitsForCode = listing.waitsForCode
+        disabledAt = listing.suspension.map { $0.disabledAt.rfc3339 }
+        failingSince = listing.suspension.map { $0.failingSince.rfc3339 }
+    }
+
+    /// Adds how pushes to it went.
+    mutating func add(_ status: DeviceStatus) {
+        lastSuccess = status.lastSuccess.map { success in
             Push(
-                at: UTCTime(success.at).stamp,
+                at: success.at.rfc3339,
                 outcome: "delivered",
                 status: success.status == 0 ? nil : success.status
             )
         }
-        lastError = status?.lastFailure.map { failure in
+        lastError = status.lastFailure.map { failure in
             Push(
-                at: UTCTime(failure.at).stamp,
+                at: failure.at.rfc3339,
                 outcome: failure.kind,
                 status: failure.status == 0 ? nil : failure.status,
                 reason: failure.reason.isEmpty ? nil : failure.reason
             )
         }
-        self.pace = pace
-        self.waiting = waiting
-        queuePause = pause.map(PauseWords.words)
-        queuePauseSays = pause.map(PauseWords.statement)
-        waitsForCode = listing.waitsForCode
-        disabledAt = listing.suspension.map { UTCTime($0.disabledAt).stamp }
-        failingSince = listing.suspension.map { UTCTime($0.failingSince).stamp }
     }
 
     /// Why it is switched off, in words; nil: it is not.
@@ -158,7 +152,7 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     init(_ forecast: PaceForecast) {
         pushesToday = forecast.pushesToday
         held = forecast.held
-        nextPushAt = forecast.next.at.map { UTCTime($0).stamp }
+        nextPushAt = forecast.next.at.map(\.rfc3339)
         reason = forecast.next.reason.map { HoldWords.words($0, forecast.pace.quiet) }
         hold = forecast.next.reason?.rawValue
     }
@@ -219,5 +213,116 @@ enum IdentityWords {
                     )
                 }
             }
+    }
+}
+
+/// What a device's registration preferences of when and for what it is woken, and what it gets of that.
+package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
+    /// As a registration spells it.
+    package struct Quiet: Codable, Sendable, Hashable {
+        package var start: String
+        package var end: String
+        package var tz: String
+        package var dmBypassQuiet: Bool
+    }
+
+    package struct Bound: Codable, Sendable, Hashable {
+        /// Nil: the operator's default.
+        package var wished: Int?
+        /// Within the operator's bounds; 0: none.
+        package var inForce: Int
+    }
+
+    package struct Filter: Codable, Sendable, Hashable {
+        package var name: String
+        /// Nil: the operator's default.
+        package var wished: Bool?
+        /// Whether it is asked for this device.
+        package var isActive: Bool
+    }
+
+    /// Nil: it may be woken at any time.
+    package var quiet: Quiet?
+    package var cooldownSeconds: Bound
+    package var windowSeconds: Bound
+    /// Pushes a UTC day.
+    package var dailyCap: Bound
+    /// Nil: as many as of anything else.
+    package var backgroundPerHour: Int?
+    /// Those in the configuration, in its order, and then those that only the registration names.
+    package var filters: [Filter]
+    /// The language it wants to be told in, as the registration names it.
+    package var locale: String?
+
+    init(_ preferences: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
+        let (batch, pace) = (preferences.pace.batch, configuration.pacing.pace(for: preferences.pace, on: platform))
+        quiet = preferences.pace.quiet.map { quiet in
+            Quiet(
+                start: HoldWords.time(quiet.start),
+                end: HoldWords.time(quiet.end),
+                tz: HoldWords.zone(quiet.zone),
+                dmBypassQuiet: quiet.letsDirectMessagesThrough
+            )
+        }
+        cooldownSeconds = Bound(wished: batch.cooldown.map { Int($0.seconds) }, inForce: Int(pace.cooldown.seconds))
+        windowSeconds = Bound(wished: batch.window.map { Int($0.seconds) }, inForce: Int(pace.window.seconds))
+        dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
+        backgroundPerHour = pace.silentPerHour
+        filters = configuration.filters.map { filter in
+            let wish = preferences.filters[filter.name]
+            return Filter(name: filter.name, wished: wish, isActive: filter.availability.isActive(wish))
+        }
+        let served = Set(filters.map(\.name))
+        filters += preferences.filters.byName.filter { !served.contains($0.key) }.sorted { $0.key < $1.key }
+            .map { Filter(name: $0.key, wished: $0.value, isActive: false) }
+        self.locale = locale
+    }
+
+    var rows: [(String, String)] {
+        let pace = [
+            cooldownSeconds.words { $0 == 0 ? "no cooldown" : "cooldown \($0) s" },
+            windowSeconds.words { $0 == 0 ? "no window" : "window \($0) s" } + windowEffect,
+            dailyCap.words { $0 == 0 ? "any number of pushes a day" : "\($0) pushes a day" },
+        ]
+        var rows = [("quiet", quiet?.words ?? "never")]
+        rows += zip(["pace", "", ""], pace)
+        if let backgroundPerHour { rows.append(("", "\(backgroundPerHour) background pushes an hour")) }
+        rows += filters.isEmpty ? [("filters", "none")] : []
+        rows += filters.enumerated().map { ($0 == 0 ? "filters" : "", $1.words) }
+        if let locale { rows.append(("language", locale)) }
+        return rows
+    }
+
+    /// What a longer cooldown gathers needs no window.
+    private var windowEffect: String {
+        windowSeconds.inForce > 0 && windowSeconds.inForce <= cooldownSeconds.inForce
+            ? "; without effect beside that cooldown" : ""
+    }
+}
+
+extension DevicePreferencesOverview.Quiet {
+    fileprivate var words: String {
+        "\(start) to \(end) (\(tz))\(dmBypassQuiet ? ", but direct messages come through" : "")"
+    }
+}
+
+extension DevicePreferencesOverview.Bound {
+    fileprivate func words(_ name: (Int) -> String) -> String {
+        switch wished {
+        case nil: "\(name(inForce)), the operator's default"
+        case inForce: "\(name(inForce)), as wished"
+        case let wished?: "\(name(inForce)), the operator's bound (wished: \(name(wished)))"
+        }
+    }
+}
+
+extension DevicePreferencesOverview.Filter {
+    fileprivate var words: String {
+        switch wished {
+        case nil: "\(name) \(isActive ? "on" : "off"), the operator's default"
+        case isActive: "\(name) \(isActive ? "on" : "off"), as wished"
+        case .some(true): "\(name) off: wished, but not in the configuration"
+        case .some(false): "\(name) on for every device, though the device wishes it off"
+        }
     }
 }

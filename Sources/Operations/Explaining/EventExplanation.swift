@@ -21,7 +21,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         package var attempt: Int?
         /// When the push service is asked again.
         package var nextAt: String?
-        /// The member of the cluster that saw it; nil: the router serves alone.
+        /// The member that saw it; nil: the router serves alone.
         package var member: String?
     }
 

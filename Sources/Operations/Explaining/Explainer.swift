@@ -1,11 +1,11 @@
 import Console
+import Core
 import Delivery
-import EventTrace
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import Registry
-import Units
 
 /// Makes an explanation of what the trace holds of an event. Knows no files.
 ///
@@ -72,7 +72,7 @@ struct Explainer {
             event: event.hex,
             note: NIP19.note(event),
             isKnown: isKnown,
-            tracedSince: surroundings.traceBegan.map { UTCTime($0).stamp },
+            tracedSince: surroundings.traceBegan.map(\.rfc3339),
             steps: common,
             accounts: accounts,
             advice: advice.map(\.words),
@@ -166,8 +166,8 @@ struct Explainer {
         guard case .report(var report) = last.what else {
             var ending = EventExplanation.Ending(step: "in-turn", pause: pause.map(PauseWords.statement))
             if let due = deliveries.lazy.compactMap({ surroundings.predecessors[$0] }).first {
-                let time = UTCTime(max(due, pause?.pause.until ?? due))
-                (ending.nextAt, ending.pause) = (time.stamp, nil)
+                let time = max(due, pause?.pause.until ?? due)
+                (ending.nextAt, ending.pause) = (time.rfc3339, nil)
                 return (
                     "waits for its turn: an earlier push to this device is tried again from \(time.words) on", ending
                 )
@@ -179,7 +179,7 @@ struct Explainer {
         guard let pause, report.nextDue.map({ $0 < pause.pause.until }) ?? true else { return ending(line(last)) }
         if report.nextDue != nil { report.nextDue = pause.pause.until }
         var end = ending(line(last)).ending
-        end.nextAt = report.nextDue.map { UTCTime($0).stamp }
+        end.nextAt = report.nextDue.map(\.rfc3339)
         end.pause = PauseWords.statement(pause)
         return (ReportWords.words(report, reason: last.reason) + "; " + PauseWords.words(pause), end)
     }
@@ -200,7 +200,7 @@ struct Explainer {
 
     private func line(_ entry: TraceEntry) -> EventExplanation.Line {
         var line = EventExplanation.Line(
-            at: UTCTime(entry.time).stamp,
+            at: entry.time.rfc3339,
             step: "",
             words: "",
             reason: entry.reason.isEmpty ? nil : entry.reason,
@@ -218,7 +218,7 @@ struct Explainer {
             line.app = report.queue.app
             line.status = report.status == 0 ? nil : report.status
             line.attempt = report.attempt
-            line.nextAt = report.nextDue.map { UTCTime($0).stamp }
+            line.nextAt = report.nextDue.map(\.rfc3339)
         }
         return line
     }
@@ -274,10 +274,4 @@ extension TraceEntry.Report {
     fileprivate var isFinal: Bool { known.map { $0.isFinal && $0 != .moved } ?? false }
 
     fileprivate var isOpen: Bool { known.map { !$0.isFinal } ?? false }
-}
-
-extension QueueName {
-    fileprivate init(_ route: Route) {
-        self.init(platform: route.platform, app: route.app)
-    }
 }

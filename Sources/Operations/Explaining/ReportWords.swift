@@ -1,8 +1,10 @@
 import Console
+import Core
 import Delivery
-import EventTrace
-import HTTPLanes
-import Units
+import HTTPClient
+import Observability
+import Pipeline
+import Registry
 
 /// What became of a delivery, in words that a person understands.
 enum ReportWords {
@@ -11,7 +13,7 @@ enum ReportWords {
             return report.kind
         }
         let answer = answer(report.status, reason, to: report.kind)
-        let place = "\(report.queue.platform)/\(report.queue.app)"
+        let place = report.queue.words
         let attempt = report.attempt > 1 ? ", at the \(ordinal(report.attempt)) attempt" : ""
         return switch kind {
         case .delivered: "delivered: \(place) took it\(answer)\(attempt)"
@@ -73,7 +75,7 @@ enum ReportWords {
     /// `isTried`: it was before.
     private static func next(_ due: Timestamp?, isTried: Bool = true) -> String {
         let what = isTried ? "it is tried again" : "it is tried"
-        return due.map { "\(what) from \(UTCTime($0).words) on" } ?? what
+        return due.map { "\(what) from \($0.words) on" } ?? what
     }
 
     private static func ordinal(_ number: Int) -> String {
@@ -102,17 +104,17 @@ enum PauseWords {
         return Statement(
             code,
             [
-                "queue": "\(pause.queue.platform)/\(pause.queue.app)", "reason": pause.reason,
-                "since": UTCTime(paused.since).stamp, "until": UTCTime(pause.until).stamp,
+                "queue": pause.queue.words, "reason": pause.reason,
+                "since": paused.since.rfc3339, "until": pause.until.rfc3339,
             ]
         )
     }
 
     static func words(_ paused: TracedPause) -> String {
         let pause = paused.pause
-        let place = "\(pause.queue.platform)/\(pause.queue.app)"
-        let since = UTCTime(paused.since).words
-        let until = UTCTime(pause.until).words
+        let place = pause.queue.words
+        let since = paused.since.words
+        let until = pause.until.words
         return switch pause.cause {
         case .misconfigured where pause.reason == "no-transport":
             "no plugin serves \(place) since \(since); it is looked for again from \(until) on"
@@ -121,5 +123,57 @@ enum PauseWords {
                 + "from \(until) on"
         case .asked: "\(place) asked for a pause until \(until) (\(pause.reason))"
         }
+    }
+}
+
+/// Why a device is not woken now, in words that a person understands.
+enum HoldWords {
+    /// As in "quiet hours until 07:00 (Europe/Berlin)", where the device's are known.
+    static func words(_ reason: HoldReason, _ quiet: QuietHours?) -> String {
+        guard reason == .quiet, let quiet else { return reason.words }
+        return "quiet hours until \(time(quiet.end)) (\(zone(quiet.zone)))"
+    }
+
+    /// What waits and until when, completing the sentence "held: …".
+    static func words(_ group: PaceForecast.Group, _ quiet: QuietHours?) -> String {
+        [
+            group.turn.reason.map { words($0, quiet) } ?? "the device's turn is now",
+            group.turn.at.map { "goes at \($0.words)" },
+            group.count > 1 ? "\(group.count) events wait" : nil,
+        ]
+        .compactMap(\.self).joined(separator: "; ")
+    }
+
+    /// The same for programs.
+    static func ending(_ group: PaceForecast.Group) -> EventExplanation.Ending {
+        EventExplanation.Ending(
+            step: PipelineStep.held.rawValue,
+            reason: group.turn.reason?.rawValue,
+            nextAt: group.turn.at.map(\.rfc3339),
+            count: group.count
+        )
+    }
+
+    /// As in "07:00".
+    static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
+
+    /// As in "Europe/Berlin" and "UTC+9".
+    static func zone(_ zone: QuietZone) -> String {
+        switch zone {
+        case .offset(let offset): Self.offset(offset)
+        case .named(let zone): zone.isKnown ? zone.name : "\(zone.name), which is not known: UTC"
+        }
+    }
+
+    /// As in "UTC+9" and "UTC-03:30".
+    static func offset(_ offset: UTCOffset) -> String {
+        let minutes = abs(offset.minutes)
+        guard minutes > 0 else { return "UTC" }
+        let sign = offset.minutes < 0 ? "-" : "+"
+        return "UTC\(sign)" + (minutes % 60 == 0 ? "\(minutes / 60)" : clock(minutes))
+    }
+
+    private static func clock(_ minutes: Int) -> String {
+        [minutes / 60, minutes % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 }

@@ -1,11 +1,13 @@
 import Console
 import Foundation
+import Logging
 import PluginHost
-import PluginIsolation
+import Push
 import RouterConfiguration
+import Storage
 
 /// How the processes are doing that plugins run in, and which plugins were refused.
-package struct PluginOverview: OperatorAnswer, Equatable {
+package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
     /// One process.
     package struct Process: Codable, Sendable, Equatable {
         /// The file names of the plugins in it.
@@ -22,7 +24,7 @@ package struct PluginOverview: OperatorAnswer, Equatable {
         package var setAside: Int
         /// What confines it; empty: nothing does.
         package var confinement: String
-        /// The member of the cluster that it is of; nil: the router serves alone.
+        /// The member that it is of; nil: the router serves alone.
         package var member: String?
 
         /// What an operator has to know.
@@ -70,8 +72,7 @@ package struct PluginOverview: OperatorAnswer, Equatable {
         (lines + refused.map { "refused \($0)" } + (members?.lines ?? [])).joined(separator: "\n")
     }
 
-    /// Those of all members.
-    static func together(
+    static func joined(
         _ overviews: [(member: String, answer: PluginOverview)],
         _ members: MembersAsked
     ) -> PluginOverview {
@@ -110,37 +111,88 @@ extension PluginProcessReport.State {
         case .pausing: "paused"
         }
     }
-
-    fileprivate static let all: [PluginProcessReport.State] = [.running, .restarting, .pausing]
 }
 
 extension MetricFamily {
     /// Plugins that share a process have the same figures.
     static func processes(_ reports: [PluginProcessReport]) -> [MetricFamily] {
-        var state = MetricFamily(
-            "carillon_plugin_process_state",
-            .gauge,
-            "How the process of a plugin is: 1 for the state that it is in."
-        )
-        var deaths = MetricFamily(
-            "carillon_plugin_process_deaths_total",
-            .counter,
-            "How often the process of a plugin ended; of a shared one each of its plugins tells."
-        )
-        var setAside = MetricFamily(
-            "carillon_plugin_deliveries_set_aside_total",
-            .counter,
-            "Deliveries that ended as rejected, as the plugin's process ended twice on them."
-        )
-        for report in reports {
-            for plugin in report.plugins {
-                for each in PluginProcessReport.State.all {
-                    state.add(report.state == each ? 1 : 0, ["plugin": plugin, "state": each.word])
+        let all = reports.flatMap { report in report.plugins.map { (plugin: $0, report: report) } }
+        return [
+            gauge(
+                "carillon_plugin_process_state",
+                "How the process of a plugin is: 1 for the state that it is in.",
+                of: all
+            ) { family, each in
+                for state in [PluginProcessReport.State.running, .restarting, .pausing] {
+                    family.add(each.report.state == state ? 1 : 0, ["plugin": each.plugin, "state": state.word])
                 }
-                deaths.add(report.deaths, ["plugin": plugin])
-                setAside.add(report.setAside, ["plugin": plugin])
-            }
+            },
+            counter(
+                "carillon_plugin_process_deaths_total",
+                "How often the process of a plugin ended; of a shared one each of its plugins tells.",
+                of: all
+            ) { $0.add($1.report.deaths, ["plugin": $1.plugin]) },
+            counter(
+                "carillon_plugin_deliveries_set_aside_total",
+                "Deliveries that ended as rejected, as the plugin's process ended twice on them.",
+                of: all
+            ) { $0.add($1.report.setAside, ["plugin": $1.plugin]) },
+        ]
+    }
+}
+
+/// The plugins in the configured folders, for a person to read.
+package struct PluginListing {
+    private let catalog: PluginCatalog
+    private let folders: [String]
+    /// Of a running router; nil where none was asked.
+    private let processes: PluginOverview?
+
+    /// Loads the plugins, which runs their code. `processes` is what a running router says about its own.
+    ///
+    /// Throws a mistake when the program is missing that runs them.
+    package init(_ plugins: Configuration.Plugins, processes: PluginOverview? = nil) throws(Diagnostics) {
+        folders = plugins.folders
+        self.processes = processes
+        catalog = try plugins.load(log: Logger(label: "carillon.plugins") { _ in SwiftLogNoOpLogHandler() }).catalog
+    }
+
+    package var hasRefusals: Bool { !catalog.refusals.isEmpty }
+
+    package var text: String {
+        var lines: [String] = []
+        for plugin in catalog.plugins {
+            lines.append("\(plugin.id) \(plugin.version)")
+            for platform in plugin.platforms { lines.append("    platform   \(plugin.label(of: platform))") }
+            for filter in plugin.filters { lines.append("    filter     \(Self.line(of: filter))") }
+            lines.append("    file       \(plugin.path)")
+            lines.append("    sha256     \(plugin.sha256)")
+            lines.append("    abi        1.\(plugin.abiMinor)")
         }
-        return [state, deaths, setAside]
+        lines += catalog.refusals.map { "refused \($0.path)\n    \($0.reason)" }
+        if lines.isEmpty {
+            lines = [
+                "no plugins in \(folders.isEmpty ? "the configuration: plugins.folders is empty" : folders.joined(separator: ", "))"
+            ]
+        }
+        if let processes, !processes.processes.isEmpty {
+            lines.append("processes of the running router")
+            lines += processes.lines.map { "    " + $0 }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// Its name and what it has to know.
+    private static func line(of filter: LoadedFilter) -> String {
+        var wishes =
+            filter.wantedKinds.isEmpty
+            ? [] : ["reads kind \(filter.wantedKinds.map { "\($0)" }.joined(separator: ", "))"]
+        switch filter.mostNeeded {
+        case .nothing: break
+        case .followed: wishes.append("asks whom recipients follow")
+        case .distance: wishes.append("may ask about follows of those that recipients follow")
+        }
+        if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
+        return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")
     }
 }

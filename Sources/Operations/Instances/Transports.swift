@@ -1,8 +1,13 @@
+import Console
+import Core
 import Delivery
-import Notifications
+import Nostr
+import Pipeline
 import PluginHost
+import Push
 import Registry
 import RouterConfiguration
+import Synchronization
 
 /// The transports of every app that the configuration names, each with its own block.
 package struct Transports: Sendable {
@@ -33,7 +38,9 @@ package struct Transports: Sendable {
         for (name, app) in configuration.apps {
             for (platform, block) in app.platforms {
                 let queue = QueueName(platform: platform, app: name)
-                let fingerprint = BlockFingerprint(of: block.json)
+                let description = plugins.platformCatalog[platform]
+                let json = block.json(for: description)
+                let fingerprint = BlockFingerprint(of: json, BlockFiles(description))
                 fingerprints[queue] = fingerprint
                 if let instance = former?.instances[queue], former?.fingerprints[queue] == fingerprint {
                     instances[queue] = instance
@@ -43,7 +50,7 @@ package struct Transports: Sendable {
                     instances[queue] = try plugins.makeTransport(
                         platform: platform,
                         app: name,
-                        configuration: block.json,
+                        configuration: json,
                         settings: settings
                     )
                 } catch {
@@ -65,9 +72,7 @@ package struct Transports: Sendable {
     /// The instances that serve, by their queues.
     package var all: [QueueName: TransportInstance] { instances }
 
-    subscript(queue: QueueName) -> (any Transport)? {
-        instances[queue].map(PluginTransportAdapter.init)
-    }
+    subscript(queue: QueueName) -> (any Transport)? { instances[queue] }
 
     /// What an instance answers to a request from outside; nil where nothing there takes one.
     func receive(_ request: InboundRequest, for queue: QueueName) async -> InboundAnswer? {
@@ -80,7 +85,7 @@ package struct Transports: Sendable {
 
     /// Refuses a registration that no transport serves or that its transport finds wrong.
     @Sendable func check(_ address: DeviceAddress) throws {
-        guard let instance = instances[QueueName(platform: address.platform, app: address.app)] else {
+        guard let instance = instances[QueueName(address)] else {
             throw refusal(ofPlatformIn: address.app)
         }
         do {
@@ -106,21 +111,187 @@ package struct Transports: Sendable {
     }
 }
 
-/// A plugin's instance as the courier knows it.
-private struct PluginTransportAdapter: Transport {
-    let instance: TransportInstance
-
-    func deliver(_ delivery: Delivery, to address: DeviceAddress, completion: @escaping @Sendable (Outcome) -> Void) {
-        instance.deliver(delivery.notification, id: delivery.id, to: address, completion: completion)
+/// The transports that serve now; a reload exchanges them.
+package final class ActiveTransports: Sendable {
+    private struct State {
+        var transports: Transports
+        /// Those that serve no more and end what they have.
+        var leaving: [TransportInstance] = []
+        /// What those did that have ended, by queue, so that counters never go back.
+        var retired: [QueueName: RequestCounts] = [:]
+        var retiredStreams: [QueueName: StreamCounts] = [:]
     }
 
-    var takesMany: Bool { instance.takesMany }
+    private let state: Mutex<State>
 
-    func deliver(_ attempts: [DeliveryAttempt]) {
-        instance.deliver(
-            attempts.map {
-                DeliveryOrder($0.delivery.notification, id: $0.delivery.id, to: $0.address, completion: $0.completion)
+    /// What the plugins of the transports said last.
+    package let statuses = TransportStatuses()
+
+    package init(_ transports: Transports) {
+        state = Mutex(State(transports: transports))
+    }
+
+    package var current: Transports { state.withLock { $0.transports } }
+
+    package subscript(queue: QueueName) -> (any Transport)? { current[queue] }
+
+    /// Refuses a registration that no transport serves or that its transport finds wrong.
+    @Sendable package func check(_ address: DeviceAddress) throws { try current.check(address) }
+
+    /// Asks the plugins how their transports are.
+    package func refreshStatuses() async { await statuses.look(at: current) }
+
+    /// Puts others in their place, and returns the instances that serve no more.
+    package func replace(by new: Transports) -> [TransportInstance] {
+        state.withLock { state in
+            let leaving = state.transports.all.filter { queue, instance in new.all[queue] !== instance }.map(\.value)
+            state.transports = new
+            state.leaving += leaving
+            return leaving
+        }
+    }
+
+    /// Takes an instance that was leaving for ended.
+    package func noteEnd(of instance: TransportInstance) {
+        state.withLock { state in
+            state.leaving.removeAll { $0 === instance }
+            state.retired[instance.queue, default: RequestCounts()].add(instance.requests)
+            state.retiredStreams[instance.queue, default: StreamCounts()].add(instance.streams)
+        }
+    }
+
+    /// The HTTP requests of each queue's transports so far, those of former ones included.
+    var requests: [QueueName: RequestCounts] {
+        state.withLock { state in
+            (state.transports.all.values + state.leaving).reduce(into: state.retired) { requests, instance in
+                requests[instance.queue, default: RequestCounts()].add(instance.requests)
             }
+        }
+    }
+
+    /// The same for streams.
+    var streams: [QueueName: StreamCounts] {
+        state.withLock { state in
+            (state.transports.all.values + state.leaving).reduce(into: state.retiredStreams) { streams, instance in
+                streams[instance.queue, default: StreamCounts()].add(instance.streams)
+            }
+        }
+    }
+}
+
+extension TransportInstance {
+    var queue: QueueName { QueueName(platform: platform, app: app) }
+}
+
+/// What the plugins of transports said of them last.
+package final class TransportStatuses: Sendable {
+    private let statuses = Mutex<[QueueName: TransportStatus]>([:])
+
+    /// Asks all of them. A plugin that does not answer is waited for a few seconds, and what it said before still
+    /// counts.
+    func look(at transports: Transports) async {
+        var found = statuses.withLock { $0.filter { transports.all[$0.key] != nil } }
+        await withTaskGroup { group in
+            for (queue, instance) in transports.all { group.addTask { (queue, await instance.status()) } }
+            for await case (let queue, let status?) in group { found[queue] = status }
+        }
+        statuses.withLock { $0 = found }
+    }
+
+    /// What whoever registers has to know: by app, platform and name.
+    package var clients: [String: [String: [String: [String]]]] {
+        statuses.withLock { statuses in
+            statuses.reduce(into: [:]) { clients, status in
+                guard !status.value.clients.isEmpty else { return }
+                clients[status.key.app, default: [:]][status.key.platform] = status.value.clients
+            }
+        }
+    }
+
+    /// When credentials end, in the order of the queues.
+    var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] {
+        statuses.withLock { $0 }.sorted { $0.key < $1.key }
+            .flatMap { queue, status in status.expiries.map { (queue: queue, expiry: $0) } }
+    }
+
+    /// The same as a metric.
+    var family: MetricFamily {
+        .gauge(
+            "carillon_credential_expiry_timestamp_seconds",
+            "When something of a transport's credentials ends, in seconds since 1970, as its plugin says.",
+            of: expiries
+        ) { $0.add($1.1.at.seconds, ["platform": $1.0.platform, "app": $1.0.app, "what": $1.1.what]) }
+    }
+}
+
+/// The filters that the configuration names, each with its settings.
+package struct Filters: Sendable {
+    /// A filter that cannot be asked.
+    package struct Failure: Sendable {
+        package let name: String
+        /// The line of its block in the configuration.
+        package let line: Int
+        package let reason: String
+    }
+
+    /// In the configuration's order. One that cannot be asked is among them: it cannot decide, and `on_error` says what
+    /// then.
+    package private(set) var all: [EventFilter] = []
+    package private(set) var failures: [Failure] = []
+    private var instances: [String: FilterInstance] = [:]
+    /// What each was made of.
+    private var fingerprints: [String: BlockFingerprint] = [:]
+
+    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays,
+    /// and with it what it remembers of threads and senders.
+    package init(
+        configuration: Configuration,
+        plugins: PluginHost,
+        settings: InstanceSettings,
+        former: Filters? = nil
+    ) {
+        for filter in configuration.filters {
+            let fingerprint = BlockFingerprint(of: filter.settings)
+            fingerprints[filter.name] = fingerprint
+            do {
+                let kept = former?.fingerprints[filter.name] == fingerprint ? former?.instances[filter.name] : nil
+                let instance =
+                    try kept ?? plugins.makeFilter(filter.name, configuration: filter.settings, settings: settings)
+                instances[filter.name] = instance
+                all.append(EventFilter(filter, asking: instance))
+            } catch {
+                failures.append(Failure(name: filter.name, line: filter.line, reason: "\(error)"))
+                all.append(
+                    EventFilter(name: filter.name, availability: filter.availability, onError: filter.onError) {
+                        $0.map { _ in .failed(reason: "it could not start") }
+                    }
+                )
+            }
+        }
+    }
+
+    /// Those that `others` do not ask.
+    package func instances(without others: Filters) -> [FilterInstance] {
+        instances.filter { name, instance in others.instances[name] !== instance }.map(\.value)
+    }
+
+    /// Accounts' own lists that are to be asked for.
+    package var lists: Set<Kind> {
+        let wanted = Set(all.flatMap(\.wantedKinds))
+        return all.contains { $0.need > .nothing } ? wanted.union([.contactList]) : wanted
+    }
+}
+
+extension EventFilter {
+    fileprivate init(_ filter: Configuration.Filter, asking instance: FilterInstance) {
+        self.init(
+            name: filter.name,
+            availability: filter.availability,
+            onError: filter.onError,
+            decideTogether: instance.decide
         )
+        wantedKinds = instance.wantedKinds.map { Kind($0) }
+        need = instance.need
+        isAskedAfterRendering = instance.isAskedAfterRendering
     }
 }

@@ -1,9 +1,9 @@
 import Cipher
+import Core
 import Foundation
 import Nostr
 import Registry
 import RouterConfiguration
-import Units
 
 /// Changes the router's key while the router is stopped: `carillon keys rotate`, `undo` and `retire`.
 package struct KeyChange {
@@ -69,7 +69,7 @@ package struct KeyChange {
             guard table.next == nil else { throw KeyChangeError.unfinished }
             guard let former = table.former else { return try work.report("There is no former key to retire.") }
             if let date = former.retiresAt, date > now(), !early {
-                throw KeyChangeError.tooEarly(UTCTime(date).words)
+                throw KeyChangeError.tooEarly(date.words)
             }
             try work.store.reseal(by: work.key()) { _ in try reached(.reseal) }
             let removed = removesDevices ? try work.store.removeDevices(of: former) : 0
@@ -90,7 +90,7 @@ package struct KeyChange {
         while let step = try work.progress().step(to: goal) {
             switch step {
             case .writeNextFile:
-                try work.refuseLentKey()
+                try work.refuseCredentialKey()
                 switch goal {
                 case .rotate:
                     _ = try work.nextFile.create(random: random)
@@ -126,7 +126,7 @@ package struct KeyChange {
         defer { withExtendedLifetime(lock) {} }
         if let unusable = UnusableStore(configuration) { throw unusable }
         let store = try RegistryStore(path: path)
-        guard try !store.isPartOfCluster() else { throw KeyChangeError.memberStore }
+        guard try !store.isShared() else { throw KeyChangeError.memberStore }
         let work = KeyWork(configuration: configuration, store: RouterKeyStore(store, random: random))
         // Refuses a key that is not this store's before anything changes.
         try work.store.commit(work.key())
@@ -170,12 +170,12 @@ private struct KeyWork {
     }
 
     /// What systemd lends is a copy, in a folder of its own that nobody can write to.
-    func refuseLentKey() throws {
+    func refuseCredentialKey() throws {
         let folder = URL(fileURLWithPath: keyFile.path).deletingLastPathComponent().path
         var place = statvfs()
         let isReadOnly = statvfs(folder, &place) == 0 && place.f_flag & UInt(ST_RDONLY) != 0
         guard isReadOnly || folder.hasPrefix("/run/credentials/") else { return }
-        throw KeyChangeError.lentKey(
+        throw KeyChangeError.credentialKey(
             keyFile.path,
             storeFolder: URL(fileURLWithPath: storePath).deletingLastPathComponent().path
         )
@@ -229,7 +229,7 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
         KeyChangeError(description: "the former key retires at \(date): --now gives it up before")
     }
 
-    static func lentKey(_ path: String, storeFolder: String) -> KeyChangeError {
+    static func credentialKey(_ path: String, storeFolder: String) -> KeyChangeError {
         KeyChangeError(
             description:
                 "\(path) cannot be replaced: its folder is read-only, as that of a key that systemd lends. Copy the "
@@ -239,4 +239,80 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
     }
 
     static func file(_ description: String) -> KeyChangeError { KeyChangeError(description: description) }
+}
+
+/// What a change of the router's key aims at.
+package enum KeyChangeGoal: Sendable {
+    /// A new key beside the old one.
+    case rotate
+    /// The old key again, with the new one beside it as long as devices are registered to it.
+    case undo
+}
+
+/// One step of a change of the router's key. After each of them a router starts, and the change can go on or be undone.
+package enum KeyChangeStep: Hashable, Sendable {
+    /// Writes the next key to a file beside the key file.
+    case writeNextFile
+    case removeNextFile
+    /// Prepares the registry, so that the key in either file opens it.
+    case prepare
+    /// Forgets what was prepared.
+    case discard
+    /// The file with the next key takes the place of the key file.
+    case replaceFile
+    /// The registry belongs to the next key alone.
+    case commit
+    /// Seals everything in the registry anew.
+    case reseal
+    /// Gives up a withdrawn key that no device is registered to.
+    case dropWithdrawn
+}
+
+/// How far a change of the router's key has come, as files and registry show it. Whatever stopped a change, the next
+/// step follows from this alone.
+struct KeyChangeProgress: Hashable {
+    /// The key in the key file.
+    var keyFile: PublicKey
+    /// The key in the file beside it; nil: there is none.
+    var nextFile: PublicKey?
+    /// The key that the registry is prepared for; nil: none.
+    var next: PublicKey?
+    /// The key that is answered to beside the router's own; nil: none.
+    var former: PublicKey?
+    /// Whether ``former`` is a new key that was undone.
+    var isWithdrawn = false
+    /// Whether any device is registered to ``former``.
+    var formerHasDevices = false
+    /// Whether everything is sealed under the newest root.
+    var isResealed = true
+
+    /// Nil: nothing is left to do.
+    func step(to goal: KeyChangeGoal) -> KeyChangeStep? {
+        // The point of no return is behind it, whatever is wanted.
+        if let next, next == keyFile { return .commit }
+        if let next {
+            return next == nextFile && leads(next, to: goal) ? .replaceFile : .discard
+        }
+        if let nextFile {
+            return nextFile != keyFile && leads(nextFile, to: goal) ? .prepare : .removeNextFile
+        }
+        switch goal {
+        case .rotate:
+            if former == nil { return .writeNextFile }
+            return isResealed ? nil : .reseal
+        case .undo:
+            guard former != nil else { return nil }
+            if !isWithdrawn { return .writeNextFile }
+            return formerHasDevices ? nil : isResealed ? .dropWithdrawn : .reseal
+        }
+    }
+
+    /// Whether `key` in the place of the present one is what is wanted: an undo brings the former key back, and nothing
+    /// else does.
+    private func leads(_ key: PublicKey, to goal: KeyChangeGoal) -> Bool {
+        switch goal {
+        case .rotate: former == nil
+        case .undo: key == former && !isWithdrawn
+        }
+    }
 }

@@ -1,12 +1,13 @@
 import Console
+import Core
 import Delivery
-import EventTrace
+import JSON
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import RouterConfiguration
 import Rules
-import Units
 
 /// One thing that happened, for those who watch the router live. Holds neither content nor tokens.
 struct LiveEntry: Sendable {
@@ -27,7 +28,7 @@ struct LiveEntry: Sendable {
         case outcome(DeliveryReport)
         case issue(RouterStatus.Issue, isOver: Bool)
         case operation(OperationalEvent)
-        /// It happened at another member of the cluster, which wrote it down.
+        /// It happened at another member, which wrote it down.
         case elsewhere(Kind, DeviceID?, json: String)
     }
 
@@ -38,7 +39,7 @@ struct LiveEntry: Sendable {
     var account: PublicKey?
     /// That of a step is found out where somebody asks.
     var queue: QueueName?
-    /// The member of the cluster at which it happened; nil: the router serves alone.
+    /// The member at which it happened; nil: the router serves alone.
     var member: String?
 
     init(_ step: TraceStep, at time: Timestamp) {
@@ -115,7 +116,7 @@ struct LiveEntry: Sendable {
     var json: String {
         if case .elsewhere(_, _, let json) = what { return json }
         var json = JSONLine()
-        json.add("at", UTCTime(time).stamp)
+        json.add("at", time.rfc3339)
         json.add("member", member)
         json.add("event", event?.hex)
         json.add("account", account?.hex)
@@ -134,7 +135,7 @@ struct LiveEntry: Sendable {
             json.add("status", report.status == 0 ? nil : Int64(report.status))
             json.add("attempt", Int64(report.attempt))
             json.add("mode", report.mode?.name)
-            json.add("next_at", report.nextDue.map { UTCTime($0).stamp })
+            json.add("next_at", report.nextDue.map(\.rfc3339))
             json.add("words", ReportWords.words(TraceEntry.Report(report), reason: report.reason))
         case .issue(let issue, let isOver):
             json.add("what", issue.what)
@@ -153,18 +154,18 @@ struct LiveEntry: Sendable {
     }
 
     /// What stands in the entries of each kind.
-    static let schema: JSONTree = .object(
+    static let schema: JSONValue = .members(
         Kind.allCases.map { kind in (kind.rawValue, schema(of: kind)) } + [("lost", LiveGap.schema)]
     )
 
-    private static func schema(of kind: Kind) -> JSONTree {
-        let text: JSONTree = ["type": "string"]
-        let number: JSONTree = ["type": "integer"]
-        let common: [(key: String, value: JSONTree)] = [
+    private static func schema(of kind: Kind) -> JSONValue {
+        let text: JSONValue = ["type": "string"]
+        let number: JSONValue = ["type": "integer"]
+        let common: [(key: String, value: JSONValue)] = [
             ("at", text), ("member", text), ("event", text), ("account", text), ("device", number), ("delivery", text),
             ("platform", text), ("app", text), ("reason", text), ("words", text),
         ]
-        let (own, required): ([(key: String, value: JSONTree)], [String]) =
+        let (own, required): ([(key: String, value: JSONValue)], [String]) =
             switch kind {
             case .step: ([("step", text)], ["at", "step", "words"])
             case .outcome:
@@ -190,8 +191,8 @@ struct LiveEntry: Sendable {
                 )
             }
         return [
-            "type": "object", "required": .texts(required), "additionalProperties": .flag(false),
-            "properties": .object(common + own),
+            "type": "object", "required": .texts(required), "additionalProperties": .bool(false),
+            "properties": .members(common + own),
         ]
     }
 }
@@ -205,7 +206,7 @@ struct LiveGap: Sendable, Equatable {
         case old
         /// The router has begun anew since, or nobody read for a while.
         case restart
-        /// A member of the cluster is not heard, or began anew.
+        /// A member is not heard, or began anew.
         case member
     }
 
@@ -223,8 +224,8 @@ struct LiveGap: Sendable, Equatable {
         return json.text
     }
 
-    static let schema: JSONTree = [
-        "type": "object", "required": ["why"], "additionalProperties": .flag(false),
+    static let schema: JSONValue = [
+        "type": "object", "required": ["why"], "additionalProperties": .bool(false),
         "properties": [
             "why": ["type": "string", "enum": .texts(Cause.allCases.map(\.rawValue))],
             "count": ["type": "integer", "minimum": 1],
@@ -278,5 +279,68 @@ struct JSONLine {
 
     private mutating func add(_ name: String, json: String) {
         members += "\(members.isEmpty ? "" : ",")\"\(name)\":\(json)"
+    }
+}
+
+/// What happens, while it happens.
+struct StreamAPI {
+    let stream: LiveStream
+
+    var operations: [APIOperation] { [live] }
+
+    private var live: APIOperation {
+        APIOperation(
+            APIEndpoint(
+                .get,
+                "/v1/stream",
+                for: .scope(.read),
+                [
+                    .query("kind", .plain(100), "Entries of these kinds alone, separated by commas: \(Self.kinds)."),
+                    .query("platform", .text(64), "Those about a platform."),
+                    .query("app", .text(64), "Those about an app."),
+                    .query("event", .text(1_000), "About an event: 64 hex digits, note1… or nevent1…, also in a link."),
+                    .query("account", .text(100), "Those about an account: 64 hex digits or npub1…."),
+                    .query("member", .text(64), "Those of a member."),
+                    .header("last-event-id", .text(64), "The `id` of the last entry that the reader had."),
+                ]
+            ) { [stream] call in
+                let reader: LiveReader
+                do {
+                    reader = try stream.open(
+                        Self.filter(call),
+                        for: call.principal,
+                        after: call.field("last-event-id")
+                    )
+                } catch let failure as OperationFailure {
+                    throw APIProblem(failure)
+                }
+                return ConsoleAnswer(live: reader, contentType: "text/event-stream")
+            },
+            .now,
+            "What happens, while it happens, as server-sent events: ids and words, never content.",
+            .events(LiveEntry.schema)
+        )
+    }
+
+    private static var kinds: String { LiveEntry.Kind.allCases.map(\.rawValue).joined(separator: ", ") }
+
+    private static func filter(_ call: APICall) throws -> LiveFilter {
+        var filter = LiveFilter()
+        if let text = call.query["kind"] {
+            filter.kinds = try Set(
+                text.split(separator: ",", omittingEmptySubsequences: false).map { word in
+                    guard let kind = LiveEntry.Kind(rawValue: String(word)) else {
+                        throw APIProblem(400, "kind: expected \(kinds)")
+                    }
+                    return kind
+                }
+            )
+        }
+        filter.platform = call.query["platform"]
+        filter.app = call.query["app"]
+        filter.member = call.query["member"]
+        filter.event = try call.query["event"].map(OperatorWords.event)
+        filter.account = try call.query["account"].map { try OperatorWords.key($0, "account") }
+        return filter
     }
 }

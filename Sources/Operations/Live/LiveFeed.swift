@@ -1,7 +1,7 @@
 import Console
+import Core
 import NIOCore
 import Nostr
-import Units
 
 /// Who reads the live flow, and what each gets of it. Knows no clock, lock or connection.
 ///

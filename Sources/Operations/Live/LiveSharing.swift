@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
-import Units
+import Push
 
-/// The other members of a cluster, as the live flow reaches them.
+/// The other members, as the live flow reaches them.
 package protocol LivePeers: Sendable {
     /// This member.
     var name: String { get }
@@ -15,7 +15,7 @@ package protocol LivePeers: Sendable {
     func tell(_ bytes: [UInt8], to member: String)
 }
 
-/// How members of a cluster show each other what happens, so that a reader sees all of them. Knows no clock, lock or
+/// How members show each other what happens, so that a reader sees all of them. Knows no clock, lock or
 /// connection.
 ///
 /// A member with readers says to the others what they read, again and again. Those say what happens for as long as

@@ -1,15 +1,14 @@
-import Caching
 import Cipher
 import Console
+import Core
 import Delivery
-import HTTPListening
+import Listeners
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import Synchronization
-import Units
 
 /// Shows what happens in the router to those who watch, as server-sent events. While nobody does, it costs a look at a
 /// flag for each batch.
@@ -122,7 +121,7 @@ package final class LiveStream: Sendable {
         return reader
     }
 
-    /// Shows what all members of a cluster do from now on, and them what this one does.
+    /// Shows what all members do from now on, and them what this one does.
     package func share(with peers: any LivePeers) {
         state.withLock { ($0.peers, $0.sharing) = (peers, LiveSharing(peers.name)) }
     }
@@ -261,7 +260,7 @@ package final class LiveStream: Sendable {
         guard needsQueues && entry.queue == nil || needsAccounts && entry.account == nil, let found = device(id) else {
             return
         }
-        let queue = QueueName(platform: found.route.platform, app: found.route.app)
+        let queue = QueueName(found.route)
         knowledge.accounts.set(found.account, for: id)
         knowledge.queues.set(queue, for: id)
         (entry.account, entry.queue) = (entry.account ?? found.account, entry.queue ?? queue)

@@ -1,6 +1,6 @@
+import Core
 import Logging
-import Logs
-import Units
+import Storage
 
 /// Which levels the log has at this moment.
 package struct LogReport: OperatorAnswer, Equatable {

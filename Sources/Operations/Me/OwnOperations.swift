@@ -1,13 +1,13 @@
 import Cipher
 import Console
-import EventTrace
+import Core
 import JSON
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import Push
 import Registry
 import RouterConfiguration
-import Units
 
 /// What an account may ask and change here: its own, and nothing that tells of others. Reads files.
 package struct OwnOperations: Sendable {
@@ -26,24 +26,19 @@ package struct OwnOperations: Sendable {
     /// Until when a device's push server gets nothing.
     private let pausedUntil: @Sendable (DeviceID, DeviceAddress) -> Timestamp?
 
+    /// Throws where no handles can be derived from the registry's keys.
     package init(
         devices: DeviceOperations,
         events: EventOperations,
-        registry: Registry,
         trace: TraceStore?,
-        files: OperatorFiles,
         status: StatusReader,
-        handles: DeviceHandles,
         configuration: @escaping @Sendable () -> Configuration,
         pausedUntil: @escaping @Sendable (DeviceID, DeviceAddress) -> Timestamp?
-    ) {
-        self.devices = devices
-        self.events = events
-        self.registry = registry
-        self.trace = trace
-        reader = files.trace?.reader
-        self.status = status
-        self.handles = handles
+    ) throws {
+        (self.devices, self.events, self.trace, self.status) = (devices, events, trace, status)
+        registry = devices.registry
+        reader = status.files.trace?.reader
+        handles = try DeviceHandles(registry.keys.seeds)
         self.configuration = configuration
         self.pausedUntil = pausedUntil
         limits = configuration().relay.registrations
@@ -73,7 +68,7 @@ package struct OwnOperations: Sendable {
             relays: isKnown ? try relays(of: key) : [],
             lists: isKnown ? try lists(of: key) : [],
             events: isKnown ? try events(of: key) : [],
-            tracedSince: (try? reader?.beginning()).flatMap { $0 }.map { UTCTime($0).stamp },
+            tracedSince: (try? reader?.beginning()).flatMap { $0 }.map(\.rfc3339),
             limits: OwnReport.Limits(
                 devices: limits.devicesPerAccount,
                 registrationsPerHour: limits.registrationsPerKeyPerHour
@@ -99,30 +94,30 @@ package struct OwnOperations: Sendable {
             lastSuccess: overview.lastSuccess,
             lastError: overview.lastError,
             pace: overview.pace,
-            held: devices.heldGroups(of: id).map { group, words in
+            held: devices.reader.heldGroups(of: id).map { group, words in
                 OwnReport.Held(
                     event: group.event.hex,
                     count: group.count,
-                    until: group.turn.at.map { UTCTime($0).stamp },
+                    until: group.turn.at.map(\.rfc3339),
                     words: words,
                     reason: group.turn.reason?.rawValue
                 )
             },
             waiting: overview.waiting,
-            pausedUntil: address.flatMap { pausedUntil(id, $0) }.map { UTCTime($0).stamp },
+            pausedUntil: address.flatMap { pausedUntil(id, $0) }.map(\.rfc3339),
             queuePause: overview.queuePause,
             queuePauseSays: overview.queuePauseSays
         )
     }
 
     private static func silence(_ overview: DeviceOverview) -> Sentence? {
-        if overview.isBlocked == true { return Sentence("blocked", [:], "this router does not serve this key") }
-        if overview.waitsForCode { return Sentence("needs-code", [:], IdentityWords.waitsForCode) }
+        if overview.isBlocked == true { return Sentence("blocked", "this router does not serve this key") }
+        if overview.waitsForCode { return Sentence("needs-code", IdentityWords.waitsForCode) }
         if let suspension = overview.suspension {
             let values = ["since": overview.failingSince ?? ""]
             return Sentence("switched-off", values, "\(suspension); registering it anew ends that")
         }
-        if overview.signals.isEmpty { return Sentence("wants-nothing", [:], "the registration wants nothing") }
+        if overview.signals.isEmpty { return Sentence("wants-nothing", "the registration wants nothing") }
         return overview.countsUntil.map { until in
             let words = "it is woken until \(until) only: \(IdentityWords.silentList)"
             return Sentence("counts-until", ["until": until], words)
@@ -153,7 +148,7 @@ package struct OwnOperations: Sendable {
                 let count = event.values(of: name).count
                 if count > 0 { entries[name] = count }
             }
-            let createdAt = UTCTime(Timestamp(seconds: event.createdAt)).stamp
+            let createdAt = Timestamp(seconds: event.createdAt).rfc3339
             return OwnReport.List(kind: Int(kind.rawValue), createdAt: createdAt, entries: entries)
         }
     }
@@ -161,13 +156,12 @@ package struct OwnOperations: Sendable {
     /// What is not known of events is left out: a missing trace is no reason to show no devices.
     private func events(of key: PublicKey) throws -> [OwnReport.Event] {
         guard let recent = try? reader?.recentEvents(of: key, limit: Self.events) else { return [] }
-        return try recent.compactMap { try verdicts(on: $0.hex, for: key) }
+        return try recent.compactMap { try event($0.hex, for: key) }
     }
 
     static let unknownEvent = OperationFailure.unknown(
         Sentence(
             "own-event-unknown",
-            [:],
             "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago than "
                 + "what is remembered"
         )
@@ -177,11 +171,11 @@ package struct OwnOperations: Sendable {
     /// Throws an ``OperationFailure``.
     func knownEvent(_ text: String, of key: PublicKey) throws -> OwnReport.Event? {
         trace?.flush()
-        return try verdicts(on: text, for: key)
+        return try event(text, for: key)
     }
 
     /// Nil where nothing was decided for the account: what else came of an event is nobody's business.
-    private func verdicts(on event: String, for key: PublicKey) throws -> OwnReport.Event? {
+    private func event(_ event: String, for key: PublicKey) throws -> OwnReport.Event? {
         let explanation = try events.explain(event, recipient: key.hex)
         guard let own = explanation.accounts.first(where: { $0.account == key.hex }) else { return nil }
         return OwnReport.Event(
@@ -250,14 +244,14 @@ package struct OwnOperations: Sendable {
     /// Takes an account out of a group, at its own wish.
     func leave(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.leave(name, key) else {
-            throw OperationFailure.unknown(Sentence("no-group", [:], "you are in no such group"))
+            throw OperationFailure.unknown(Sentence("no-group", "you are in no such group"))
         }
         return OwnGroups(groups: try groups(of: key))
     }
 
     private func groups(of key: PublicKey) throws -> [OwnReport.Group] {
         try registry.groups(of: key).map { group in
-            OwnReport.Group(app: group.name.app, group: group.name.group, since: UTCTime(group.since).stamp)
+            OwnReport.Group(app: group.name.app, group: group.name.group, since: group.since.rfc3339)
         }
     }
 
@@ -270,24 +264,7 @@ package struct OwnOperations: Sendable {
         return device.device
     }
 
-    private static let unknown = OperationFailure.unknown(
-        Sentence("no-own-device", [:], "you have no such device here")
-    )
-}
-
-/// Names devices for their owners: numbers would tell how many others register.
-package struct DeviceHandles: Sendable {
-    private let key: [UInt8]
-
-    package init(_ seeds: KeySeeds) throws {
-        key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
-    }
-
-    /// 16 hexadecimal digits.
-    func handle(of device: DeviceID) -> String {
-        let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
-        return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))
-    }
+    private static let unknown = OperationFailure.unknown(Sentence("no-own-device", "you have no such device here"))
 }
 
 extension OwnReport.Step {

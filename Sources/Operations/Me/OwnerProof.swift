@@ -1,9 +1,11 @@
 import Cipher
 import Console
+import Core
+import Foundation
 import NIOCore
 import Nostr
+import Registry
 import Synchronization
-import Units
 
 /// A request that its sender signed with a Nostr key (NIP-98).
 struct OwnerProof {
@@ -71,7 +73,7 @@ package final class OwnerAuthenticator: Sendable {
     /// Proofs that are remembered. More cannot come in their time: each client has its limit.
     private static let capacity = 100_000
 
-    private enum Verdict {
+    private enum Decision {
         case new, known, full
     }
 
@@ -80,7 +82,7 @@ package final class OwnerAuthenticator: Sendable {
         var seen: [EventID: Int64] = [:]
         var sweptAt: Int64 = 0
 
-        mutating func note(_ id: EventID, now: Int64) -> Verdict {
+        mutating func note(_ id: EventID, now: Int64) -> Decision {
             if now != sweptAt, seen.count > capacity / 2 {
                 seen = seen.filter { $0.value >= now }
                 sweptAt = now
@@ -108,16 +110,87 @@ package final class OwnerAuthenticator: Sendable {
     func principal(_ head: APIRequestHead, _ credentials: String) throws(APIProblem) -> APIPrincipal {
         let now = now()
         let proof = try OwnerProof(head, credentials, urls: urls(), startedAt: startedAt, now: now)
-        let verdict = state.withLock { state in state.note(proof.id, now: now.seconds) }
-        switch verdict {
+        let decision = state.withLock { state in state.note(proof.id, now: now.seconds) }
+        switch decision {
         case .new: return .owner(proof.key.hex)
         case .known: throw OwnerProof.problem("used", "this event was used before; sign each request anew")
         case .full:
             throw APIProblem(
                 503,
-                Sentence("proof-full", [:], "too many signed requests: try again in a minute"),
+                Sentence("proof-full", "too many signed requests: try again in a minute"),
                 retryAfter: 60
             )
         }
     }
+}
+
+/// What accounts ask about themselves inside a NIP-46 session: the same as over HTTP, with the same proof.
+///
+/// A session proves which client asks, and not whose account it is for; the signed event (NIP-98) does. Its `u` begins
+/// with the router's key in place of an address, since a session has none.
+package struct OwnSession: Sendable {
+    /// What stands for the API's address.
+    package static func url(of key: PublicKey) -> String { "nostr:\(NIP19.npub(key))" }
+
+    private let api: DirectAPI
+
+    /// Of `operations` those for owners. `owners` remembers the proofs that were used, those over HTTP as well.
+    package init(
+        _ operations: [APIOperation],
+        owners: OwnerAuthenticator,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        api = DirectAPI(
+            authenticator: Owners(owners: owners),
+            endpoints: operations.map(\.endpoint).filter { $0.access == .owner },
+            now: now
+        )
+    }
+
+    private struct Owners: APIAuthenticator {
+        let owners: OwnerAuthenticator
+
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
+            try head.credentials("nostr").map { proof throws(APIProblem) in try owners.principal(head, proof) }
+        }
+    }
+
+    private struct Problem: Decodable {
+        var detail: String
+    }
+
+    /// The answer as JSON to the request that an event describes, or why there is none: the status that HTTP would
+    /// have, and the reason. `client` is who has the session.
+    package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnRefusal> {
+        guard let event = try? Event(json: Array(json.utf8)), let url = event.value(of: "u"),
+            let method = event.value(of: "method"), let target = url.range(of: "/v1/me").map({ url[$0.lowerBound...] })
+        else {
+            return .failure(
+                OwnRefusal(
+                    description: "401 expected the JSON of an event of kind 27235 (NIP-98), whose u is "
+                        + "nostr:<the router's npub>/v1/me"
+                )
+            )
+        }
+        let head = APIRequestHead(
+            method: method,
+            target: String(target),
+            authorization: ["Nostr " + Base64.encode(Array(json.utf8))],
+            peer: client.hex,
+            body: ByteBuffer(string: body)
+        )
+        let answer = await api.answer(head)
+        guard (200...299).contains(answer.status) else {
+            let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
+            // The event is a parameter here, and no header field.
+            let detail = (problem?.detail ?? "").replacing("Authorization: ", with: "", maxReplacements: 1)
+            return .failure(OwnRefusal(description: "\(answer.status) \(detail)"))
+        }
+        return .success(answer.body.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+}
+
+/// Why there is no answer: the status that HTTP would have, and words.
+package struct OwnRefusal: Error, CustomStringConvertible {
+    package let description: String
 }

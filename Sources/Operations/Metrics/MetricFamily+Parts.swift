@@ -1,234 +1,242 @@
 import Console
 import Delivery
-import HTTPLanes
+import Glibc
+import HTTPClient
 import Pipeline
 import PluginHost
-import RelayPool
-import Streams
+import Relays
+
+extension MetricFamily {
+    /// A gauge without labels.
+    static func gauge(_ name: String, _ help: String, _ value: some BinaryInteger) -> MetricFamily {
+        gauge(name, help, of: [value]) { $0.add($1) }
+    }
+
+    /// A gauge to which each of `parts` adds its samples.
+    static func gauge<Parts: Sequence>(
+        _ name: String,
+        _ help: String,
+        of parts: Parts,
+        _ add: (inout MetricFamily, Parts.Element) -> Void
+    ) -> MetricFamily {
+        parts.reduce(into: MetricFamily(name, .gauge, help), add)
+    }
+
+    /// A counter to which each of `parts` adds its samples.
+    static func counter<Parts: Sequence>(
+        _ name: String,
+        _ help: String,
+        of parts: Parts,
+        _ add: (inout MetricFamily, Parts.Element) -> Void
+    ) -> MetricFamily {
+        parts.reduce(into: MetricFamily(name, .counter, help), add)
+    }
+}
+
+extension QueueName {
+    /// As labels of a metric.
+    var labels: KeyValuePairs<String, String> { ["platform": platform, "app": app] }
+
+    static func < (left: QueueName, right: QueueName) -> Bool {
+        (left.platform, left.app) < (right.platform, right.app)
+    }
+}
 
 /// What parts tell of themselves at a moment, as metrics.
 extension MetricFamily {
     static var buildInfo: MetricFamily {
-        var family = MetricFamily("carillon_build_info", .gauge, "Which Carillon this is.")
-        family.add(1, ["version": Version.current])
-        return family
+        gauge("carillon_build_info", "Which Carillon this is.", of: [Version.current]) {
+            $0.add(1, ["version": $1])
+        }
     }
 
     static func queues(_ queues: [QueueStatus]) -> [MetricFamily] {
-        var waiting = MetricFamily(
-            "carillon_queue_waiting",
-            .gauge,
-            "Deliveries that have not found their end, in memory or on disk."
-        )
-        var share = MetricFamily(
-            "carillon_queue_waiting_limit",
-            .gauge,
-            "Deliveries that may wait before what comes for the queue's devices is gathered."
-        )
-        var inMemory = MetricFamily("carillon_queue_deliveries", .gauge, "Deliveries in memory; more may wait on disk.")
-        var inFlight = MetricFamily("carillon_queue_in_flight", .gauge, "Attempts under way.")
-        var retrying = MetricFamily("carillon_queue_retrying", .gauge, "Deliveries in memory that wait for a retry.")
-        var paused = MetricFamily(
+        let queues = queues.sorted { $0.queue < $1.queue }
+        func gauge(_ name: String, _ help: String, _ value: (QueueStatus) -> Int) -> MetricFamily {
+            Self.gauge(name, help, of: queues) { $0.add(value($1), $1.queue.labels) }
+        }
+        let paused = Self.gauge(
             "carillon_queue_paused",
-            .gauge,
-            "Whether the queue attempts nothing, by whom to end it."
-        )
-        var hosts = MetricFamily(
-            "carillon_queue_paused_hosts",
-            .gauge,
-            "Users' hosts that are left in peace for a while."
-        )
-        for status in queues.sorted(by: { $0.queue < $1.queue }) {
-            let (platform, app) = (status.queue.platform, status.queue.app)
-            waiting.add(status.waiting, ["platform": platform, "app": app])
-            share.add(status.share, ["platform": platform, "app": app])
-            inMemory.add(status.inMemory, ["platform": platform, "app": app])
-            inFlight.add(status.inFlight, ["platform": platform, "app": app])
-            retrying.add(status.waitingForRetry, ["platform": platform, "app": app])
+            "Whether the queue attempts nothing, by whom to end it.",
+            of: queues
+        ) { family, status in
             for cause in QueuePause.Cause.allCases {
-                paused.add(
+                family.add(
                     status.pauseCause == cause ? 1 : 0,
-                    ["platform": platform, "app": app, "cause": "\(cause)"]
+                    ["platform": status.queue.platform, "app": status.queue.app, "cause": "\(cause)"]
                 )
             }
-            hosts.add(status.pausedHosts, ["platform": platform, "app": app])
         }
-        return [waiting, share, inMemory, inFlight, retrying, paused, hosts]
-    }
-
-    static func outbox(rows: Int, limit: Int) -> [MetricFamily] {
-        var count = MetricFamily(
-            "carillon_outbox_deliveries",
-            .gauge,
-            "Deliveries on disk that have not found their end."
-        )
-        count.add(rows)
-        var most = MetricFamily("carillon_outbox_deliveries_limit", .gauge, "Deliveries from which on sources wait.")
-        most.add(limit)
-        return [count, most]
-    }
-
-    static func deadLetters(_ count: Int) -> MetricFamily {
-        var letters = MetricFamily(
-            "carillon_dead_letters",
-            .gauge,
-            "Deliveries that failed for good and are kept for carillon queue."
-        )
-        letters.add(count)
-        return letters
+        return [
+            gauge("carillon_queue_waiting", "Deliveries that have not found their end, in memory or on disk.") {
+                $0.waiting
+            },
+            gauge(
+                "carillon_queue_waiting_limit",
+                "Deliveries that may wait before what comes for the queue's devices is gathered."
+            ) { $0.share },
+            gauge("carillon_queue_deliveries", "Deliveries in memory; more may wait on disk.") { $0.inMemory },
+            gauge("carillon_queue_in_flight", "Attempts under way.") { $0.inFlight },
+            gauge("carillon_queue_retrying", "Deliveries in memory that wait for a retry.") { $0.waitingForRetry },
+            paused,
+            gauge("carillon_queue_paused_hosts", "Users' hosts that are left in peace for a while.") { $0.pausedHosts },
+        ]
     }
 
     static func registeredDevices(_ counts: [(state: String, devices: Int)]) -> MetricFamily {
-        var devices = MetricFamily(
+        gauge(
             "carillon_registered_devices",
-            .gauge,
-            "Devices by the key of the router that they are registered to."
-        )
-        for count in counts { devices.add(count.devices, ["key": count.state]) }
-        return devices
+            "Devices by the key of the router that they are registered to.",
+            of: counts
+        ) { $0.add($1.devices, ["key": $1.state]) }
     }
 
     static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
-        var events = MetricFamily("carillon_intake_events", .gauge, "Events that wait for the pipeline.")
-        events.add(backlog.events)
-        var bytes = MetricFamily("carillon_intake_bytes", .gauge, "Bytes of those.")
-        bytes.add(backlog.bytes)
-        var most = MetricFamily("carillon_intake_events_limit", .gauge, "Events from which on more are refused.")
-        most.add(backlog.limit)
-        return [events, bytes, most]
+        [
+            gauge("carillon_intake_events", "Events that wait for the pipeline.", backlog.events),
+            gauge("carillon_intake_bytes", "Bytes of those.", backlog.bytes),
+            gauge("carillon_intake_events_limit", "Events from which on more are refused.", backlog.limit),
+        ]
     }
 
     static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
-        var devices = MetricFamily("carillon_held_devices", .gauge, "Devices for which pushes wait for their time.")
-        devices.add(gauges.waitingDevices)
-        var events = MetricFamily("carillon_parked_events", .gauge, "Events that wait for a name or a note.")
-        events.add(gauges.waitingEvents)
-        return [devices, events]
+        [
+            gauge("carillon_held_devices", "Devices for which pushes wait for their time.", gauges.waitingDevices),
+            gauge("carillon_parked_events", "Events that wait for a name or a note.", gauges.waitingEvents),
+        ]
     }
 
     /// `lost` is nil where nothing is traced.
     static func trace(lost: Int?) -> MetricFamily {
-        var family = MetricFamily(
+        counter(
             "carillon_trace_lost_total",
-            .counter,
-            "Entries of the trace that were not kept: the disk was too slow or refused, or strangers caused too many."
-        )
-        if let lost { family.add(lost) }
-        return family
+            "Entries of the trace that were not kept: the disk was too slow or refused, or strangers caused too many.",
+            of: [lost].compactMap(\.self)
+        ) { $0.add($1) }
     }
 
     static func spans(_ counts: [(result: String, count: Int)]) -> MetricFamily {
-        var family = MetricFamily(
+        counter(
             "carillon_tracing_spans_total",
-            .counter,
-            "Spans for the collector: sent, dropped for lack of room or of an answer, refused by the collector."
-        )
-        for (result, count) in counts { family.add(count, ["result": result]) }
-        return family
+            "Spans for the collector: sent, dropped for lack of room or of an answer, refused by the collector.",
+            of: counts
+        ) { $0.add($1.count, ["result": $1.result]) }
     }
 
     static func relays(_ relays: [RelayStatus]) -> MetricFamily {
-        var family = MetricFamily("carillon_relay_connections", .gauge, "Relays by whose they are and how it stands.")
-        for (owner, isOperators) in [("operator", true), ("users", false)] {
-            let own = relays.filter { $0.isOperators == isOperators }
+        gauge(
+            "carillon_relay_connections",
+            "Relays by whose they are and how it stands.",
+            of: [("operator", true), ("users", false)]
+        ) { family, owner in
+            let own = relays.filter { $0.isOperators == owner.1 }
             for state in ["connected", "connecting", "waiting", "idle"] {
-                family.add(own.count { $0.state.word == state }, ["whose": owner, "state": state])
+                family.add(own.count { $0.state.word == state }, ["whose": owner.0, "state": state])
             }
         }
-        return family
     }
 
-    static func conduct(_ book: RelayConductBook) -> [MetricFamily] {
-        var offences = MetricFamily(
-            "carillon_relay_offences_total",
-            .counter,
-            "What relays did wrong; users' relays are counted together, as users."
-        )
-        for (relay, counts) in book.offences.sorted(by: { ($0.key?.text ?? "") < ($1.key?.text ?? "") }) {
-            for offence in RelayOffence.allCases {
-                offences.add(counts[offence] ?? 0, ["relay": relay?.text ?? "users", "what": offence.rawValue])
-            }
-        }
-        var misbehaving = MetricFamily(
-            "carillon_relays_misbehaving",
-            .gauge,
-            "Relays that did wrong within the hour beyond what may be an accident."
-        )
-        misbehaving.add(book.misbehaving.count, [:])
-        return [offences, misbehaving]
+    static func conduct(_ book: RelayViolationTable) -> [MetricFamily] {
+        [
+            counter(
+                "carillon_relay_offences_total",
+                "What relays did wrong; users' relays are counted together, as users.",
+                of: book.violations.sorted { ($0.key?.text ?? "") < ($1.key?.text ?? "") }
+            ) { family, relay in
+                for offence in RelayViolation.allCases {
+                    family.add(
+                        relay.value[offence] ?? 0,
+                        ["relay": relay.key?.text ?? "users", "what": offence.rawValue]
+                    )
+                }
+            },
+            gauge(
+                "carillon_relays_misbehaving",
+                "Relays that did wrong within the hour beyond what may be an accident.",
+                book.misbehaving.count
+            ),
+        ]
     }
 
     static func lanes(_ lanes: HTTPSnapshot) -> [MetricFamily] {
-        var connections = MetricFamily(
-            "carillon_lane_connections",
-            .gauge,
-            "HTTP/2 connections by origin; those that users chose are counted together, as users."
-        )
-        var streams = MetricFamily("carillon_lane_streams", .gauge, "Requests under way on those.")
-        var waiting = MetricFamily(
-            "carillon_lane_waiting_requests",
-            .gauge,
-            "Requests that wait for a stream on those."
-        )
         let all = lanes.origins.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + [("users", lanes.users)]
-        for (origin, count) in all {
-            connections.add(count.connections, ["origin": origin, "state": "open"])
-            connections.add(count.connecting, ["origin": origin, "state": "opening"])
-            streams.add(count.streams, ["origin": origin])
-            waiting.add(count.waiting, ["origin": origin])
-        }
-        var others = MetricFamily("carillon_curl_requests", .gauge, "Requests that libcurl carries or holds.")
-        others.add(lanes.otherRequests)
-        return [connections, streams, waiting, others]
+        return [
+            gauge(
+                "carillon_lane_connections",
+                "HTTP/2 connections by origin; those that users chose are counted together, as users.",
+                of: all
+            ) {
+                $0.add($1.1.connections, ["origin": $1.0, "state": "open"])
+                $0.add($1.1.connecting, ["origin": $1.0, "state": "opening"])
+            },
+            gauge("carillon_lane_streams", "Requests under way on those.", of: all) {
+                $0.add($1.1.streams, ["origin": $1.0])
+            },
+            gauge("carillon_lane_waiting_requests", "Requests that wait for a stream on those.", of: all) {
+                $0.add($1.1.waiting, ["origin": $1.0])
+            },
+            gauge("carillon_curl_requests", "Requests that libcurl carries or holds.", lanes.otherRequests),
+        ]
     }
 
     static func requests(_ requests: [QueueName: RequestCounts]) -> [MetricFamily] {
-        var begun = MetricFamily("carillon_transport_requests_total", .counter, "HTTP requests that transports made.")
-        var answered = MetricFamily("carillon_transport_answers_total", .counter, "Those that were answered.")
-        var failed = MetricFamily("carillon_transport_failures_total", .counter, "Those that were not, by why.")
-        var inbound = MetricFamily(
-            "carillon_transport_inbound_requests_total",
-            .counter,
-            "Requests from outside that reached transports, by the hundreds of the status they were answered with."
-        )
-        for (queue, counts) in requests.sorted(by: { $0.key < $1.key }) {
-            for (hundreds, count) in counts.inbound.sorted(by: { $0.key < $1.key }) {
-                inbound.add(count, ["platform": queue.platform, "app": queue.app, "status": "\(hundreds)xx"])
-            }
-            begun.add(counts.begun, ["platform": queue.platform, "app": queue.app])
-            answered.add(counts.answered, ["platform": queue.platform, "app": queue.app])
-            for (reason, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                failed.add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
-            }
-        }
-        return [begun, answered, failed, inbound]
+        let all = requests.sorted { $0.key < $1.key }
+        return [
+            counter("carillon_transport_requests_total", "HTTP requests that transports made.", of: all) {
+                $0.add($1.value.begun, $1.key.labels)
+            },
+            counter("carillon_transport_answers_total", "Those that were answered.", of: all) {
+                $0.add($1.value.answered, $1.key.labels)
+            },
+            counter("carillon_transport_failures_total", "Those that were not, by why.", of: all) {
+                $0.add(failures: $1.value.failures, of: $1.key)
+            },
+            counter(
+                "carillon_transport_inbound_requests_total",
+                "Requests from outside that reached transports, by the hundreds of the status they were answered with.",
+                of: all
+            ) { family, queue in
+                let (platform, app) = (queue.key.platform, queue.key.app)
+                for (hundreds, count) in queue.value.inbound.sorted(by: { $0.key < $1.key }) {
+                    family.add(count, ["platform": platform, "app": app, "status": "\(hundreds)xx"])
+                }
+            },
+        ]
     }
 
     static func streams(_ streams: [QueueName: StreamCounts]) -> [MetricFamily] {
-        var open = MetricFamily("carillon_transport_open_streams", .gauge, "Streams of transports that are open.")
-        var begun = MetricFamily("carillon_transport_streams_total", .counter, "Streams that transports opened.")
-        var failed = MetricFamily(
-            "carillon_transport_stream_failures_total",
-            .counter,
-            "Those that neither side closed, by why they ended."
-        )
-        for (queue, counts) in streams.sorted(by: { $0.key < $1.key }) where counts.begun > 0 {
-            open.add(counts.open, ["platform": queue.platform, "app": queue.app])
-            begun.add(counts.begun, ["platform": queue.platform, "app": queue.app])
-            for (reason, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                failed.add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
-            }
+        let used = streams.sorted { $0.key < $1.key }.filter { $0.value.begun > 0 }
+        return [
+            gauge("carillon_transport_open_streams", "Streams of transports that are open.", of: used) {
+                $0.add($1.value.open, $1.key.labels)
+            },
+            counter("carillon_transport_streams_total", "Streams that transports opened.", of: used) {
+                $0.add($1.value.begun, $1.key.labels)
+            },
+            counter(
+                "carillon_transport_stream_failures_total",
+                "Those that neither side closed, by why they ended.",
+                of: used
+            ) { $0.add(failures: $1.value.failures, of: $1.key) },
+        ]
+    }
+
+    private mutating func add<Reason: RawRepresentable<String>>(
+        failures: [Reason: UInt64],
+        of queue: QueueName
+    ) {
+        for (reason, count) in failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            add(count, ["platform": queue.platform, "app": queue.app, "reason": reason.rawValue])
         }
-        return [open, begun, failed]
     }
 
     static func plugins(_ statistics: [QueueName: TransportStatistics]) -> MetricFamily {
-        var family = MetricFamily(
+        counter(
             "carillon_plugin_irregularities_total",
-            .counter,
-            "What plugins did against the rules, or later than the host waits, since the transport was made."
-        )
-        for (queue, statistics) in statistics.sorted(by: { $0.key < $1.key }) {
+            "What plugins did against the rules, or later than the host waits, since the transport was made.",
+            of: statistics.sorted { $0.key < $1.key }
+        ) { family, transport in
+            let (queue, statistics) = (transport.key, transport.value)
             let all = [
                 ("unknown-ticket", statistics.unknownTickets), ("malformed-outcome", statistics.malformedOutcomes),
                 ("malformed-request", statistics.malformedRequests), ("malformed-stream", statistics.malformedStreams),
@@ -239,6 +247,99 @@ extension MetricFamily {
                 family.add(count, ["platform": queue.platform, "app": queue.app, "what": what])
             }
         }
-        return family
+    }
+}
+
+/// What the process takes of the machine (the names that Prometheus' own libraries use).
+struct ProcessFigures: Equatable {
+    var cpuSeconds = 0.0
+    var residentBytes: Int64 = 0
+    var virtualBytes: Int64 = 0
+    var openFiles = 0
+    var mostFiles = 0
+    /// Seconds since 1970.
+    var startedAt = 0.0
+
+    private static let ownStart = startedAt(stat: text(of: "/proc/self/stat"), bootedAt: bootedAt)
+
+    private static var bootedAt: Double {
+        var (now, up) = (timespec(), timespec())
+        clock_gettime(CLOCK_REALTIME, &now)
+        clock_gettime(CLOCK_BOOTTIME, &up)
+        return Double(now.tv_sec - up.tv_sec) + Double(now.tv_nsec - up.tv_nsec) / 1e9
+    }
+
+    /// Of this process, now.
+    static var current: ProcessFigures {
+        var figures = ProcessFigures()
+        var usage = rusage()
+        if getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {
+            figures.cpuSeconds = seconds(usage.ru_utime) + seconds(usage.ru_stime)
+        }
+        let page = Int64(sysconf(Int32(_SC_PAGESIZE)))
+        let pages = text(of: "/proc/self/statm").split(separator: " ").compactMap { Int64($0) }
+        if pages.count > 1 { (figures.virtualBytes, figures.residentBytes) = (pages[0] * page, pages[1] * page) }
+        figures.openFiles = entries(of: "/proc/self/fd")
+        var limit = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            figures.mostFiles = Int(clamping: limit.rlim_cur)
+        }
+        figures.startedAt = ownStart
+        return figures
+    }
+
+    /// `stat` is a process's, with its start in ticks after the system's, which was at `bootedAt`. 0 where it cannot be
+    /// read.
+    static func startedAt(stat: String, bootedAt: Double) -> Double {
+        // The name of the program may hold blanks and parentheses; the start is the twentieth field behind it.
+        guard let name = stat.lastIndex(of: ")") else { return 0 }
+        let fields = stat[name...].dropFirst().split(separator: " ")
+        guard fields.count > 19, let ticks = Double(fields[19]) else { return 0 }
+        return bootedAt + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    var families: [MetricFamily] {
+        func family(_ name: String, _ kind: MetricFamily.Kind, _ help: String, _ value: Double) -> MetricFamily {
+            var family = MetricFamily("process_" + name, kind, help)
+            family.add(value)
+            return family
+        }
+        return [
+            family("cpu_seconds_total", .counter, "User and system CPU time spent in seconds.", cpuSeconds),
+            family("resident_memory_bytes", .gauge, "Resident memory size in bytes.", Double(residentBytes)),
+            family("virtual_memory_bytes", .gauge, "Virtual memory size in bytes.", Double(virtualBytes)),
+            family("open_fds", .gauge, "Number of open file descriptors.", Double(openFiles)),
+            family("max_fds", .gauge, "Maximum number of open file descriptors.", Double(mostFiles)),
+            family("start_time_seconds", .gauge, "Start time of the process since unix epoch in seconds.", startedAt),
+        ]
+    }
+
+    private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+
+    private static func text(of path: String) -> String {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return "" }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        var count = 0
+        while count < bytes.count {
+            let read = bytes.withUnsafeMutableBytes {
+                Glibc.read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
+            }
+            guard read > 0 else { break }
+            count += read
+        }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+
+    private static func entries(of folder: String) -> Int {
+        guard let listing = opendir(folder) else { return 0 }
+        defer { closedir(listing) }
+        var count = 0
+        while let entry = readdir(listing) {
+            if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+        }
+        // One is the listing's own.
+        return max(0, count - 1)
     }
 }

@@ -1,8 +1,8 @@
 import Console
+import Core
 import Delivery
 import Pipeline
 import Synchronization
-import Units
 
 /// Counts what the stages report. They report in batches, so that no event costs a lock.
 package final class RouterCounts: PipelineObserver, DeliveryObserver {
@@ -130,96 +130,57 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         let (deliveries, pauses) = (deliveries.withLock { $0 }, pauses.withLock { $0 })
         var steps = steps.withLock { $0 }
         steps[.unaddressed, default: 0] += passed.load(ordering: .relaxed)
-        var events = MetricFamily("carillon_events_total", .counter, "Events by the step at which their way ended.")
-        for step in PipelineStep.allCases { events.add(steps[step] ?? 0, ["step": step.rawValue]) }
+        let events = MetricFamily.counter(
+            "carillon_events_total",
+            "Events by the step at which their way ended.",
+            of: PipelineStep.allCases
+        ) { $0.add(steps[$1] ?? 0, ["step": $1.rawValue]) }
         var answers = MetricFamily(
             "carillon_event_answer_seconds",
             .histogram,
             "From an event's arrival to its answer, which comes when everything that it wakes is kept, by source. Without "
                 + "events that concern nobody where their reader saw that."
         )
-        answers.add(socket.snapshot, ["source": "socket"])
-        answers.add(relays.snapshot, ["source": "relay"])
-        answers.add(feed.snapshot, ["source": "feed"])
-        var paused = MetricFamily("carillon_queue_pauses_total", .counter, "Pauses of queues, by cause.")
-        for (queue, causes) in pauses.sorted(by: { $0.key < $1.key }) {
+        for (source, histogram) in [("socket", socket), ("relay", relays), ("feed", feed)] {
+            answers.add(histogram.snapshot, ["source": source])
+        }
+        let paused = MetricFamily.counter(
+            "carillon_queue_pauses_total",
+            "Pauses of queues, by cause.",
+            of: pauses.sorted { $0.key < $1.key }
+        ) { family, pauses in
+            let (platform, app) = (pauses.key.platform, pauses.key.app)
             for cause in QueuePause.Cause.allCases {
-                paused.add(
-                    causes[cause] ?? 0,
-                    ["platform": queue.platform, "app": queue.app, "cause": "\(cause)"]
-                )
+                family.add(pauses.value[cause] ?? 0, ["platform": platform, "app": app, "cause": "\(cause)"])
             }
         }
-        var failures = MetricFamily("carillon_outbox_failures_total", .counter, "Failures of writing the outbox.")
-        failures.add(outboxFailures.load(ordering: .relaxed))
-        var unread = MetricFamily(
+        let failures = MetricFamily.counter(
+            "carillon_outbox_failures_total",
+            "Failures of writing the outbox.",
+            of: [outboxFailures.load(ordering: .relaxed)]
+        ) { $0.add($1) }
+        let unread = MetricFamily.counter(
             "carillon_relay_unread_total",
-            .counter,
             "How often events of relays may not have been read: seconds of which a relay holds more than it gives out, "
-                + "readings given up for their length, and messages over the size limit."
-        )
-        unread.add(self.unread.load(ordering: .relaxed))
-        var values = MetricFamily(
+                + "readings given up for their length, and messages over the size limit.",
+            of: [self.unread.load(ordering: .relaxed)]
+        ) { $0.add($1) }
+        let values = MetricFamily.counter(
             "carillon_rule_values_left_out_total",
-            .counter,
-            "Values of rules that came out unfit for their key: the push went without, or was not sent."
-        )
-        for (value, count) in leftOut.withLock(\.self).sorted(by: {
-            ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key)
-        }) {
-            values.add(count, ["rule": value.rule, "key": value.key])
-        }
-        return [events, answers, values, unread] + Self.families(deliveries) + [paused, failures]
+            "Values of rules that came out unfit for their key: the push went without, or was not sent.",
+            of: leftOut.withLock(\.self).sorted { ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key) }
+        ) { $0.add($1.value, ["rule": $1.key.rule, "key": $1.key.key]) }
+        return [events, answers, values, unread] + deliveries.families + [paused, failures]
     }
 
     /// What filters did; those of `names` are there from the start.
     func filters(_ names: [String]) -> MetricFamily {
-        var family = MetricFamily(
-            "carillon_filtered_total",
-            .counter,
-            "How often a filter spared a device an event, by the filter's name in the configuration."
-        )
         let spared = spared.withLock { $0 }
-        for name in Set(names).union(spared.keys).sorted() { family.add(spared[name] ?? 0, ["filter": name]) }
-        return family
-    }
-
-    private static func families(_ counts: DeliveryCounts) -> [MetricFamily] {
-        var outcomes = MetricFamily(
-            "carillon_deliveries_total",
-            .counter,
-            "What became of deliveries: ends, and attempts that others follow, by what the push service or we said."
-        )
-        for (label, count) in counts.outcomes.sorted(by: { $0.key < $1.key }) {
-            outcomes.add(
-                count,
-                [
-                    "platform": label.queue.platform, "app": label.queue.app, "kind": label.kind,
-                    "reason": label.reason,
-                ]
-            )
-        }
-        var attempts = MetricFamily("carillon_attempts_total", .counter, "Attempts handed to transports.")
-        for (queue, count) in counts.attempts.sorted(by: { $0.key < $1.key }) {
-            attempts.add(count, ["platform": queue.platform, "app": queue.app])
-        }
-        var first = MetricFamily(
-            "carillon_first_attempt_seconds",
-            .histogram,
-            "From a delivery's acceptance to its first attempt."
-        )
-        for (platform, histogram) in counts.firstAttempts.sorted(by: { $0.key < $1.key }) {
-            first.add(histogram, ["platform": platform])
-        }
-        var ends = MetricFamily(
-            "carillon_delivery_seconds",
-            .histogram,
-            "From a delivery's acceptance to its end, whatever that was."
-        )
-        for (platform, histogram) in counts.ends.sorted(by: { $0.key < $1.key }) {
-            ends.add(histogram, ["platform": platform])
-        }
-        return [outcomes, attempts, first, ends]
+        return .counter(
+            "carillon_filtered_total",
+            "How often a filter spared a device an event, by the filter's name in the configuration.",
+            of: Set(names).union(spared.keys).sorted()
+        ) { $0.add(spared[$1] ?? 0, ["filter": $1]) }
     }
 }
 
@@ -232,12 +193,6 @@ extension PipelineStep {
             true
         default: false
         }
-    }
-}
-
-extension QueueName {
-    static func < (left: QueueName, right: QueueName) -> Bool {
-        (left.platform, left.app) < (right.platform, right.app)
     }
 }
 
@@ -263,6 +218,39 @@ struct DeliveryCounts {
     private(set) var firstAttempts: [String: Histogram] = [:]
     /// From acceptance to the end, by platform.
     private(set) var ends: [String: Histogram] = [:]
+
+    var families: [MetricFamily] {
+        let outcomes = MetricFamily.counter(
+            "carillon_deliveries_total",
+            "What became of deliveries: ends, and attempts that others follow, by what the push service or we said.",
+            of: outcomes.sorted { $0.key < $1.key }
+        ) { family, outcome in
+            let (queue, label) = (outcome.key.queue, outcome.key)
+            family.add(
+                outcome.value,
+                ["platform": queue.platform, "app": queue.app, "kind": label.kind, "reason": label.reason]
+            )
+        }
+        let attempts = MetricFamily.counter(
+            "carillon_attempts_total",
+            "Attempts handed to transports.",
+            of: attempts.sorted { $0.key < $1.key }
+        ) { $0.add($1.value, $1.key.labels) }
+        func histogram(_ name: String, _ help: String, _ histograms: [String: Histogram]) -> MetricFamily {
+            histograms.sorted { $0.key < $1.key }.reduce(into: MetricFamily(name, .histogram, help)) {
+                $0.add($1.value, ["platform": $1.key])
+            }
+        }
+        return [
+            outcomes, attempts,
+            histogram(
+                "carillon_first_attempt_seconds",
+                "From a delivery's acceptance to its first attempt.",
+                firstAttempts
+            ),
+            histogram("carillon_delivery_seconds", "From a delivery's acceptance to its end, whatever that was.", ends),
+        ]
+    }
 
     /// Most reports of a batch are alike: a row of them is one look-up of its label, which is four texts to hash.
     mutating func add(_ reports: [DeliveryReport], now: Timestamp) {
@@ -302,5 +290,63 @@ struct DeliveryCounts {
                 starts[place].attempt == 1 ? starts[place].age : nil
             }
         }
+    }
+}
+
+/// What the last minute brought, from counters that only grow. Pure: whoever counts hands the totals in now and then.
+struct RecentFigures: Sendable {
+    /// Everything counted since the start.
+    struct Totals: Sendable, Equatable {
+        var events: UInt64 = 0
+        /// Deliveries that a push service accepted.
+        var pushes: UInt64 = 0
+        /// From acceptance to the end of deliveries, in seconds.
+        var ends = Histogram.seconds
+    }
+
+    /// What came in a span of time.
+    struct Rates: Sendable, Equatable {
+        var eventsPerSecond = 0.0
+        var pushesPerSecond = 0.0
+        /// Nil: no delivery ended.
+        var median: Duration?
+        var slowest: Duration?
+    }
+
+    private struct Sample: Sendable {
+        let at: Deadline
+        let totals: Totals
+    }
+
+    private static let span: Duration = .minutes(1)
+    private static let step: Duration = .seconds(10)
+
+    /// Oldest first, a step apart; the first is at least a span old, or the start.
+    private var samples: [Sample]
+
+    init(start: Deadline) {
+        samples = [Sample(at: start, totals: Totals())]
+    }
+
+    /// Whether it is time to hand in totals.
+    func wants(now: Deadline) -> Bool { samples.last.map { now - $0.at >= Self.step } ?? true }
+
+    mutating func take(_ totals: Totals, now: Deadline) {
+        samples.append(Sample(at: now, totals: totals))
+        while samples.count > 1, now - samples[1].at >= Self.span { samples.removeFirst() }
+    }
+
+    /// What came in about a minute before `now`, or since the start where that is less.
+    func rates(_ totals: Totals, now: Deadline) -> Rates {
+        // With no news for long the last sample is the nearest to a minute ago.
+        let first = samples.last { now - $0.at >= Self.span } ?? samples[0]
+        let seconds = max((now - first.at) / .seconds(1), 0.001)
+        let ends = totals.ends.subtracting(first.totals.ends)
+        return Rates(
+            eventsPerSecond: Double(totals.events &- first.totals.events) / seconds,
+            pushesPerSecond: Double(totals.pushes &- first.totals.pushes) / seconds,
+            median: ends.quantile(0.5).map { .milliseconds(Int64($0 * 1000)) },
+            slowest: ends.quantile(0.99).map { .milliseconds(Int64($0 * 1000)) }
+        )
     }
 }

@@ -1,90 +1,115 @@
+import Console
+import Core
 import Delivery
+import Dispatch
+import HTTPClient
+import JSON
 import NIOCore
 import Nostr
 import Pipeline
-import PluginIsolation
-import RelayPool
-import Units
+import PluginHost
+import Registry
+import Relays
+import Storage
+import Synchronization
+
+/// The parts of a running router that take events and registrations, for those who look at them.
+package struct IncomingParts: Sendable {
+    let pipeline: PipelineThread
+    let intake: Intake
+    let pool: RelayPool
+    let counts: RouterCounts
+    let listeners: ListenerCounts
+    let keys: DeviceKeyCounts
+    let registry: Registry
+
+    package init(
+        pipeline: PipelineThread,
+        intake: Intake,
+        pool: RelayPool,
+        counts: RouterCounts,
+        listeners: ListenerCounts,
+        keys: DeviceKeyCounts
+    ) {
+        (self.pipeline, self.intake, self.pool) = (pipeline, intake, pool)
+        (self.counts, self.listeners, self.keys, registry) = (counts, listeners, keys, keys.registry)
+    }
+}
+
+/// The parts of a running router that send pushes, for those who look at them.
+package struct OutgoingParts: Sendable {
+    let courier: Courier
+    let outbox: Outbox
+    let transports: ActiveTransports
+    let plugins: PluginHost
+    let lanes: HTTPLanes
+
+    package init(
+        courier: Courier,
+        outbox: Outbox,
+        transports: ActiveTransports,
+        plugins: PluginHost,
+        lanes: HTTPLanes
+    ) {
+        (self.courier, self.outbox, self.transports) = (courier, outbox, transports)
+        (self.plugins, self.lanes) = (plugins, lanes)
+    }
+}
 
 /// Whether a running router works: the parts that everything depends on respond, and nothing keeps it from its task.
 ///
 /// `/healthz` and systemd's watchdog ask for stuck parts. `/readyz` asks for everything that keeps pushes of all
 /// platforms and apps from going out.
 package struct RouterHealth: Sendable {
-    private let isServing: @Sendable () -> Bool
-    private let pipeline: PipelineThread
-    private let courier: Courier
-    private let outbox: Outbox
+    let incoming: IncomingParts
+    let outgoing: OutgoingParts
     private let storePath: String
-    private let counts: RouterCounts
-    private let transports: ActiveTransports
-    private let pluginProcesses: @Sendable () -> [PluginProcessReport]
-    private let pool: RelayPool
-    /// Relays that this router is to be connected to at all times.
-    private let wantedRelays: @Sendable () -> Set<RelayURL>
     private let group: any EventLoopGroup
     private let facts: @Sendable () -> HealthFacts
 
     package init(
-        isServing: @escaping @Sendable () -> Bool,
-        pipeline: PipelineThread,
-        courier: Courier,
-        outbox: Outbox,
+        _ incoming: IncomingParts,
+        _ outgoing: OutgoingParts,
         storePath: String,
-        counts: RouterCounts,
-        transports: ActiveTransports,
-        pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
-        pool: RelayPool,
-        wantedRelays: @escaping @Sendable () -> Set<RelayURL>,
         group: any EventLoopGroup,
         facts: @escaping @Sendable () -> HealthFacts
     ) {
-        self.isServing = isServing
-        self.pipeline = pipeline
-        self.courier = courier
-        self.outbox = outbox
-        self.storePath = storePath
-        self.counts = counts
-        self.transports = transports
-        self.pluginProcesses = pluginProcesses
-        self.pool = pool
-        self.wantedRelays = wantedRelays
-        self.group = group
-        self.facts = facts
+        (self.incoming, self.outgoing, self.storePath) = (incoming, outgoing, storePath)
+        (self.group, self.facts) = (group, facts)
     }
 
     func readiness(within patience: Duration) async -> Readiness {
         var readiness = Readiness()
-        readiness.isServing = isServing()
+        readiness.facts = facts()
+        readiness.isServing = readiness.facts.isServing
         guard readiness.isServing else { return readiness }
         readiness.stuck = await stuck(within: patience)
-        readiness.outboxRows = outbox.count
-        readiness.outboxLimit = outbox.limit
-        readiness.isOutboxUnwritable = counts.isOutboxUnwritable
+        readiness.outboxRows = outgoing.outbox.count
+        readiness.outboxLimit = outgoing.outbox.limit
+        readiness.isOutboxUnwritable = incoming.counts.isOutboxUnwritable
         readiness.freeBytes = RouterStatus.Disk.free(at: storePath) ?? .max
-        readiness.failures = transports.current.failures.map {
+        readiness.failures = outgoing.transports.current.failures.map {
             (QueueName(platform: $0.platform, app: $0.app), $0.reason, $0.hasPlugin)
         }
-        readiness.pluginProcesses = pluginProcesses()
-        readiness.queues = courier.status
-        let wantedRelays = wantedRelays()
+        readiness.pluginProcesses = outgoing.plugins.processReports
+        readiness.queues = outgoing.courier.status
+        let wantedRelays = readiness.facts.wantedRelays
         readiness.relays = wantedRelays.count
-        let statuses = pool.status
+        let statuses = incoming.pool.status
         readiness.connectedRelays = statuses.count { wantedRelays.contains($0.url) && $0.state == .connected }
-        readiness.hasSource = counts.hasSeenEvents || statuses.contains(where: \.mayBringEvents)
-        readiness.facts = facts()
+        readiness.hasSource = incoming.counts.hasSeenEvents || statuses.contains(where: \.mayBringEvents)
         return readiness
     }
 
     /// The parts that do not respond within `patience`, by name: the pipeline's thread, the courier, the event
     /// loops. Empty before and after the router serves, when they rest.
     package func stuck(within patience: Duration) async -> [String] {
-        guard isServing() else { return [] }
+        guard facts().isServing else { return [] }
         var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [
-            ("courier", { [courier] in courier.probe($0) }),
+            ("courier", { [courier = outgoing.courier] in courier.probe($0) }),
             (
                 "pipeline",
-                { [pipeline] answer in
+                { [pipeline = incoming.pipeline] answer in
                     Task { if await pipeline.comesRound(within: patience) { answer() } }
                 }
             ),
@@ -100,5 +125,282 @@ extension RelayStatus {
     /// Whether the router watches an account there, and the relay has not failed.
     fileprivate var mayBringEvents: Bool {
         keys > 0 && (state == .connected || state == .connecting || lastFailure == nil)
+    }
+}
+
+/// How the router's parts stand at a moment, and what follows for whether it is ready.
+struct Readiness {
+    var isServing = true
+    /// Parts that do not come round.
+    var stuck: [String] = []
+    var outboxRows = 0
+    var outboxLimit = 0
+    var isOutboxUnwritable = false
+    /// Bytes that are free where the databases lie.
+    var freeBytes = Int64.max
+    /// Transports that cannot start, and why; whether a plugin serves the platform.
+    var failures: [(queue: QueueName, reason: String, hasPlugin: Bool)] = []
+    /// How the processes are doing that plugins run in.
+    var pluginProcesses: [PluginProcessReport] = []
+    var queues: [QueueStatus] = []
+    /// Relays that the configuration wants to be connected to at all times, and how many of them are.
+    var relays = 0
+    var connectedRelays = 0
+    /// Whether events come from somewhere, or can.
+    var hasSource = true
+    var facts = HealthFacts()
+
+    /// With less free space SQLite may not find room for its next write.
+    private static let leastFree: Int64 = 4 << 20
+
+    /// Problems of one platform, app or plugin alone, with which the router is ready.
+    private static let ofParts: Set = ["transport-failed", "transport-paused", "plugin-paused"]
+
+    /// All problems with what helps, including those that leave the router ready.
+    var issues: [RouterStatus.Issue] {
+        guard isServing else {
+            return [Self.issue("not-serving", [:], "starting or stopping", "wait a moment, then look at the log")]
+        }
+        var found = stuck.map {
+            Self.issue("stuck", ["part": $0], $0, "look at the log; a restart loses nothing")
+        }
+        if isOutboxUnwritable {
+            found.append(
+                Self.issue(
+                    "outbox-unwritable",
+                    [:],
+                    "the disk refuses; nothing is lost",
+                    "look at the disk and its permissions; service goes on by itself, and this goes with the next event"
+                )
+            )
+        }
+        if outboxRows >= outboxLimit {
+            found.append(
+                Self.issue(
+                    "outbox-full",
+                    ["count": "\(outboxRows)", "limit": "\(outboxLimit)"],
+                    "\(outboxRows) deliveries wait, of \(outboxLimit)",
+                    "see below which queue does not get rid of its deliveries, and why"
+                )
+            )
+        }
+        if freeBytes < Self.leastFree {
+            found.append(
+                Self.issue(
+                    "disk-full",
+                    ["kibibytes": "\(freeBytes >> 10)"],
+                    "\(freeBytes >> 10) KiB are free where the databases lie: what comes in is refused",
+                    "make room; service goes on by itself, and nothing that was accepted is lost"
+                )
+            )
+        }
+        if relays > 0, connectedRelays == 0 {
+            found.append(
+                Self.issue(
+                    "no-relay",
+                    ["count": "\(relays)"],
+                    "none of \(relays) under relays.always is connected",
+                    "carillon relays list says how it stands with each"
+                )
+            )
+        }
+        return found + ofTransports + doubts
+    }
+
+    /// Other platforms, apps and plugins work all the same.
+    private var ofTransports: [RouterStatus.Issue] {
+        let failed = failures.map { failure in
+            Self.issue(
+                "transport-failed",
+                code: failure.hasPlugin ? nil : "transport-failed-no-plugin",
+                ["queue": failure.queue.words, "detail": failure.reason],
+                "\(failure.queue.platform) of \(failure.queue.app): \(failure.reason)",
+                failure.hasPlugin
+                    ? "put its block in the configuration right (carillon check shows the place), then run: carillon reload"
+                    : "correct the platform's name in the configuration or install its plugin (carillon plugin list shows "
+                        + "what is loaded), then run: carillon reload"
+            )
+        }
+        let paused = queues.filter { $0.pauseCause == .misconfigured }.compactMap { status -> RouterStatus.Issue? in
+            let (queue, reason) = (status.queue, status.pauseReason ?? "")
+            let isWithoutTransport = reason == "no-transport"
+            // Said above, with the reason.
+            if isWithoutTransport, failures.contains(where: { $0.queue == queue }) { return nil }
+            return Self.issue(
+                "transport-paused",
+                code: isWithoutTransport ? "transport-paused-no-plugin" : nil,
+                ["queue": queue.words, "reason": reason],
+                "\(queue.platform) of \(queue.app): \(reason)",
+                isWithoutTransport
+                    ? "put its block back into the configuration or install its plugin, then run: carillon reload"
+                    : "put the credentials right, then run: carillon reload"
+            )
+        }
+        return failed + ofPlugins + paused
+    }
+
+    /// One that is started again will be there in a moment.
+    private var ofPlugins: [RouterStatus.Issue] {
+        pluginProcesses.filter { $0.state == .pausing }.map { process in
+            let (plugins, reason) = (process.plugins.joined(separator: ", "), process.lastDeath.map { ": \($0)" } ?? "")
+            return Self.issue(
+                "plugin-paused",
+                ["plugins": plugins, "count": "\(process.deaths)", "detail": process.lastDeath ?? ""],
+                "\(plugins) ended \(process.deaths) times\(reason)",
+                "carillon plugin list tells more; a newer plugin takes a restart"
+            )
+        }
+    }
+
+    /// What should be looked at. Pushes go out all the same.
+    private var doubts: [RouterStatus.Issue] {
+        var found = facts.filterFailures.map { failure in
+            Self.issue(
+                "filter-failed",
+                ["filter": failure.name, "detail": failure.reason],
+                "the filter \(failure.name) cannot start: \(failure.reason)",
+                "correct its name and settings in the configuration or install its plugin, then run: carillon reload",
+                isGrave: false
+            )
+        }
+        if let (mistakes, at) = facts.refusedReload, let first = mistakes.first {
+            let others = mistakes.count == 1 ? "" : ", and \(mistakes.count - 1) more"
+            found.append(
+                Self.issue(
+                    "reload-refused",
+                    ["at": at.rfc3339, "detail": "\(first)", "count": "\(mistakes.count)"],
+                    "the configuration was refused at \(at.words), so the former one is in force: "
+                        + "\(first)\(others)",
+                    "a restart would fail: carillon check names every mistake; correct them, then run: carillon reload",
+                    isGrave: false
+                )
+            )
+        }
+        if relays == 0, !hasSource, !facts.hasSource {
+            found.append(
+                Self.issue(
+                    "no-source",
+                    [:],
+                    "no relay and no feed brings events, and no client has",
+                    "name relays under relays.always, or feed the router: carillon serve --feed",
+                    isGrave: false
+                )
+            )
+        }
+        return found + facts.issues
+    }
+
+    /// `code` says which sentence it is, where a problem has several kinds.
+    private static func issue(
+        _ what: String,
+        code: String? = nil,
+        _ values: [String: String],
+        _ detail: String,
+        _ remedy: String,
+        isGrave: Bool = true
+    ) -> RouterStatus.Issue {
+        RouterStatus.Issue(
+            what,
+            code: code,
+            values,
+            detail: "\(what): \(detail)",
+            remedy: remedy,
+            isGrave: isGrave
+        )
+    }
+
+    /// `details` for those alone who may know names and reasons.
+    func answer(details: Bool) -> ConsoleAnswer {
+        let issues = issues.filter { $0.isGrave && !Self.ofParts.contains($0.what) }
+        let reasons =
+            details
+            ? issues.map { issue in
+                let detail = String(issue.detail.dropFirst(issue.what.count + 2))
+                return "{\"what\":\(JSONText.quoted(issue.what)),\"detail\":\(JSONText.quoted(detail))}"
+            }
+            : Set(issues.map(\.what)).sorted().map { "{\"what\":\(JSONText.quoted($0))}" }
+        let body = "{\"ready\":\(issues.isEmpty),\"not_ready\":[\(reasons.joined(separator: ","))]}\n"
+        return ConsoleAnswer(status: issues.isEmpty ? 200 : 503, body: body)
+    }
+}
+
+/// Further facts about the router's health.
+package struct HealthFacts: Sendable {
+    /// Not while it starts or stops.
+    package var isServing = false
+    /// Relays that this router is to be connected to at all times.
+    package var wantedRelays: Set<RelayURL> = []
+    /// Whether there is something that brings events, relays aside.
+    package var hasSource = false
+    package var filterFailures: [Filters.Failure] = []
+    /// The mistakes that refused the last reload, and its time; nil if it succeeded.
+    package var refusedReload: (mistakes: [Diagnostic], at: Timestamp)?
+    /// Problems of what the router shares with others.
+    package var issues: [RouterStatus.Issue] = []
+
+    package init() {}
+}
+
+/// Asks several at once whether they are there, and learns who did not answer in time.
+final class RollCall: Sendable {
+    private struct State {
+        var missing: Set<String>
+        /// The time may be over before anybody waits.
+        var isOver = false
+        var waiter: CheckedContinuation<[String], Never>?
+    }
+
+    private let state: Mutex<State>
+
+    private init(_ names: [String]) {
+        state = Mutex(State(missing: Set(names)))
+    }
+
+    /// Those asked who do not answer within `patience`, sorted. Each is asked by a call, and answers by calling what it
+    /// is given, on any thread. `after` calls once the time is over.
+    static func missing(
+        _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
+        within patience: Duration,
+        after: (_ patience: Duration, @escaping @Sendable () -> Void) -> Void = { patience, end in
+            DispatchQueue.global().asyncAfter(
+                deadline: .now() + .milliseconds(Int(clamping: patience.milliseconds)),
+                execute: end
+            )
+        }
+    ) async -> [String] {
+        let call = RollCall(asked.map(\.name))
+        for (name, ask) in asked { ask { call.isHere(name) } }
+        after(patience) { call.end() }
+        return await withCheckedContinuation { continuation in
+            let missing = call.state.withLock { state -> [String]? in
+                if state.isOver || state.missing.isEmpty { return state.missing.sorted() }
+                state.waiter = continuation
+                return nil
+            }
+            if let missing { continuation.resume(returning: missing) }
+        }
+    }
+
+    private func isHere(_ name: String) {
+        finish { state in
+            state.missing.remove(name)
+            return state.missing.isEmpty
+        }
+    }
+
+    private func end() {
+        finish { state in
+            state.isOver = true
+            return true
+        }
+    }
+
+    private func finish(_ change: (inout State) -> Bool) {
+        let (waiter, missing) = state.withLock { state -> (CheckedContinuation<[String], Never>?, [String]) in
+            guard change(&state) else { return (nil, []) }
+            defer { state.waiter = nil }
+            return (state.waiter, state.missing.sorted())
+        }
+        waiter?.resume(returning: missing)
     }
 }

@@ -1,131 +1,115 @@
 import Console
 import Delivery
-import EventTrace
-import HTTPLanes
-import Listening
+import HTTPClient
+import Listeners
+import Observability
 import Pipeline
 import PluginHost
-import PluginIsolation
-import RelayPool
-import RelayServer
+import Relays
 import RouterConfiguration
-import Telemetry
-import WebIngress
 
 /// The parts of a running router whose figures the API's `/metrics` shows.
 ///
 /// What was shed is among them: connections, messages and requests of clients by the limit that they met
 /// (``LimitCounts``), what each filter suppressed for devices, and entries that the trace lost.
 package struct RouterMetrics: Sendable {
-    private let counts: RouterCounts
-    private let listeners: ListenerCounts
+    private let incoming: IncomingParts
+    private let outgoing: OutgoingParts
     private let filterNames: @Sendable () -> [String]
-    private let pipeline: PipelineThread
-    private let intake: Intake
-    private let courier: Courier
-    private let outbox: Outbox
-    private let keyCensus: KeyCensus
-    private let transports: ActiveTransports
-    private let pluginProcesses: @Sendable () -> [PluginProcessReport]
-    private let pool: RelayPool
-    private let lanes: HTTPLanes
     /// Nil: nothing is traced.
     private let trace: TraceStore?
     /// Nil: no spans are exported.
     private let tracer: Tracer?
-    private let cluster: @Sendable () -> ClusterStatus?
-    private let failedInPartitions: @Sendable () -> Int
+    private let member: @Sendable () -> MemberFigures?
 
     package init(
-        counts: RouterCounts,
-        listeners: ListenerCounts,
+        _ health: RouterHealth,
         filterNames: @escaping @Sendable () -> [String],
-        pipeline: PipelineThread,
-        intake: Intake,
-        courier: Courier,
-        outbox: Outbox,
-        keyCensus: KeyCensus,
-        transports: ActiveTransports,
-        pluginProcesses: @escaping @Sendable () -> [PluginProcessReport],
-        pool: RelayPool,
-        lanes: HTTPLanes,
         trace: TraceStore?,
         tracer: Tracer? = nil,
-        cluster: @escaping @Sendable () -> ClusterStatus? = { nil },
-        failedInPartitions: @escaping @Sendable () -> Int = { 0 }
+        member: @escaping @Sendable () -> MemberFigures? = { nil }
     ) {
-        self.counts = counts
-        self.listeners = listeners
-        self.filterNames = filterNames
-        self.pipeline = pipeline
-        self.intake = intake
-        self.courier = courier
-        self.outbox = outbox
-        self.keyCensus = keyCensus
-        self.transports = transports
-        self.pluginProcesses = pluginProcesses
-        self.pool = pool
-        self.lanes = lanes
-        self.trace = trace
-        self.tracer = tracer
-        self.cluster = cluster
-        self.failedInPartitions = failedInPartitions
+        (incoming, outgoing) = (health.incoming, health.outgoing)
+        (self.filterNames, self.trace, self.tracer, self.member) = (filterNames, trace, tracer, member)
     }
 
     /// Everything that there is to count, at this moment.
     package func families() async -> [MetricFamily] {
-        let status = cluster()
+        let member = member()
+        let (counts, outbox, transports) = (incoming.counts, outgoing.outbox, outgoing.transports)
         var families = [MetricFamily.buildInfo]
         families += counts.families
         families.append(counts.filters(filterNames()))
         families.append(MetricFamily.trace(lost: trace?.shed))
         if let tracer { families.append(MetricFamily.spans(tracer.counts)) }
-        families += listeners.families
-        families += MetricFamily.queues(courier.status)
-        families += MetricFamily.cluster(status)
-        families += MetricFamily.outbox(rows: outbox.count, limit: outbox.limit)
-        families.append(MetricFamily.deadLetters(outbox.deadLetterCount + failedInPartitions()))
-        families.append(MetricFamily.registeredDevices(await keyCensus.devicesByState() ?? []))
-        families += MetricFamily.intake(intake.backlog)
-        families += MetricFamily.waiting(pipeline.gauges)
-        families.append(MetricFamily.relays(pool.status))
-        families += MetricFamily.conduct(pool.conduct)
-        families += MetricFamily.lanes(await lanes.snapshot())
+        families += incoming.listeners.families
+        families += MetricFamily.queues(outgoing.courier.status)
+        families += member?.families ?? []
+        families += [
+            .gauge("carillon_outbox_deliveries", "Deliveries on disk that have not found their end.", outbox.count),
+            .gauge("carillon_outbox_deliveries_limit", "Deliveries from which on sources wait.", outbox.limit),
+            .gauge(
+                "carillon_dead_letters",
+                "Deliveries that failed for good and are kept for carillon queue.",
+                outbox.deadLetterCount + (member?.failed ?? 0)
+            ),
+        ]
+        families.append(MetricFamily.registeredDevices(await incoming.keys.devicesByState() ?? []))
+        families += MetricFamily.intake(incoming.intake.backlog)
+        families += MetricFamily.waiting(incoming.pipeline.gauges)
+        families.append(MetricFamily.relays(incoming.pool.status))
+        families += MetricFamily.conduct(incoming.pool.behavior)
+        families += MetricFamily.lanes(await outgoing.lanes.snapshot())
         families += MetricFamily.requests(transports.requests)
         families += MetricFamily.streams(transports.streams)
         families.append(MetricFamily.plugins(transports.current.all.mapValues(\.statistics)))
-        families += MetricFamily.processes(pluginProcesses())
+        families += MetricFamily.processes(outgoing.plugins.processReports)
         families.append(transports.statuses.family)
         families += ProcessFigures.current.families
-        guard let status else { return families }
-        return families.map { $0.labelled("member", status.name) }
+        guard let member else { return families }
+        return families.map { $0.labelled("member", member.name) }
+    }
+}
+
+/// Metrics of a router that shares its work with others.
+package struct MemberFigures: Sendable {
+    let name: String
+    let families: [MetricFamily]
+    /// Deliveries that failed for good in the partitions that it owns.
+    let failed: Int
+
+    package init(name: String, families: [MetricFamily], failed: Int) {
+        (self.name, self.families, self.failed) = (name, families, failed)
     }
 }
 
 /// The clients of our own listeners, counted. A listener that the configuration does not have has no counts.
 package struct ListenerCounts: Sendable {
-    package let socket = LimitCounts(RelayServer.clientLimits)
+    package let socket: LimitCounts
     package let ingress: LimitCounts?
     package let api: LimitCounts?
 
-    package init(_ configuration: Configuration) {
-        ingress = configuration.sealedIngress.map { _ in LimitCounts(WebIngress.clientLimits) }
-        api = configuration.api.map { _ in LimitCounts(ConsoleServer.clientLimits) }
+    package init(socket: LimitCounts, ingress: LimitCounts?, api: LimitCounts?) {
+        (self.socket, self.ingress, self.api) = (socket, ingress, api)
     }
 
     var families: [MetricFamily] {
-        var connections = MetricFamily("carillon_connections", .gauge, "Connections open at our own doors.")
-        var refusals = MetricFamily(
-            "carillon_clients_refused_total",
-            .counter,
-            "Connections, messages and requests of clients that were refused at our own doors, by the limit they met."
-        )
-        for case (let door, let counts?) in [("socket", socket), ("ingress", ingress), ("api", api)] {
-            connections.add(counts.openConnections, ["door": door])
-            for (limit, count) in counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                refusals.add(count, ["door": door, "why": limit.rawValue])
-            }
+        let doors = [("socket", socket), ("ingress", ingress), ("api", api)].compactMap { door, counts in
+            counts.map { (name: door, counts: $0) }
         }
-        return [connections, refusals]
+        return [
+            .gauge("carillon_connections", "Connections open at our own doors.", of: doors) {
+                $0.add($1.counts.openConnections, ["door": $1.name])
+            },
+            .counter(
+                "carillon_clients_refused_total",
+                "Connections, messages and requests of clients that were refused at our own doors, by the limit they met.",
+                of: doors
+            ) { family, door in
+                for (limit, count) in door.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                    family.add(count, ["door": door.name, "why": limit.rawValue])
+                }
+            },
+        ]
     }
 }

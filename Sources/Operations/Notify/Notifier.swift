@@ -1,16 +1,16 @@
 import Cipher
 import Console
+import Core
 import Delivery
 import Dispatch
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Registry
 import RouterConfiguration
 import Rules
 import Synchronization
-import Units
 
 /// Sends callers' notifications as events of the router's own. They take the path of all events, so pace, filters,
 /// sealing and trace are the same.
@@ -41,10 +41,7 @@ package final class Notifier: Sendable {
 
     /// Accounts that one event names. The pipeline takes some such events at a time, and those of others between them.
     private static let accountsPerEvent = 100
-    /// How long the owners of partitions have.
-    private static let patience: Duration = .seconds(10)
-
-    private let outbox: Outbox
+    private let queue: RequestQueue
     private let registry: Registry
     private let identity: KeyPair
     /// Nil: the router serves alone.
@@ -52,36 +49,21 @@ package final class Notifier: Sendable {
     /// Whether others see the events.
     private let mustSign: @Sendable () -> Bool
     private let now: @Sendable () -> Timestamp
-    private let queue: RequestQueue
     /// Whether somebody asks for all users of an app, for which all devices are looked at.
     private let isScanning = Mutex(false)
 
-    /// `shared` are the requests that all members of the cluster know; nil: the router serves alone. `mustSign` says
+    /// `shared` are the requests that all members know; nil: the router serves alone. `mustSign` says
     /// whether somebody else sees the events: a signature takes a twentieth of all that a notification takes.
     package init(
-        outbox: Outbox,
+        _ queue: RequestQueue,
         registry: Registry,
-        intake: Intake,
         identity: KeyPair,
         shared: (any SharedRequests)? = nil,
         mustSign: @escaping @Sendable () -> Bool,
-        alarm: (any Alarm)? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
-        self.outbox = outbox
-        self.registry = registry
-        self.identity = identity
-        self.shared = shared
-        self.mustSign = mustSign
-        self.now = now
-        queue = RequestQueue(
-            outbox,
-            intake,
-            // The owner of a partition may be away for longer than a sender waits.
-            patience: shared == nil ? nil : Self.patience,
-            alarm: alarm ?? DispatchAlarm(now: now),
-            now: now
-        )
+        (self.queue, self.registry, self.identity) = (queue, registry, identity)
+        (self.shared, self.mustSign, self.now) = (shared, mustSign, now)
     }
 
     /// Returns when everything that the request leads to is on disk, or was counted for a dry run. `read` reads it: a
@@ -94,8 +76,8 @@ package final class Notifier: Sendable {
         let digest = SHA256.hash(body)
         let sender = SHA256.hash(Array(origin.sender.utf8))
         let key = origin.key.map { SHA256.hash(Array($0.utf8)) }
-        if let key, let known = try await disk({ [outbox] in try outbox.request(of: sender, key: key) }),
-            !known.events.isEmpty, known.createdAt > now() - Outbox.requestsAreKept
+        if let key, let known = try await disk({ [queue] in try queue.known(of: sender, key: key) }),
+            !known.events.isEmpty, known.createdAt > now() - RequestStore.lifetime
         {
             return .sent(try Self.receipt(known, for: digest))
         }
@@ -278,7 +260,7 @@ extension Notifier {
     }
 }
 
-/// Requests for notifications, as all members of a cluster know them. Its errors are ``APIProblem``s.
+/// Requests for notifications, as all members know them. Its errors are ``APIProblem``s.
 package protocol SharedRequests: Sendable {
     /// What is known of a request: it itself, or an earlier one of the same sender and key.
     func remember(_ record: RequestRecord) async throws -> RequestRecord

@@ -1,17 +1,16 @@
 import Console
+import Core
 import Foundation
 import JSON
 import NIOCore
 import Nostr
-import Notifications
 import Pipeline
-import Platforms
 import PluginHost
+import Push
 import Registry
 import RouterConfiguration
 import Rules
 import Synchronization
-import Units
 
 /// What somebody asks to be sent, and to whom.
 struct NotifyRequest: Sendable {
@@ -28,6 +27,8 @@ struct NotifyRequest: Sendable {
     static let mostRecipients = 5_000
     /// The longest request: so many accounts in hexadecimal digits, and what they get.
     static let longest: ByteCount = .kibibytes(512)
+    /// Keys of a request that no rule has.
+    private static let ownKeys = ["to", "signal", "template", "values", "dry_run"]
     /// Values for a template, and characters of each.
     static let mostValues = 20
     static let longestValue = 4_000
@@ -43,20 +44,8 @@ struct NotifyRequest: Sendable {
     struct Terms {
         let book: RuleBook
         let platforms: KnownPlatforms
-        let rules: RequestedRules
         /// Nil: any name may be one.
-        let apps: [String]?
-
-        init(book: RuleBook, platforms: KnownPlatforms) {
-            self.init(book: book, platforms, RequestedRules(platforms), apps: nil)
-        }
-
-        fileprivate init(book: RuleBook, _ platforms: KnownPlatforms, _ rules: RequestedRules, apps: [String]?) {
-            self.book = book
-            self.platforms = platforms
-            self.rules = rules
-            self.apps = apps
-        }
+        var apps: [String]?
     }
 
     /// The platforms that requests are read by, put together anew only where further plugins are loaded.
@@ -64,7 +53,6 @@ struct NotifyRequest: Sendable {
         private struct Known {
             let loads: Int
             let platforms: KnownPlatforms
-            let rules: RequestedRules
         }
 
         private let plugins: PluginHost
@@ -76,12 +64,11 @@ struct NotifyRequest: Sendable {
             let loads = plugins.loads
             let known = known.withLock { known in
                 if let known, known.loads == loads { return known }
-                let platforms = KnownPlatforms(plugins)
-                let new = Known(loads: loads, platforms: platforms, rules: RequestedRules(platforms))
+                let new = Known(loads: loads, platforms: KnownPlatforms(plugins))
                 known = new
                 return new
             }
-            return Terms(book: book, known.platforms, known.rules, apps: apps)
+            return Terms(book: book, platforms: known.platforms, apps: apps)
         }
     }
 
@@ -123,7 +110,7 @@ struct NotifyRequest: Sendable {
         tags = content.tags
     }
 
-    /// What another member of a cluster needs to know of the request: an event says itself which accounts it is for, so
+    /// What another member needs to know of the request: an event says itself which accounts it is for, so
     /// one of them stands for a list.
     private static func forMembers(_ body: ByteBuffer, _ object: JSONObject, _ recipients: Recipients) -> [UInt8] {
         guard case .accounts(let accounts) = recipients, accounts.count > 1, case .object(var to)? = object["to"],
@@ -144,8 +131,7 @@ struct NotifyRequest: Sendable {
         _ terms: Terms,
         _ mistakes: inout Mistakes
     ) -> (order: NotificationOrder.Content, tags: [[String]])? {
-        let own = ["to", "signal", "template", "values", "dry_run"]
-        let said = object.members.filter { !own.contains($0.name) }
+        let said = object.members.filter { !ownKeys.contains($0.name) }
         if let template = object["template"] {
             for member in said {
                 mistakes.add("/\(member.name)", "the template says this: leave out '\(member.name)' or 'template'")
@@ -161,10 +147,13 @@ struct NotifyRequest: Sendable {
             }
         }
         do throws(RequestedRuleError) {
-            let rule = try terms.rules.rule(
+            let rule = try Rule.requested(
                 JSONObject(members: said),
                 by: target?.app.map { terms.book[$0] } ?? terms.book,
-                name: "api"
+                name: "api",
+                platforms: terms.platforms.catalog,
+                blockChecks: terms.platforms.blockChecks,
+                otherKeys: ownKeys
             )
             return (.rule(rule), [])
         } catch {
@@ -245,12 +234,6 @@ struct NotifyRequest: Sendable {
             return nil
         }
         return signal
-    }
-}
-
-extension RequestedRules {
-    fileprivate convenience init(_ platforms: KnownPlatforms) {
-        self.init(platforms: platforms.catalog, blockChecks: platforms.blockChecks)
     }
 }
 

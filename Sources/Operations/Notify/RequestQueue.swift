@@ -1,22 +1,25 @@
 import Cipher
 import Console
+import Core
 import Delivery
 import Dispatch
 import Nostr
-import Notifications
 import Pipeline
+import Push
 import Synchronization
-import Units
 
 /// Takes requests to the disk and to the pipeline, many at a time: a transaction costs as much as a hundred rows, and
 /// events that the pipeline finds together cost it one batch.
 ///
 /// One that comes alone goes at once. While many come, they are gathered for a moment; while many events come, until
 /// these are through, within limits. Whoever asks waits meanwhile, and asks for no more.
-final class RequestQueue: Sendable {
+package final class RequestQueue: Sendable {
+    /// How long the owners of partitions have: one may be away for longer than a sender waits.
+    package static let patienceForOwners: Duration = .seconds(10)
+
     /// A request that nobody has an answer to yet.
     struct Request: Sendable {
-        /// As it is to be remembered, or as another member of the cluster knows it.
+        /// As it is to be remembered, or as another member knows it.
         let record: RequestRecord
         /// A digest of what is asked now.
         let body: [UInt8]
@@ -58,17 +61,17 @@ final class RequestQueue: Sendable {
     private let underWay = Mutex<Set<[UInt8]>>([])
     private let queue = DispatchQueue(label: "carillon requests")
 
-    init(
+    package init(
         _ outbox: Outbox,
         _ intake: Intake,
         patience: Duration?,
-        alarm: any Alarm,
+        alarm: (any Alarm)? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.outbox = outbox
         self.intake = intake
         self.patience = patience
-        self.alarm = alarm
+        self.alarm = alarm ?? DispatchAlarm(now: now)
         self.now = now
     }
 
@@ -82,10 +85,15 @@ final class RequestQueue: Sendable {
     /// Requests that are gathered.
     var waiting: Int { state.withLock { $0.new.count } }
 
+    /// What was written of a request of that sender.
+    func known(of sender: [UInt8], key: [UInt8]) throws -> RequestRecord? {
+        try RequestStore(outbox).find(sender, key: key)
+    }
+
     /// Also what is not written yet.
     func find(_ id: [UInt8]) throws -> RequestRecord? {
         _ = queue.sync { write() }
-        return try outbox.request(id)
+        return try RequestStore(outbox).find(id)
     }
 
     private func schedule(_ change: (inout State) -> Void) {
@@ -131,7 +139,7 @@ final class RequestQueue: Sendable {
         }
         guard !new.isEmpty || !done.isEmpty else { return 0 }
         do {
-            let known = try outbox.remember(new.map(\.request.record), done: done)
+            let known = try RequestStore(outbox).remember(new.map(\.request.record), done: done)
             let submissions = zip(new, known).compactMap { waiting, record in
                 submission(waiting.request, as: record, waiting.answer)
             }

@@ -1,21 +1,21 @@
 import Cipher
 import Console
+import Core
 import Delivery
 import Dispatch
-import EventTrace
-import HTTPLanes
+import HTTPClient
+import JSON
 import Logging
 import NIOCore
 import Nostr
-import Notifications
+import Observability
 import PluginHost
+import Push
 import Registry
-import RelayPool
+import Relays
 import RouterConfiguration
 import Rules
-import StandardWebhooks
 import Synchronization
-import Units
 
 /// Tells operators what happens to the router: those who read `/v1/stream`, endpoints, and people's devices.
 ///
@@ -23,34 +23,8 @@ import Units
 package final class OperationalEvents: Sendable {
     private struct State {
         var watch: OperationalWatch
-        /// What was amiss when somebody read the stream last.
+        /// The issues that the last check found.
         var issues: [RouterStatus.Issue] = []
-    }
-
-    /// Where the router's state is to be seen.
-    package struct Sources: Sendable {
-        let transports: ActiveTransports
-        let plugins: PluginHost
-        let pool: RelayPool
-        let registry: Registry
-        let trace: TraceReader?
-        let status: StatusReader
-
-        package init(
-            transports: ActiveTransports,
-            plugins: PluginHost,
-            pool: RelayPool,
-            registry: Registry,
-            files: OperatorFiles,
-            status: StatusReader
-        ) {
-            self.transports = transports
-            self.plugins = plugins
-            self.pool = pool
-            self.registry = registry
-            trace = files.trace?.reader
-            self.status = status
-        }
     }
 
     private let settings: Configuration.OperationalEvents
@@ -63,7 +37,8 @@ package final class OperationalEvents: Sendable {
     private let queue = DispatchQueue(label: "carillon operational events")
     /// What is told to people's devices, which is made after what watches deliveries.
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
-    private let sources = Mutex<Sources?>(nil)
+    /// Where the router's state is to be seen.
+    private let status = Mutex<StatusReader?>(nil)
 
     /// `path` is where what waits for endpoints is kept. Throws what is wrong with a file of secrets.
     package init(
@@ -72,7 +47,6 @@ package final class OperationalEvents: Sendable {
         stream: LiveStream,
         sender: any HTTPSender,
         now: @escaping @Sendable () -> Timestamp,
-        monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
         logger: Logger
     ) throws(WebhookSecrets.Mistake) {
         let settings = settings ?? Configuration.OperationalEvents()
@@ -85,18 +59,17 @@ package final class OperationalEvents: Sendable {
             path: path,
             sender: sender,
             now: now,
-            monotonic: monotonic,
             logger: logger
         )
         let watch = OperationalWatch(failingDays: settings.failingDays, disableDays: settings.disableDays)
         state = Mutex(State(watch: watch))
     }
 
-    /// From here on people's devices are pushed to by `notifier`, and `sources` are looked at.
-    package func begin(_ sources: Sources, notifier: Notifier, terms: @escaping @Sendable () -> RuleBook) {
-        self.sources.withLock { $0 = sources }
+    /// From here on people's devices are pushed to by `notifier`, and the router's `status` is looked at.
+    package func begin(_ status: StatusReader, notifier: Notifier, terms: @escaping @Sendable () -> RuleBook) {
+        self.status.withLock { $0 = status }
         notify.withLock { notify in
-            notify = { [plugins = sources.plugins] body, id in
+            notify = { [plugins = status.health.outgoing.plugins] body, id in
                 let bytes = Array(body.utf8)
                 _ = try await notifier.send(bytes, from: Notifier.Origin(sender: "operational events", key: id)) {
                     let terms = NotifyRequest.Terms(book: terms(), platforms: KnownPlatforms(plugins))
@@ -125,16 +98,12 @@ package final class OperationalEvents: Sendable {
     }
 
     private func look() {
-        guard let sources = sources.withLock({ $0 }) else { return }
+        guard let router = status.withLock({ $0?.health }) else { return }
         var sight = OperationalWatch.Sight()
-        sight.expiries = sources.transports.statuses.expiries.map {
-            OperationalWatch.Sight.Expiry(queue: $0.0, what: $0.1.what, at: $0.1.at)
-        }
-        sight.processes = PluginOverview(sources.plugins.processReports, refusals: []).processes.map {
-            OperationalWatch.Sight.PluginProcess(plugins: $0.plugins, deaths: $0.deaths, lastDeath: $0.lastDeath)
-        }
-        sight.closedRelays = sources.pool.status.map(\.url).filter { relay in
-            sources.pool.conduct[relay]?.lastWords.contains { $0.text.hasPrefix("auth-required") } ?? false
+        sight.expiries = router.outgoing.transports.statuses.expiries
+        sight.processes = router.outgoing.plugins.processReports
+        sight.closedRelays = router.incoming.pool.status.map(\.url).filter { relay in
+            router.incoming.pool.behavior[relay]?.lastWords.contains { $0.text.hasPrefix("auth-required") } ?? false
         }
         .map(\.text)
         let now = now()
@@ -142,10 +111,11 @@ package final class OperationalEvents: Sendable {
         tell(events)
     }
 
-    /// Finding out what is amiss takes a look at everything: only while somebody wants to see it.
+    /// Compares the issues with those of the last check. The check asks every part, so it runs only while a client reads
+    /// the stream.
     private func lookForIssues() async {
-        guard stream.isRead, let sources = sources.withLock({ $0 }) else { return }
-        let issues = await sources.status.status(within: .seconds(1)).issues
+        guard stream.isRead, let status = status.withLock({ $0 }) else { return }
+        let issues = await status.status(within: .seconds(1)).issues
         let former = state.withLock { state in
             defer { state.issues = issues }
             return state.issues
@@ -189,16 +159,17 @@ package final class OperationalEvents: Sendable {
 extension OperationalEvents: DeliveryObserver {
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         let now = now()
-        let sources = sources.withLock { $0 }
+        let status = status.withLock { $0 }
+        let registry = status?.health.incoming.registry
         let (events, suspensions) = state.withLock { state in
             let events = state.watch.took(reports, at: now) { device in
-                (try? sources?.trace?.statuses(of: [device]))?[device]?.lastSuccess?.at
-                    ?? (try? sources?.registry.listing(of: device))?.registeredAt
+                (try? status?.files.trace?.reader.statuses(of: [device]))?[device]?.lastSuccess?.at
+                    ?? (try? registry?.listing(of: device))?.registeredAt
             }
             return (events, state.watch.takeSuspensions())
         }
         tell(events)
-        guard !suspensions.isEmpty, let registry = sources?.registry else { return }
+        guard !suspensions.isEmpty, let registry else { return }
         // The registry writes to the disk, and whoever reports must not wait for it.
         queue.async { [self] in disable(suspensions, in: registry) }
     }
@@ -235,4 +206,45 @@ extension OperationalEvents: DeliveryObserver {
     }
 
     package func outboxFailed(_ error: any Error) {}
+}
+
+/// Something that happened to the router or a device. Holds no content, token or endpoint.
+struct OperationalEvent: Sendable, Equatable {
+    typealias Kind = OperationalEventKind
+
+    let kind: Kind
+    let time: Timestamp
+    /// In a sentence, for people.
+    let words: String
+    var queue: QueueName?
+    var device: DeviceID?
+    /// Further members, by name.
+    var details: [(name: String, value: String)] = []
+
+    static func == (left: OperationalEvent, right: OperationalEvent) -> Bool {
+        left.kind == right.kind && left.time == right.time && left.words == right.words && left.queue == right.queue
+            && left.device == right.device && left.details.elementsEqual(right.details, by: ==)
+    }
+
+    /// As the webhook's body has it (Standard Webhooks).
+    var body: String {
+        "{\"type\":\(JSONText.quoted(kind.rawValue)),\"timestamp\":\"\(time.rfc3339)\",\"data\":\(data)}"
+    }
+
+    private var data: String {
+        var json = JSONLine()
+        json.add("words", words)
+        addDetails(to: &json)
+        return json.text
+    }
+
+    func addDetails(to json: inout JSONLine) {
+        json.add("device", device.map { Int64($0.rawValue) })
+        json.add("platform", queue?.platform)
+        json.add("app", queue?.app)
+        for detail in details { json.add(detail.name, detail.value) }
+    }
+
+    /// The names of further members.
+    static let detailNames = ["reason", "status", "until", "what", "ends_at", "plugins", "relay", "since"]
 }

@@ -1,27 +1,16 @@
+import Core
 import Delivery
-import EventTrace
-import Notifications
+import Observability
+import PluginHost
+import Push
 import RouterConfiguration
-import Units
 
 /// Notices what an operator may want to be told, once each time. Knows no clock, registry or network.
 struct OperationalWatch {
     /// What is to be seen of the router at a moment.
     struct Sight: Sendable {
-        struct Expiry: Sendable, Hashable {
-            var queue: QueueName
-            var what: String
-            var at: Timestamp
-        }
-
-        struct PluginProcess: Sendable, Hashable {
-            var plugins: [String]
-            var deaths: Int
-            var lastDeath: String?
-        }
-
-        var expiries: [Expiry] = []
-        var processes: [PluginProcess] = []
+        var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] = []
+        var processes: [PluginProcessReport] = []
         /// Relays that asked us to sign in and then kept to themselves what we wanted, by URL.
         var closedRelays: [String] = []
     }
@@ -65,7 +54,7 @@ struct OperationalWatch {
     private var suspensions: [Suspension] = []
     private var pauses: [QueueName: QueuePause] = [:]
     /// The notice that was given of each credential, in days.
-    private var noticed: [Sight.Expiry: Int64] = [:]
+    private var noticed: [QueueName: [TransportStatus.Expiry: Int64]] = [:]
     private var deaths: [[String]: Int] = [:]
     private var relays: [String: Timestamp] = [:]
     private var failing: [DeviceID: Failing] = [:]
@@ -84,15 +73,15 @@ struct OperationalWatch {
 
     /// What is called when that is done.
     func disabled(_ suspension: Suspension, at now: Timestamp) -> OperationalEvent {
-        let since = UTCTime(suspension.since)
         var event = OperationalEvent(
             kind: .deviceDisabled,
             time: now,
-            words: "device \(suspension.device.rawValue) is switched off, as nothing reached it since \(since.words)",
+            words: "device \(suspension.device.rawValue) is switched off, as nothing reached it since "
+                + suspension.since.words,
             queue: suspension.queue,
             device: suspension.device
         )
-        event.details = [("since", since.stamp)]
+        event.details = [("since", suspension.since.rfc3339)]
         return event
     }
 
@@ -160,10 +149,10 @@ struct OperationalWatch {
         var event = event(
             .deviceFailing,
             now,
-            "pushes to device \(report.device.rawValue) have failed since \(UTCTime(since).words)",
+            "pushes to device \(report.device.rawValue) have failed since \(since.words)",
             report
         )
-        event.details.append(("since", UTCTime(since).stamp))
+        event.details.append(("since", since.rfc3339))
         return event
     }
 
@@ -196,7 +185,7 @@ struct OperationalWatch {
             words: PauseWords.words(TracedPause(pause, since: now)),
             queue: pause.queue
         )
-        event.details = [("reason", pause.reason), ("until", UTCTime(pause.until).stamp)]
+        event.details = [("reason", pause.reason), ("until", pause.until.rfc3339)]
         return event
     }
 
@@ -214,22 +203,22 @@ struct OperationalWatch {
     }
 
     private mutating func expiries(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
-        noticed = noticed.filter { sight.expiries.contains($0.key) }
-        return sight.expiries.compactMap { expiry -> OperationalEvent? in
-            let left = expiry.at - now
+        let former = noticed
+        noticed = [:]
+        return sight.expiries.compactMap { queue, expiry -> OperationalEvent? in
+            let (left, known) = (expiry.at - now, former[queue]?[expiry])
             // The nearest notice that is due.
-            guard let due = Self.noticeDays.last(where: { left <= .days(Int($0)) }), noticed[expiry] != due else {
-                return nil
-            }
-            noticed[expiry] = due
-            let end = left <= .zero ? "has ended" : "ends at \(UTCTime(expiry.at).words)"
+            let due = Self.noticeDays.last { left <= .days(Int($0)) }
+            noticed[queue, default: [:]][expiry] = due ?? known
+            guard let due, due != known else { return nil }
+            let end = left <= .zero ? "has ended" : "ends at \(expiry.at.words)"
             var event = OperationalEvent(
                 kind: .credentialExpiring,
                 time: now,
-                words: "the \(expiry.what) of \(expiry.queue.platform)/\(expiry.queue.app) \(end)",
-                queue: expiry.queue
+                words: "the \(expiry.what) of \(queue.words) \(end)",
+                queue: queue
             )
-            event.details = [("what", expiry.what), ("ends_at", UTCTime(expiry.at).stamp)]
+            event.details = [("what", expiry.what), ("ends_at", expiry.at.rfc3339)]
             return event
         }
     }

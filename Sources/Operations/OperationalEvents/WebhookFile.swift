@@ -1,9 +1,9 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Logging
 import Storage
-import Units
 
 /// Keeps what waits for operators' endpoints over a restart. Belongs to one thread at a time.
 ///
@@ -134,7 +134,7 @@ struct WebhookFile {
         } catch {
             if let error = error as? DatabaseError, error.isDamage {
                 close()
-                file.putAside()
+                file.moveDamaged()
             }
             if !isInTrouble {
                 logger.warning(

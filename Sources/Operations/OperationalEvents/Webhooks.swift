@@ -1,11 +1,10 @@
 import Cipher
+import Core
 import Dispatch
-import HTTPLanes
+import HTTPClient
 import Logging
 import RouterConfiguration
-import StandardWebhooks
 import Synchronization
-import Units
 
 /// The endpoints that operational events go to. What waits for them is on disk within a moment, and goes out after a
 /// restart under the same ids.
@@ -44,7 +43,7 @@ final class Webhooks: Sendable {
         path: String,
         sender: any HTTPSender,
         now: @escaping @Sendable () -> Timestamp,
-        monotonic: @escaping @Sendable () -> Deadline,
+        monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
         logger: Logger
     ) throws(WebhookSecrets.Mistake) {
         // An endpoint's slowness is no push service's affair.
@@ -152,26 +151,131 @@ final class Webhooks: Sendable {
         headers.append("webhook-signature", secrets.signatures(id: message.id, sentAt: sentAt, body: message.body))
         var request = HTTPRequest(method: "POST", url: url, headers: headers, body: message.body)
         request.timeout = Self.timeout
-        sender.send(request) { [self] result in
-            let verdict: WebhookQueue.Verdict =
-                switch result {
-                case .success(let answer) where (200...299).contains(answer.status): .taken
-                case .success(let answer) where answer.status == 410: .gone
+        sender.send(request) { [self] answer in
+            let result: WebhookQueue.Result =
+                switch answer {
+                case .success(let response) where (200...299).contains(response.status): .taken
+                case .success(let response) where response.status == 410: .gone
                 default: .failed
                 }
             let isWorthALine = state.withLock { state in
-                state.endpoints[index].queue.finish(verdict, at: monotonic())
-                defer { state.endpoints[index].isInTrouble = verdict != .taken }
-                return verdict != .taken && !state.endpoints[index].isInTrouble
+                state.endpoints[index].queue.finish(result, at: monotonic())
+                defer { state.endpoints[index].isInTrouble = result != .taken }
+                return result != .taken && !state.endpoints[index].isInTrouble
             }
             if isWorthALine {
                 // The URL may have a secret in it.
                 logger.warning(
                     "An endpoint of operational_events does not take what happens",
-                    metadata: ["number": "\(index + 1)", "gone": "\(verdict == .gone)"]
+                    metadata: ["number": "\(index + 1)", "gone": "\(result == .gone)"]
                 )
             }
             queue.async { [self] in sendDue() }
         }
+    }
+}
+
+/// What waits for one endpoint, and when each message is tried. Knows no network and no disk: ``takeChanges()`` says
+/// what has to be kept.
+///
+/// The schedule is public: at once, then after 5 seconds, 5 minutes, half an hour, 2, 5, 10 and 10 hours.
+struct WebhookQueue {
+    struct Message: Sendable, Equatable {
+        /// The value of `webhook-id`, the same on every attempt.
+        let id: String
+        let body: [UInt8]
+        fileprivate(set) var attempts: Int
+        fileprivate(set) var due: Deadline
+
+        init(id: String, body: [UInt8], attempts: Int = 0, due: Deadline) {
+            self.id = id
+            self.body = body
+            self.attempts = attempts
+            self.due = due
+        }
+    }
+
+    enum Result: Sendable, Equatable {
+        case taken
+        case failed
+        /// The endpoint is gone for good (410): nothing is sent there any more.
+        case gone
+    }
+
+    /// What a disk has to take note of.
+    enum Change: Sendable, Equatable {
+        /// In place of what was kept under its id.
+        case put(Message)
+        case remove(id: String)
+    }
+
+    static let pauses: [Duration] = [
+        .seconds(5), .minutes(5), .minutes(30), .hours(2), .hours(5), .hours(10), .hours(10),
+    ]
+    static let most = 500
+
+    private(set) var messages: [Message] = []
+    private var isSending = false
+    private var isGone = false
+    private var changes: [Change] = []
+    /// Messages that were given up.
+    private(set) var lost = 0
+
+    /// `kept` are what waited when the router ended, in the order in which they came.
+    init(kept: [Message] = []) {
+        messages = Array(kept.suffix(Self.most))
+        changes = kept.dropLast(messages.count).map { .remove(id: $0.id) }
+    }
+
+    /// When the next is due, while none is on its way; nil: none waits.
+    var due: Deadline? { isSending ? nil : messages.map(\.due).min() }
+
+    /// What changed since the last call.
+    mutating func takeChanges() -> [Change] {
+        defer { changes = [] }
+        return changes
+    }
+
+    /// The oldest go where there are too many.
+    mutating func add(_ message: Message) {
+        guard !isGone else {
+            lost += 1
+            return
+        }
+        messages.append(message)
+        changes.append(.put(message))
+        if messages.count > Self.most { giveUp(at: isSending ? 1 : 0) }
+    }
+
+    /// One that is due, which is on its way from now on. One at a time: an endpoint in trouble is not pressed.
+    mutating func next(at now: Deadline) -> Message? {
+        guard !isSending, let index = messages.indices.min(by: { messages[$0].due < messages[$1].due }),
+            messages[index].due <= now
+        else { return nil }
+        isSending = true
+        messages.swapAt(0, index)
+        return messages[0]
+    }
+
+    mutating func finish(_ result: Result, at now: Deadline) {
+        guard isSending, !messages.isEmpty else { return }
+        isSending = false
+        switch result {
+        case .taken: changes.append(.remove(id: messages.removeFirst().id))
+        case .gone:
+            while !messages.isEmpty { giveUp(at: 0) }
+            isGone = true
+        case .failed:
+            let attempts = messages[0].attempts
+            guard attempts < Self.pauses.count else { return giveUp(at: 0) }
+            messages[0].attempts += 1
+            messages[0].due = now + Self.pauses[attempts]
+            changes.append(.put(messages[0]))
+        }
+    }
+
+    private mutating func giveUp(at index: Int) {
+        changes.append(.remove(id: messages.remove(at: index).id))
+        lost += 1
     }
 }

@@ -1,13 +1,14 @@
 import Console
+import Core
 import Delivery
 import Dispatch
-import EventTrace
-import HTTPLanes
+import HTTPClient
 import Nostr
-import Notifications
+import Observability
+import Push
 import Registry
+import RouterConfiguration
 import Synchronization
-import Units
 
 /// What may be done to deliveries, beside looking at them.
 package enum QueueHandle: Sendable {
@@ -25,25 +26,18 @@ package final class QueueOperations: Sendable {
     private static let page = 500
     private static let disk = DispatchQueue(label: "carillon.queue-operations")
 
-    private let registry: Registry
-    private let files: OperatorFiles
+    private let reader: DeviceReader
     private let handle: QueueHandle
     private let deadLetters: DeadLetterLimits
-    private let now: @Sendable () -> Timestamp
 
-    package init(
-        registry: Registry,
-        files: OperatorFiles,
-        handle: QueueHandle,
-        deadLetters: DeadLetterLimits,
-        now: @escaping @Sendable () -> Timestamp
-    ) {
-        self.registry = registry
-        self.files = files
-        self.handle = handle
-        self.deadLetters = deadLetters
-        self.now = now
+    package init(_ reader: DeviceReader, _ handle: QueueHandle) {
+        (self.reader, self.handle) = (reader, handle)
+        deadLetters = reader.configuration().deadLetters
     }
+
+    private var registry: Registry { reader.registry }
+    private var files: OperatorFiles { reader.files }
+    private func now() -> Timestamp { reader.now() }
 
     /// Throws an ``OperationFailure``, as all of these.
     package func list(_ parameters: [String: String]) throws(OperationFailure) -> QueueList {
@@ -65,9 +59,13 @@ package final class QueueOperations: Sendable {
             return entries
         }
         let shown = entries.prefix(request.limit)
-        // What a device leaves behind is about to go.
+        // The rest cannot be sent again.
+        let couriers = couriers
         let kept = try OperationFailure.attempt {
-            try shown.filter { try $0.entry.failedAt == nil || devices.isRegistered($0.entry.device) }
+            try shown.filter { place, entry in
+                guard entry.failedAt != nil else { return true }
+                return try devices.isRegistered(entry.device) && couriers[place]?.isWithdrawn(entry) != true
+            }
         }
         let events = events(of: kept.map(\.entry))
         return QueuePage(
@@ -115,7 +113,7 @@ package final class QueueOperations: Sendable {
                     npub: listing.map { NIP19.npub($0.account) },
                     deviceName: listing?.slot.deviceID,
                     pause: entry.failedAt == nil ? pauses[entry.queue].map { PauseWords.words($0) } : nil,
-                    keptUntil: entry.failedAt.map { UTCTime($0 + .days(deadLetters.days)).stamp }
+                    keptUntil: entry.failedAt.map { ($0 + .days(deadLetters.days)).rfc3339 }
                 )
             }
         )
@@ -129,10 +127,8 @@ package final class QueueOperations: Sendable {
         let request = try QueueRequest(parameters, now: now())
         try request.requireSelection()
         let all = stores()
-        guard !all.contains(where: { $0.store.isFull }) else {
-            throw .unavailable(
-                Sentence("retry-full", [:], "the outbox is full: see with carillon status what is behind")
-            )
+        guard !all.contains(where: { $0.store.outbox.isFull }) else {
+            throw .unavailable(Sentence("retry-full", "the outbox is full: see with carillon status what is behind"))
         }
         var answer = QueueRetry(dryRun: request.isDryRun)
         var queues: Set<QueueName> = []
@@ -171,7 +167,7 @@ package final class QueueOperations: Sendable {
                 if request.isDryRun {
                     answer.hastened += valid.count { $0.due.map { $0 > moment } ?? false }
                 } else {
-                    try await onDisk { _ in store.store.awaitHandOver() }
+                    try await onDisk { _ in store.store.outbox.awaitHandOver() }
                     answer.hastened += await courier.hasten(valid).hastened
                 }
             }
@@ -181,7 +177,9 @@ package final class QueueOperations: Sendable {
         try await forEachPage(request, in: store.reader, failed: true) { entries, moment in
             let sorted = try await onDisk { _ in try entries.map { ($0, try devices.obstacle(to: $0, at: moment)) } }
             for case let (_, obstacle?) in sorted { answer.skip(obstacle) }
-            let valid = sorted.filter { $0.1 == nil }.map(\.0)
+            let sendable = sorted.filter { $0.1 == nil }.map(\.0)
+            let valid = sendable.filter { !courier.isWithdrawn($0) }
+            if valid.count < sendable.count { answer.skip("deleted", sendable.count - valid.count) }
             queues.formUnion(valid.map(\.queue))
             answer.retried += request.isDryRun ? valid.count : try await onDisk { _ in try courier.revive(valid) }
         }
@@ -229,7 +227,7 @@ package final class QueueOperations: Sendable {
             await store.courier.reportDropped(entries)
             return QueueDrop(dropped: dropped, underWay: 0)
         }
-        try await onDisk { _ in store.store.awaitHandOver() }
+        try await onDisk { _ in store.store.outbox.awaitHandOver() }
         return await store.courier.drop(entries)
     }
 
@@ -255,6 +253,11 @@ package final class QueueOperations: Sendable {
     private var readers: [(place: StorePlace, reader: OutboxReader)] {
         guard case .running(let stores) = handle else { return [(.alone, files.outbox.own)] }
         return stores().map { ($0.place, $0.reader) }.sorted { $0.place < $1.place }
+    }
+
+    private var couriers: [StorePlace: Courier] {
+        guard case .running(let stores) = handle else { return [:] }
+        return Dictionary(stores().map { ($0.place, $0.courier) }) { first, _ in first }
     }
 
     /// Calls `body` with the deliveries that are meant, page after page. What comes meanwhile may be among them.
@@ -349,8 +352,4 @@ private final class DeviceLookup: Sendable {
 
 extension QueueEntry {
     fileprivate func isExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
-}
-
-extension QueueName {
-    fileprivate var words: String { "\(platform)/\(app)" }
 }

@@ -1,8 +1,8 @@
+import Core
 import Delivery
-import EventTrace
 import Nostr
-import Notifications
-import Units
+import Observability
+import Push
 
 /// Deliveries that wait or failed, as an operator chose them.
 package struct QueueList: OperatorAnswer, Equatable {
@@ -28,7 +28,7 @@ package struct QueueList: OperatorAnswer, Equatable {
         package var expiresAt: String?
         /// How much the outbox holds of it.
         package var bytes: Int
-        /// The partition of the cluster that it is in; nil: it is in none.
+        /// The partition that it is in; nil: it is in none.
         package var partition: Int?
         /// The member that has it; nil: the router serves alone.
         package var member: String?
@@ -55,7 +55,7 @@ package struct QueueList: OperatorAnswer, Equatable {
         return (lines + missing + (next.map { ["", "More: --after \($0)"] } ?? [])).joined(separator: "\n")
     }
 
-    private static func short(_ stamp: String) -> String { "\(stamp.prefix(19))Z" }
+    private static func short(_ stamp: String) -> String { stamp.second }
 }
 
 /// What a member has of one answer, in the order in which lists go.
@@ -109,10 +109,10 @@ extension QueueList.Item {
         status = entry.failure.flatMap { $0.status == 0 ? nil : Int($0.status) }
         reason = entry.failure?.reason
         attempts = entry.attempts
-        acceptedAt = UTCTime(entry.acceptedAt).stamp
-        failedAt = entry.failedAt.map { UTCTime($0).stamp }
-        dueAt = entry.due.map { UTCTime($0).stamp }
-        expiresAt = entry.expiresAt.map { UTCTime($0).stamp }
+        acceptedAt = entry.acceptedAt.rfc3339
+        failedAt = entry.failedAt.map(\.rfc3339)
+        dueAt = entry.due.map(\.rfc3339)
+        expiresAt = entry.expiresAt.map(\.rfc3339)
         bytes = entry.size.bytes
         if case .partition(let number) = place { partition = number }
     }
@@ -183,7 +183,7 @@ package struct QueueDetails: OperatorAnswer, Equatable {
 /// What became of deliveries that an operator wants to be sent.
 package struct QueueRetry: OperatorAnswer, Equatable {
     package struct Skipped: Codable, Sendable, Equatable {
-        /// `expired`, `unregistered` or `unreadable`.
+        /// `expired`, `unregistered`, `deleted` or `unreadable`.
         package var why: String
         package var count: Int
     }
@@ -234,6 +234,7 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     private static func words(_ why: String) -> String {
         switch why {
         case "expired": "what they tell of is over (expired)"
+        case "deleted": "their authors deleted the events that they are for"
         case "unregistered": "their device is no longer registered"
         case "unreadable": "what is kept of them cannot be read"
         default: why
@@ -263,5 +264,72 @@ package struct QueueDropped: OperatorAnswer, Equatable {
         waiting += other.waiting
         failed += other.failed
         underWay += other.underWay
+    }
+}
+
+/// Where deliveries wait or failed, among all places of several routers that work as one.
+package enum StorePlace: Hashable, Comparable, Sendable, LosslessStringConvertible {
+    case partition(Int)
+    /// What a member has beside its partitions; empty: what a router has that serves alone.
+    case outbox(of: String)
+
+    package static let alone = StorePlace.outbox(of: "")
+
+    package init?(_ description: String) {
+        if description.first == "@" {
+            self = .outbox(of: String(description.dropFirst()))
+        } else if let number = Int(description), number >= 0 {
+            self = .partition(number)
+        } else {
+            return nil
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .partition(let number): "\(number)"
+        case .outbox(let member): "@\(member)"
+        }
+    }
+}
+
+/// Deliveries that a router works on: its outbox, or a partition that it owns.
+package struct WorkingStore: Sendable {
+    package let place: StorePlace
+    package let courier: Courier
+    package let store: any DeadLetterStore
+    package let reader: OutboxReader
+
+    package init(_ place: StorePlace, _ courier: Courier, _ store: any DeadLetterStore, _ reader: OutboxReader) {
+        (self.place, self.courier, self.store, self.reader) = (place, courier, store, reader)
+    }
+}
+
+/// A place behind a delivery: where the next answer goes on.
+struct PlacedCursor: Hashable, Sendable, LosslessStringConvertible {
+    let place: StorePlace
+    let cursor: QueueCursor
+
+    init(_ place: StorePlace, _ cursor: QueueCursor) { (self.place, self.cursor) = (place, cursor) }
+
+    /// As in `f12` for a router that serves alone, `7.w3` for a partition and `@router-1.f2`.
+    init?(_ description: String) {
+        let parts = description.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let last = parts.last, let cursor = QueueCursor(String(last)) else { return nil }
+        guard parts.count > 1 else {
+            self.init(.alone, cursor)
+            return
+        }
+        guard let place = StorePlace(String(parts[0])) else { return nil }
+        self.init(place, cursor)
+    }
+
+    var description: String { place == .alone ? cursor.description : "\(place).\(cursor)" }
+}
+
+extension PlacedCursor: Comparable {
+    /// Place after place, and in each what failed before what waits.
+    static func < (left: PlacedCursor, right: PlacedCursor) -> Bool {
+        (left.place, left.cursor) < (right.place, right.cursor)
     }
 }

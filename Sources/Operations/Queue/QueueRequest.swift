@@ -1,7 +1,12 @@
+import Console
+import Core
 import Delivery
 import Foundation
-import Notifications
-import Units
+import Logging
+import Observability
+import Push
+import RouterConfiguration
+import Rules
 
 /// Which deliveries an operator means, and how many of them: from the parameters of a request.
 package struct QueueRequest: Sendable, Equatable {
@@ -84,7 +89,7 @@ package struct QueueRequest: Sendable, Equatable {
 enum OperatorTime {
     /// `2h` is two hours ago; also `90s`, `30m`, `7d`, and `2026-11-22T07:00:00Z` or `2026-11-22`.
     static func moment(_ text: String, _ name: String, now: Timestamp) throws(OperationFailure) -> Timestamp {
-        if let span = span(text) { return now - span }
+        if let span = SpanWords.span(text) { return now - span }
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = text.contains("T") ? .withInternetDateTime : .withFullDate
         guard let date = formatter.date(from: text) else {
@@ -92,17 +97,111 @@ enum OperatorTime {
         }
         return Timestamp(milliseconds: Int64(date.timeIntervalSince1970 * 1000))
     }
+}
 
-    private static func span(_ text: String) -> Duration? {
-        guard let unit = text.last, let number = Int(text.dropLast()), (0...100_000).contains(number) else {
-            return nil
+/// Deliveries: by the running router, else by the files of a stopped one.
+extension RouterOrFiles {
+    /// Throws an ``OperationFailure``, as all of these.
+    package func queue(_ parameters: [String: String]) async throws -> QueueList {
+        if let answer: QueueList = try await ask("GET", "/v1/queue", parameters) { return answer }
+        return try deliveries().list(parameters)
+    }
+
+    package func delivery(_ id: String) async throws -> QueueDetails {
+        let name = id.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(["-"])) ?? ""
+        if let answer: QueueDetails = try await ask("GET", "/v1/queue/\(name)", [:]) { return answer }
+        return try deliveries().show(id)
+    }
+
+    package func retry(_ parameters: [String: String]) async throws -> QueueRetry {
+        try await require("POST", "/v1/queue/retry", parameters, toDo: "send pushes again")
+    }
+
+    package func drop(_ parameters: [String: String]) async throws -> QueueDropped {
+        if let answer: QueueDropped = try await ask("POST", "/v1/queue/drop", parameters) { return answer }
+        let access = try files()
+        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+            return QueueDropped(dryRun: parameters["dry_run"] == "1")
         }
-        return switch unit {
-        case "s": .seconds(number)
-        case "m": .minutes(number)
-        case "h": .hours(number)
-        case "d": .days(number)
-        default: nil
+        let outbox = try Outbox(path: configuration.outboxPath, deadLetters: configuration.deadLetters)
+        let logger = Logger(label: "carillon.queue") { _ in SwiftLogNoOpLogHandler() }
+        let trace = configuration.trace.map {
+            TraceStore(path: configuration.tracePath, limits: $0, now: Timestamp.now, logger: logger)
+        }
+        // Nobody else has the files before.
+        defer {
+            withExtendedLifetime(access) {
+                trace?.close()
+                outbox.settle()
+            }
+        }
+        return try await QueueOperations(access.reader, .stopped(outbox, trace)).drop(parameters)
+    }
+
+    private func deliveries() throws -> QueueOperations {
+        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
+        }
+        return QueueOperations(try OperatorAccess(configuration, for: .reading).reader, .readOnly)
+    }
+}
+
+/// Deliveries that wait or failed.
+struct QueueAPI {
+    let view: MemberView
+
+    var operations: [APIOperation] { [list, show, retry, drop] }
+
+    private static let selection: [APIParameter] = [
+        .query("id", .plain(8_000), "Deliveries by id, separated by commas."),
+        .query("platform", .text(64), "Those of a platform."),
+        .query("app", .text(64), "Those of an app."),
+        .query("host", .text(255), "Those to endpoints at a host."),
+        .query("device", .integer(Int64.min...Int64.max), "Those to a device."),
+        .query("reason", .text(200), "Those whose last failure had that reason."),
+        .query("since", .text(40), "Accepted since then: as in 2h, 2026-11-22 or 2026-11-22T07:00:00Z."),
+        .query("until", .text(40), "Accepted until then."),
+        .query("state", .choice(["waiting", "failed"]), "In that state alone."),
+    ]
+    private static let change: [APIParameter] =
+        selection + [
+            .query("all", .flag, "Mean all of them, where nothing else narrows them down."),
+            .query("dry_run", .flag, "Only say how many."),
+        ]
+
+    private var list: APIOperation {
+        .report(
+            .get("/v1/queue"),
+            .queue,
+            "Deliveries that wait or failed for good.",
+            Self.selection + [
+                .query("after", .text(200), "`next` of the answer before."),
+                .query("limit", .integer(1...1_000), "How many at most; 100."),
+            ]
+        ) { [view] call in try await view.queue(call.query) }
+    }
+
+    private var show: APIOperation {
+        .report(
+            .get("/v1/queue/{id}"),
+            .queue,
+            "All that is known of a delivery.",
+            [.path("id", .plain(100), "A delivery's id.")]
+        ) { [view] call in try await view.delivery(call.path("id")) }
+    }
+
+    private var retry: APIOperation {
+        .report(
+            .post("/v1/queue/retry"),
+            .queue,
+            "Sends again what failed for good, and makes due what waits for a later time.",
+            Self.change + [.query("unpause", .flag, "End the pauses of their queues.")]
+        ) { [view] call in try await view.retry(call.query) }
+    }
+
+    private var drop: APIOperation {
+        .report(.post("/v1/queue/drop"), .queue, "Drops deliveries that wait or failed.", Self.change) { [view] call in
+            try await view.drop(call.query)
         }
     }
 }

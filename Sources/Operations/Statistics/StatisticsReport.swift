@@ -1,8 +1,12 @@
+import Core
 import Delivery
-import Units
+import Foundation
+import Push
+import Registry
+import RouterConfiguration
 
 /// Counts by day, perhaps divided by something.
-package struct StatisticsReport: OperatorAnswer, Equatable {
+package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
     package enum Division: String, Sendable, CaseIterable {
         case platform, app, mode, language
     }
@@ -56,12 +60,15 @@ package struct StatisticsReport: OperatorAnswer, Equatable {
         self.rows = rows.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// What members have counted of the same days, at least one.
-    static func together(_ members: [StatisticsReport], _ asked: MembersAsked) -> StatisticsReport {
-        var whole = members[0]
+    /// The members' counts of the same days.
+    static func joined(
+        _ members: [(member: String, answer: StatisticsReport)],
+        _ asked: MembersAsked
+    ) -> StatisticsReport {
+        var whole = members[0].answer
         whole.members = asked
         var rows: [[String]: Row] = [:]
-        for row in members.flatMap(\.rows) {
+        for row in members.flatMap(\.answer.rows) {
             let key = [row.day, row.name]
             guard var known = rows[key] else {
                 rows[key] = row
@@ -114,7 +121,7 @@ package struct StatisticsReport: OperatorAnswer, Equatable {
     }
 
     private static func date(_ day: Int) -> String {
-        String(UTCTime(Timestamp(milliseconds: Int64(day) * 86_400_000)).stamp.prefix(10))
+        String(Timestamp(milliseconds: Int64(day) * 86_400_000).rfc3339.prefix(10))
     }
 }
 
@@ -139,5 +146,96 @@ extension StatisticsReport.Row {
         expired += later.expired
         // They are the same devices, counted again.
         devices = later.devices ?? devices
+    }
+}
+
+/// Counts registered devices, and answers what was counted by day. Reads files.
+package struct StatisticsOperations: Sendable {
+    /// So many days are kept.
+    package static let daysKept = 400
+
+    private let registry: Registry
+    private let outbox: OutboxReader
+    /// What a device gets that asked for no mode; a reload may change it.
+    private let defaultMode: @Sendable () -> Mode
+    /// What is counted and not written yet.
+    private let pending: @Sendable () -> [DailyFigure: Int]
+    private let now: @Sendable () -> Timestamp
+
+    package init(
+        registry: Registry,
+        outbox: OutboxReader,
+        defaultMode: @escaping @Sendable () -> Mode,
+        pending: @escaping @Sendable () -> [DailyFigure: Int] = { [:] },
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.registry = registry
+        self.outbox = outbox
+        self.defaultMode = defaultMode
+        self.pending = pending
+        self.now = now
+    }
+
+    /// `days` and `by` are what may be asked. Throws an ``OperationFailure``.
+    package func report(_ parameters: [String: String]) throws(OperationFailure) -> StatisticsReport {
+        if let unknown = parameters.keys.sorted().first(where: { $0 != "days" && $0 != "by" }) {
+            throw .invalid("\(unknown): expected days or by")
+        }
+        let days = parameters["days"].map { Int($0) } ?? 7
+        guard let days, (1...Self.daysKept).contains(days) else {
+            throw .invalid("days: expected a number from 1 to \(Self.daysKept)")
+        }
+        let division = parameters["by"].map { StatisticsReport.Division(rawValue: $0) }
+        if case .some(nil) = division { throw .invalid("by: expected platform, app, mode or language") }
+        let today = DailyFigure.day(of: now())
+        let range = (today - days + 1)...today
+        do {
+            var figures = try outbox.figures(since: range.lowerBound)
+            figures.merge(pending(), uniquingKeysWith: +)
+            // As they are at this moment.
+            figures = figures.filter { $0.key.day != today || $0.key.what != .devices }
+            figures.merge(try devices(), uniquingKeysWith: +)
+            return StatisticsReport(figures, by: division ?? nil, days: range)
+        } catch {
+            throw .unavailable("\(error)")
+        }
+    }
+
+    /// How many devices are registered now, as figures of today.
+    package func devices() throws -> [DailyFigure: Int] {
+        let day = DailyFigure.day(of: now())
+        let usual = defaultMode()
+        var counts: [DailyFigure: Int] = [:]
+        for some in try registry.deviceCounts() {
+            let figure = DailyFigure(
+                day: day,
+                .devices,
+                platform: some.route.platform,
+                app: some.route.app,
+                mode: (some.mode ?? usual).name,
+                language: some.language
+            )
+            counts[figure, default: 0] += some.count
+        }
+        // Zero is an answer, too.
+        return counts.isEmpty ? [DailyFigure(day: day, .devices): 0] : counts
+    }
+}
+
+extension RouterOrFiles {
+    /// Counts by day: by the running router, else by the files of a stopped one. Throws an ``OperationFailure``.
+    package func statistics(_ parameters: [String: String]) async throws -> StatisticsReport {
+        if let answer: StatisticsReport = try await ask("GET", "/v1/stats", parameters) { return answer }
+        let access = try OperatorAccess(configuration, for: .reading)
+        guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
+            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
+        }
+        let operations = StatisticsOperations(
+            registry: access.reader.registry,
+            outbox: OutboxReader(path: configuration.outboxPath),
+            defaultMode: { [mode = configuration.defaultMode] in mode },
+            now: Timestamp.now
+        )
+        return try operations.report(parameters)
     }
 }

@@ -1,11 +1,11 @@
 import Console
-import Listening
-import RelayPool
+import Listeners
+import Relays
 import RouterConfiguration
 import WebIngress
 
 /// The ways in: where events, registrations and requests come from, and what was refused there.
-package struct DoorList: OperatorAnswer, Equatable {
+package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
     package struct Door: Codable, Sendable, Equatable {
         /// `socket`, `relays`, `feed`, `ingress`, `api`, `plugins` or `subscribe`.
         package var door: String
@@ -20,7 +20,7 @@ package struct DoorList: OperatorAnswer, Equatable {
         package var events: UInt64?
         /// What was refused since the start, by the limit that clients met.
         package var refused: [String: UInt64]
-        /// The member of the cluster that it is of; nil: the router serves alone.
+        /// The member that it is of; nil: the router serves alone.
         package var member: String?
     }
 
@@ -41,8 +41,8 @@ package struct DoorList: OperatorAnswer, Equatable {
         return (TextTable.lines([head] + rows) + (members?.lines ?? [])).joined(separator: "\n")
     }
 
-    /// The doors of all members, the same ones together.
-    static func together(_ lists: [(member: String, answer: DoorList)], _ members: MembersAsked) -> DoorList {
+    /// The same listeners together.
+    static func joined(_ lists: [(member: String, answer: DoorList)], _ members: MembersAsked) -> DoorList {
         let names = lists.first?.answer.doors.map(\.door) ?? []
         let doors = names.flatMap { name in
             lists.flatMap { member, list in
@@ -64,11 +64,9 @@ package struct DoorReader: Sendable {
     private let counts: RouterCounts
     private let pool: RelayPool
 
-    package init(_ configuration: Configuration, listeners: ListenerCounts, counts: RouterCounts, pool: RelayPool) {
+    package init(_ configuration: Configuration, _ router: IncomingParts) {
         self.configuration = configuration
-        self.listeners = listeners
-        self.counts = counts
-        self.pool = pool
+        (listeners, counts, pool) = (router.listeners, router.counts, router.pool)
     }
 
     var doors: DoorList {

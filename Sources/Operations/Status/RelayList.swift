@@ -1,9 +1,9 @@
+import Core
 import Registry
-import RelayPool
-import Units
+import Relays
 
 /// The relays that a running router knows, and how it stands with each.
-package struct RelayList: OperatorAnswer, Equatable {
+package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
     /// Words of a relay, cleaned.
     package struct Words: Codable, Sendable, Equatable {
         /// `NOTICE`, `CLOSED` or `OK`.
@@ -30,7 +30,7 @@ package struct RelayList: OperatorAnswer, Equatable {
         package var events: UInt64 = 0
         /// Subscriptions that it closed and events that it did not take, since the start.
         package var refusals: UInt64 = 0
-        /// What it did wrong since the start, by the words of `RelayOffence`.
+        /// What it did wrong since the start, by the words of `RelayViolation`.
         package var offences: [String: UInt64] = [:]
         /// What of that it does too often at this moment.
         package var misbehaves: [String] = []
@@ -41,7 +41,7 @@ package struct RelayList: OperatorAnswer, Equatable {
         package var nextTry: String?
         /// Why the last connection ended, one word.
         package var lastFailure: String?
-        /// The member of the cluster whose connection it is; nil: the router serves alone.
+        /// The member whose connection it is; nil: the router serves alone.
         package var member: String?
     }
 
@@ -97,7 +97,7 @@ package struct RelayList: OperatorAnswer, Equatable {
                 lines.append("  said       \(Self.minute(words.at)) \(words.command): \(words.text)")
             }
             for (offence, count) in relay.offences.sorted(by: { $0.key < $1.key }) {
-                let words = RelayOffence(rawValue: offence)?.words ?? offence
+                let words = RelayViolation(rawValue: offence)?.words ?? offence
                 let mark = relay.misbehaves.contains(offence) ? "!" : " "
                 lines.append("\(mark) offence    \(count) \(words)")
             }
@@ -109,8 +109,8 @@ package struct RelayList: OperatorAnswer, Equatable {
         .joined(separator: "\n\n") + (members?.lines ?? []).map { "\n\n" + $0 }.joined()
     }
 
-    /// What members of a cluster read, the same relays together.
-    static func together(_ lists: [(member: String, answer: RelayList)], _ members: MembersAsked) -> RelayList {
+    /// The same relays together.
+    static func joined(_ lists: [(member: String, answer: RelayList)], _ members: MembersAsked) -> RelayList {
         var whole = RelayList([])
         for (member, list) in lists {
             whole.relays += list.relays.map { relay in
@@ -128,11 +128,11 @@ package struct RelayList: OperatorAnswer, Equatable {
 
     private var blockLines: [String] { blocked.isEmpty ? [] : [""] + blocked.map(\.text) }
 
-    private static func minute(_ stamp: String?) -> String { stamp.map { "\($0.prefix(19))Z" } ?? "-" }
+    private static func minute(_ stamp: String?) -> String { stamp.map { $0.second } ?? "-" }
 }
 
 extension RelayList.Relay {
-    init(_ status: RelayStatus, _ conduct: RelayConduct?, readUpTo mark: Int64?, now: Timestamp) {
+    init(_ status: RelayStatus, _ conduct: RelayBehavior?, readUpTo mark: Int64?, now: Timestamp) {
         url = status.url.text
         state = status.state.word
         whose = status.isOperators ? "operator" : "users"
@@ -140,26 +140,26 @@ extension RelayList.Relay {
         isAskedByKind = status.isAskedByKind
         requests = status.requestsSent
         lastFailure = status.lastFailure?.rawValue
-        if case .waiting(let until) = status.state { nextTry = UTCTime(until).stamp }
-        readUpTo = mark.map { UTCTime(Timestamp(seconds: $0)).stamp }
+        if case .waiting(let until) = status.state { nextTry = until.rfc3339 }
+        readUpTo = mark.map { Timestamp(seconds: $0).rfc3339 }
         if let conduct { take(conduct, now: now) }
     }
 
     /// One that is not connected to any more.
-    init(left relay: RelayURL, _ conduct: RelayConduct?, now: Timestamp) {
+    init(left relay: RelayURL, _ conduct: RelayBehavior?, now: Timestamp) {
         url = relay.text
         state = "idle"
         whose = "users"
         if let conduct { take(conduct, now: now) }
     }
 
-    private mutating func take(_ conduct: RelayConduct, now: Timestamp) {
+    private mutating func take(_ conduct: RelayBehavior, now: Timestamp) {
         events = conduct.events
         refusals = conduct.refusals
-        offences = Dictionary(uniqueKeysWithValues: conduct.offences.map { ($0.key.rawValue, $0.value) })
+        offences = Dictionary(uniqueKeysWithValues: conduct.violations.map { ($0.key.rawValue, $0.value) })
         misbehaves = conduct.misbehaviour(at: now).map(\.rawValue)
         lastWords = conduct.lastWords.map {
-            RelayList.Words(command: $0.command, text: $0.text, at: UTCTime($0.at).stamp)
+            RelayList.Words(command: $0.command, text: $0.text, at: $0.at.rfc3339)
         }
     }
 }

@@ -1,10 +1,9 @@
 import Console
+import Core
 import Delivery
 import Foundation
 import PluginHost
-import PluginIsolation
-import RelayPool
-import Units
+import Relays
 
 /// How a running router is doing, on one screen.
 package struct RouterStatus: OperatorAnswer, Equatable {
@@ -18,11 +17,11 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         package var remedy: String
         /// Whether pushes do not go out because of it.
         package var isGrave: Bool
-        /// The members of the cluster that have it, with commas between; nil: the router serves alone.
+        /// The members that have it, with commas between; nil: the router serves alone.
         package var member: String?
     }
 
-    /// A member of a cluster, in short.
+    /// A member, in short.
     package struct Member: Codable, Sendable, Equatable {
         package var name: String
         package var version: String
@@ -116,7 +115,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package var refusedPlugins: [String]
     package var credentials: [Credential]
     package var disk: Disk
-    /// The members of the cluster that answered; nil: the router serves alone.
+    /// The members that answered; nil: the router serves alone.
     package var memberStatus: [Member]?
     /// Who was asked; nil: the router serves alone.
     package var members: MembersAsked?
@@ -191,7 +190,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     }
 
     private var pluginWords: String {
-        guard !plugins.isEmpty else { return "in the router itself" }
+        guard !plugins.isEmpty else { return "none" }
         let place = plugins.count == 1 ? "one process" : "\(plugins.count) processes"
         let others = plugins.filter { $0.state != "running" }
             .map { "\($0.plugins.joined(separator: ", ")) \($0.state)" }
@@ -221,7 +220,7 @@ extension RouterStatus.Queue {
     /// How it stands with the push service, and why.
     fileprivate var stateWords: String {
         let reason = reason.map { " (\($0))" } ?? ""
-        let end = until.map { " until \($0.prefix(16))Z" } ?? ""
+        let end = until.map { " until \($0.minute)" } ?? ""
         let hosts = pausedHosts == 0 ? "" : ", \(pausedHosts) hosts of users are paused"
         return state + (state == "ok" ? "" : reason + end) + hosts
     }

@@ -1,12 +1,12 @@
 import Cipher
 import Console
+import Core
 import Foundation
-import Units
 
 /// A token of the API with a name, of which only a hash is kept.
-package struct NamedToken: Codable, Sendable, Equatable {
-    package var name: String
-    package var scopes: [APIScope]
+struct NamedToken: Codable, Sendable, Equatable {
+    var name: String
+    var scopes: [APIScope]
     /// See ``APIToken/digest``.
     var digest: String
     /// Seconds since 1970, as all of these.
@@ -18,17 +18,17 @@ package struct NamedToken: Codable, Sendable, Equatable {
 }
 
 /// The API's named tokens. Knows no files.
-package struct NamedTokens: Codable, Sendable, Equatable {
+struct NamedTokens: Codable, Sendable, Equatable {
     /// More are hardly anybody's intention.
-    package static let limit = 200
+    static let limit = 200
     /// By which scanners for secrets know a token.
     private static let prefix = "crl_"
     /// How much older the last use may be than what is kept.
     private static let grain: Int64 = 60
 
-    package private(set) var tokens: [NamedToken] = []
+    private(set) var tokens: [NamedToken] = []
 
-    package init() {}
+    init() {}
 
     /// Makes a token, and returns it; it is not to be had again. Throws an ``OperationFailure``.
     mutating func create(
@@ -122,12 +122,12 @@ package struct TokenList: OperatorAnswer, Equatable {
         return TextTable.lines([["NAME", "SCOPES", "CREATED", "LAST USED", "EXPIRES"]] + rows).joined(separator: "\n")
     }
 
-    private static func minute(_ stamp: String?) -> String { stamp.map { "\($0.prefix(16))Z" } ?? "-" }
+    private static func minute(_ stamp: String?) -> String { stamp.map { $0.minute } ?? "-" }
 }
 
 extension TokenList.Token {
     init(_ token: NamedToken, now: Timestamp) {
-        func stamp(_ seconds: Int64) -> String { UTCTime(Timestamp(seconds: seconds)).stamp }
+        func stamp(_ seconds: Int64) -> String { Timestamp(seconds: seconds).rfc3339 }
         name = token.name
         scopes = token.scopes
         createdAt = stamp(token.createdAt)
@@ -145,7 +145,7 @@ package struct CreatedToken: OperatorAnswer, Equatable {
     package var text: String {
         let scopes = of.scopes.map(\.rawValue).joined(separator: ", ")
         return "\(token)\n\nKeep it now: it is not shown again. It is called \(of.name) and good for: \(scopes)"
-            + (of.expiresAt.map { ", until \($0.prefix(16))Z" } ?? "")
+            + (of.expiresAt.map { ", until \($0.minute)" } ?? "")
     }
 }
 

@@ -4,13 +4,13 @@ import RouterConfiguration
 /// Tells who asks a running router: by a token, by a session of the console, by a key that signs, or by the
 /// proxy's word where people sign on.
 package struct RouterAuthenticator: APIAuthenticator {
-    private let tokens: OperatorTokens
+    private let tokens: CurrentTokens
     private let sessions: BrowserSessions
     private let signOn: ProxySignOn?
     private let owners: OwnerAuthenticator
 
     package init(
-        tokens: OperatorTokens,
+        tokens: CurrentTokens,
         sessions: BrowserSessions,
         signOn: ProxySignOn?,
         owners: OwnerAuthenticator
@@ -30,30 +30,6 @@ package struct RouterAuthenticator: APIAuthenticator {
         if let principal = try sessions.principal(of: head) { return principal }
         return try signOn?.principal(of: head)
     }
-}
-
-/// The tokens that open the API: that of the token file, and named ones.
-package struct OperatorTokens: Sendable {
-    private let token: @Sendable () -> APIToken?
-    private let named: CurrentTokens
-
-    /// `token` is the one of the token file, which opens everything; a reload may replace it.
-    package init(token: @escaping @Sendable () -> APIToken?, named: CurrentTokens) {
-        self.token = token
-        self.named = named
-    }
-
-    func principal(of text: String) -> APIPrincipal? {
-        if token()?.opens(text) ?? false { return Self.everything }
-        return named.principal(ofDigest: APIToken.digest(of: text))
-    }
-
-    /// The same by a digest.
-    package func principal(ofDigest digest: String) -> APIPrincipal? {
-        token()?.digest == digest ? Self.everything : named.principal(ofDigest: digest)
-    }
-
-    private static let everything = APIPrincipal.agent(SignInMeans.tokenFile, Set(APIScope.allCases))
 }
 
 /// By what somebody is signed in, as the names of principals tell it.
@@ -91,7 +67,7 @@ package struct ProxySignOn: Sendable {
             let scopes = settings.scopes[name] ?? settings.scopes["*"]
         else { return nil }
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) ?? true else {
-            throw APIProblem(403, Sentence("other-site", [:], "this came from a page of another site"))
+            throw APIProblem(403, Sentence("other-site", "this came from a page of another site"))
         }
         return .agent(SignInMeans.proxyPrefix + name, scopes)
     }

@@ -1,12 +1,13 @@
-import ASCII
+import Core
 import Foundation
-import HTTPLanes
+import HTTPClient
 import JSON
+import Push
 import RouterConfiguration
 
-/// The texts of a platform's block that nobody is shown: what came from the environment, what stands under a key named
-/// as a secret, and what is in the files that the block names. Shorter ones than ``shortest`` are no secrets: blanking
-/// them would blank half of what there is to see.
+/// Finds the secrets of a platform's block and blanks them in output. Secrets are values from the environment, values
+/// under keys that are named like a secret, and contents of files that the block names. Texts shorter than
+/// ``shortest`` stay, because blanking them would blank half of the output.
 struct BlockSecrets: Sendable {
     static let blank = "…"
     /// In bytes.
@@ -20,11 +21,12 @@ struct BlockSecrets: Sendable {
     /// Nothing is secret.
     init() { secrets = [] }
 
-    /// Reads the files that the block names.
-    init(_ block: Configuration.PlatformBlock) {
+    /// Reads the files that the block names under keys which the plugin's `description` marks.
+    init(_ block: Configuration.PlatformBlock, _ description: PlatformDescription? = nil) {
         var texts = Set(block.fromEnvironment)
-        if let value = try? JSONValue(parsing: block.json) { Self.collect(value, isSecret: false, into: &texts) }
-        for file in PathsInBlock.files(in: block.json) {
+        let json = block.json(for: description)
+        if let value = try? JSONValue(parsing: json) { Self.collect(value, isSecret: false, into: &texts) }
+        for file in BlockFiles(description).named(in: json) {
             guard let data = FileManager.default.contents(atPath: file.path), data.count <= Self.longestFile else {
                 continue
             }

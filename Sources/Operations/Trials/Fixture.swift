@@ -1,6 +1,6 @@
+import JSON
 import Nostr
 import Rules
-import Schnorr
 
 /// Something to try rules on, with all that their texts may speak of.
 package struct Fixture: Sendable {
@@ -13,7 +13,7 @@ package struct Fixture: Sendable {
     /// How many such events go out as one; more than one is a batch.
     package let count: UInt32
     package let recipient: PublicKey
-    /// What the profile of whoever does it says; nil where nobody may know.
+    /// The name in the profile of the event's author; nil when the author is hidden.
     package let authorName: String?
     /// The recipient's own note that the event is about.
     package let referenced: ReferencedEvent?
@@ -30,7 +30,7 @@ extension Fixture {
 
     /// The event as JSON text, indented, as a start for one's own.
     package var json: String {
-        IndentedJSON.text(event.json) ?? event.jsonString
+        (try? JSONValue(parsing: event.jsonString, duplicates: .lastCounts).prettyPrinted) ?? event.jsonString
     }
 }
 
@@ -57,5 +57,197 @@ struct FixtureCast {
 
     private static func keys(_ number: UInt8) throws -> KeyPair {
         try KeyPair(secret: SecretKey(bytes: [UInt8](repeating: 0, count: SecretKey.byteCount - 1) + [number]))
+    }
+}
+
+/// Writes the fixtures' events. Nothing in them is drawn or taken from a clock: they are the same everywhere.
+struct FixtureScript {
+    static let time: Int64 = 1_780_000_000
+    static let relay = "wss://relay.example.com"
+
+    let cast: FixtureCast
+    /// What the recipient wrote before.
+    let note: Event
+    let audioNote: Event
+    let article: Event
+
+    init() throws {
+        cast = try FixtureCast()
+        let sound = "https://media.example.com/morning.ogg"
+        let (bells, tags) = ("# Bells\n\nWhy towers have them.", [["d", "bells"], ["title", "Bells"]])
+        note = try Self.event(1, "Good morning! Coffee first, then code. ☕", at: -300, by: cast.recipient)
+        audioNote = try Self.event(
+            1808,
+            sound,
+            [["imeta", "url \(sound)", "m audio/ogg"]],
+            at: -300,
+            by: cast.recipient
+        )
+        article = try Self.event(30023, bells, tags, at: -300, by: cast.recipient)
+    }
+
+    func fixtures() throws -> [Fixture] {
+        try reactions() + reposts() + notes() + messages() + zaps() + others()
+    }
+
+    /// `of` is the recipient's event that it is about. Nobody knows who is behind a key that is used once.
+    func fixture(
+        _ name: String,
+        _ about: String,
+        _ event: Event,
+        of referenced: Event? = nil,
+        count: UInt32 = 1
+    ) -> Fixture {
+        Fixture(
+            name: name,
+            about: about,
+            event: event,
+            count: count,
+            recipient: cast.recipient.publicKey,
+            authorName: event.pubkey == cast.oneTime.publicKey ? nil : FixtureCast.authorName,
+            referenced: referenced.map { ReferencedEvent(id: $0.id, kind: $0.kind, content: $0.content) }
+        )
+    }
+
+    /// An event by the author unless told.
+    func event(_ kind: UInt16, _ content: String, _ tags: [[String]], by signer: KeyPair? = nil) throws -> Event {
+        try Self.event(kind, content, tags, by: signer ?? cast.author)
+    }
+
+    static func event(
+        _ kind: UInt16,
+        _ content: String,
+        _ tags: [[String]] = [],
+        at seconds: Int64 = 0,
+        by keys: KeyPair
+    ) throws -> Event {
+        try Event.signed(
+            kind: Kind(kind),
+            createdAt: time + seconds,
+            tags: tags,
+            content: content,
+            by: keys,
+            random: { [UInt8](repeating: 0, count: $0) }
+        )
+    }
+
+    /// Names the recipient.
+    var toRecipient: [String] { ["p", cast.recipient.publicKey.hex] }
+
+    func reference(to event: Event, _ further: String...) -> [String] {
+        ["e", event.id.hex, Self.relay] + further
+    }
+}
+
+extension FixtureScript {
+    func reactions() throws -> [Fixture] {
+        let tags = [reference(to: note, cast.recipient.publicKey.hex), toRecipient, ["k", "1"]]
+        let bell = try event(7, ":bell:", tags + [["emoji", "bell", "https://media.example.com/bell.png"]])
+        return [
+            fixture("like", "somebody likes a note", try event(7, "+", tags), of: note),
+            fixture("reaction", "somebody reacts to a note with an emoji", try event(7, "🔥", tags), of: note),
+            fixture("custom-emoji", "somebody reacts with an emoji of their own (NIP-30)", bell, of: note),
+            fixture("dislike", "somebody dislikes a note", try event(7, "-", tags), of: note),
+        ]
+    }
+
+    func reposts() throws -> [Fixture] {
+        let ofNote = try event(6, note.jsonString, [reference(to: note), toRecipient])
+        let ofArticle = try event(16, article.jsonString, [reference(to: article), toRecipient, ["k", "30023"]])
+        let ofAudio = try event(1809, "", [reference(to: audioNote), toRecipient])
+        return [
+            fixture("repost", "somebody reposts a note", ofNote, of: note),
+            fixture("generic-repost", "somebody reposts an article", ofArticle, of: article),
+            fixture("audio-repost", "somebody reposts an audio note", ofAudio, of: audioNote),
+        ]
+    }
+
+    func notes() throws -> [Fixture] {
+        let quoted = ["q", note.id.hex, Self.relay, cast.recipient.publicKey.hex]
+        let answered = reference(to: note, "root", cast.recipient.publicKey.hex)
+        let commented = [
+            ["E", article.id.hex, Self.relay, cast.recipient.publicKey.hex], ["K", "30023"],
+            ["P", cast.recipient.publicKey.hex], reference(to: article, cast.recipient.publicKey.hex), ["k", "30023"],
+            toRecipient,
+        ]
+        let crowd = (1...30).map { ["p", String(repeating: "0", count: 62) + ($0 < 10 ? "0\($0)" : "\($0)")] }
+        let mention = try event(1, "Have a look at this, Bob: it rings!", [toRecipient])
+        let quote = try event(1, "This is the way. nostr:\(NIP19.note(note.id))", [quoted, toRecipient])
+        let comment = try event(1111, "I hear them from here.", commented)
+        let greeting = try event(1, "Good morning everybody!", crowd + [toRecipient])
+        let audio = try event(1808, "https://media.example.com/hello.ogg", [toRecipient])
+        return [
+            fixture(
+                "reply",
+                "somebody answers a note",
+                try event(1, "Tea first! 🍵", [answered, toRecipient]),
+                of: note
+            ),
+            fixture("mention", "somebody mentions the recipient", mention),
+            fixture("quote", "somebody quotes a note", quote, of: note),
+            fixture("comment", "somebody comments on an article", comment, of: article),
+            fixture("hellthread", "somebody names 31 people", greeting),
+            fixture("audio-note", "somebody sends an audio note", audio),
+        ]
+    }
+
+    func messages() throws -> [Fixture] {
+        let ciphertext = "AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAc2FtcGxlIGNpcGhlcnRleHQ="
+        let message = try event(4, "c2FtcGxlIGNpcGhlcnRleHQ=?iv=AAAAAAAAAAAAAAAAAAAAAA==", [toRecipient])
+        let wrap = try event(1059, ciphertext, [toRecipient], by: cast.oneTime)
+        let ephemeral = try event(21059, ciphertext, [toRecipient], by: cast.oneTime)
+        return [
+            fixture("dm", "somebody sends an encrypted message (NIP-04)", message),
+            fixture(
+                "chat",
+                "somebody sends a bare chat message (NIP-17)",
+                try event(14, "Are you there?", [toRecipient])
+            ),
+            fixture("gift-wrap", "a gift wrap (NIP-59); nobody knows from whom", wrap),
+            fixture("ephemeral-gift-wrap", "the same, of the kind that relays do not keep", ephemeral),
+        ]
+    }
+
+    func zaps() throws -> [Fixture] {
+        [
+            try zap("zap", "somebody zaps a note with 2,100 sats", millisats: 2_100_000, invoice: "lnbc21u1sample"),
+            try zap("small-zap", "somebody zaps a note with 10 sats", millisats: 10_000, invoice: "lnbc100n1sample"),
+            try zap(
+                "large-zap",
+                "somebody zaps a note with 210,000 sats",
+                millisats: 210_000_000,
+                invoice: "lnbc2100u1sample"
+            ),
+        ]
+    }
+
+    func others() throws -> [Fixture] {
+        let ciphertext = "AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAc2FtcGxlIHJlcXVlc3Q="
+        let encrypted = [toRecipient, ["encryption", "nip44_v2"]]
+        let payment = try event(23194, ciphertext, encrypted, by: cast.oneTime)
+        let signing = try event(24133, ciphertext, [toRecipient], by: cast.oneTime)
+        let mention = try event(1, "Have a look at this, Bob: it rings!", [toRecipient])
+        return [
+            fixture("follow", "somebody's contact list names the recipient", try event(3, "", [toRecipient])),
+            fixture("wallet-request", "an app asks the wallet for something (NIP-47)", payment),
+            fixture("signer-request", "an app asks the signer for something (NIP-46)", signing),
+            fixture("batch", "seven such mentions go out as one", mention, count: 7),
+        ]
+    }
+
+    /// A receipt (NIP-57) around the request that the author signed.
+    private func zap(_ name: String, _ about: String, millisats: UInt64, invoice: String) throws -> Fixture {
+        let request = try Self.event(
+            Kind.zapRequest.rawValue,
+            "For the coffee!",
+            [toRecipient, reference(to: note), ["amount", String(millisats)], ["relays", Self.relay]],
+            at: -10,
+            by: cast.author
+        )
+        let tags = [
+            toRecipient, ["P", cast.author.publicKey.hex], reference(to: note), ["bolt11", invoice],
+            ["description", request.jsonString],
+        ]
+        return fixture(name, about, try event(Kind.zapReceipt.rawValue, "", tags, by: cast.wallet), of: note)
     }
 }

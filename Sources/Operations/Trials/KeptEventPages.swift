@@ -1,7 +1,7 @@
 import Console
-import EventTrace
+import Core
 import Nostr
-import Units
+import Observability
 
 /// Asks a member for the events that it keeps.
 struct KeptEventsQuestion: Codable, Sendable, Equatable {
@@ -48,7 +48,7 @@ struct KeptEventsPage: Codable, Sendable, Equatable {
     }
 }
 
-/// The events that are kept for trying rules on: here, and at all members of the cluster.
+/// The events that are kept for trying rules on: here, and at all members.
 ///
 /// Rules are tried where somebody asks, since every member has the whole registry; what the others keep is fetched for
 /// that, some at a time.
@@ -61,25 +61,29 @@ package struct KeptEventPages: Sendable {
 
     private let kept: KeptEvents?
     private let path: String
-    private let survey: MemberSurvey
-    private let member: String?
     private let now: @Sendable () -> Timestamp
+    /// Nil: the router serves alone.
+    private let pages: MemberQuestion<KeptEventsQuestion, KeptEventsPage>?
 
-    /// `kept` is nil where no events are kept, and `peers` where the router serves alone.
+    /// `kept` is nil where no events are kept.
     package init(
         _ kept: KeptEvents?,
         path: String,
-        peers: (any ClusterPeers)? = nil,
+        _ survey: MemberSurvey,
         now: @escaping @Sendable () -> Timestamp
     ) {
         (self.kept, self.path, self.now) = (kept, path, now)
-        (survey, member) = (MemberSurvey(peers: peers), peers?.name)
+        pages = survey.peers.map { peers in
+            survey.question("kept-events") { [member = peers.name] question in
+                try await Self.page(question, of: kept, at: path, member, now: now)
+            }
+        }
     }
 
     /// The newest events since a time, the newest first, each once. Throws an ``OperationFailure`` where nobody keeps
     /// any.
     func events(since time: Timestamp) async throws -> (events: [KeptEvent], asked: MembersAsked?) {
-        guard member != nil else {
+        guard let pages else {
             guard kept != nil else { throw Self.nothing }
             return (try await DiskWork.run { try whole(since: time) }, nil)
         }
@@ -87,7 +91,7 @@ package struct KeptEventPages: Sendable {
         var (question, counts) = (KeptEventsQuestion(since: time.milliseconds), [String: Int]())
         for _ in 0..<Self.mostPages {
             let (current, isFirst) = (question, question.before == nil)
-            let result = try await survey.ask(.keptEvents(current)) { try await answer(current) }
+            let result = try await pages.ask(current)
             asked = asked.map { $0.and(result.asked) } ?? result.asked
             var before: [String: Int64] = [:]
             for (member, page) in result.answers where isFirst || current.before?[member] != nil {
@@ -118,10 +122,16 @@ package struct KeptEventPages: Sendable {
         return try KeptEventsReader(path: path).page(since: time, at: now(), limit: Self.most).events
     }
 
-    /// What this member says to whoever asks. Throws an ``OperationFailure`` where it keeps nothing.
-    func answer(_ question: KeptEventsQuestion) async throws -> KeptEventsPage {
-        guard let kept else { throw Self.nothing }
-        let before = member.flatMap { question.before?[$0] }
+    /// The events of one member. Throws an ``OperationFailure`` where it keeps nothing.
+    private static func page(
+        _ question: KeptEventsQuestion,
+        of kept: KeptEvents?,
+        at path: String,
+        _ member: String,
+        now: @escaping @Sendable () -> Timestamp
+    ) async throws -> KeptEventsPage {
+        guard let kept else { throw nothing }
+        let before = question.before?[member]
         // Others have more, and this one has said everything.
         if question.before != nil, before == nil { return KeptEventsPage() }
         return try await DiskWork.run {
@@ -131,8 +141,8 @@ package struct KeptEventPages: Sendable {
                     since: Timestamp(milliseconds: question.since),
                     at: now(),
                     before: before ?? .max,
-                    limit: Self.most,
-                    bytes: Self.bytesAtATime
+                    limit: most,
+                    bytes: bytesAtATime
                 )
             )
         }
@@ -141,7 +151,6 @@ package struct KeptEventPages: Sendable {
     private static let nothing = OperationFailure.unavailable(
         Sentence(
             "no-kept-events",
-            [:],
             "no events are kept to try rules on: say trace: { keep_events_hours: 24 } in the configuration, and restart"
         )
     )

@@ -1,13 +1,14 @@
 import Console
-import EventTrace
+import Core
 import Foundation
 import Nostr
-import Notifications
+import Observability
 import Pipeline
+import PluginHost
+import Push
 import Registry
 import RouterConfiguration
 import Rules
-import Units
 
 /// Finds which of the events that are kept other rules would have made something else of, for the devices that are
 /// registered now.
@@ -15,7 +16,7 @@ import Units
 /// Both sides are decided anew, so that a device that came since or a name that is not known makes no difference. What
 /// stands after the rules (filters, pace, quiet hours) is not asked. No content leaves this: a difference names what
 /// differs.
-package struct RulesDifferences: Sendable {
+struct RulesDifferences: Sendable {
     /// How many differences are listed.
     private static let mostListed = 200
     /// How many kinds of devices of one account are told apart.
@@ -23,20 +24,11 @@ package struct RulesDifferences: Sendable {
 
     private let kept: KeptEventPages
     private let registry: Registry
-    private let showingPlatforms: @Sendable () -> Set<String>
+    private let plugins: PluginHost
     private let now: @Sendable () -> Timestamp
 
-    /// `showingPlatforms` can only show what they get.
-    package init(
-        kept: KeptEventPages,
-        registry: Registry,
-        showingPlatforms: @escaping @Sendable () -> Set<String>,
-        now: @escaping @Sendable () -> Timestamp
-    ) {
-        self.kept = kept
-        self.registry = registry
-        self.showingPlatforms = showingPlatforms
-        self.now = now
+    init(kept: KeptEventPages, registry: Registry, plugins: PluginHost, now: @escaping @Sendable () -> Timestamp) {
+        (self.kept, self.registry, self.plugins, self.now) = (kept, registry, plugins, now)
     }
 
     /// Devices of one account that rules treat alike.
@@ -78,7 +70,7 @@ package struct RulesDifferences: Sendable {
         var answer = RulesDiff(
             hours: hours,
             events: events.count,
-            since: events.last.map { UTCTime($0.time).stamp },
+            since: events.last.map { $0.time.rfc3339 },
             newKinds: Self.newKinds(inForce, other)
         )
         var devices: [PublicKey: [DeviceSort: Int]] = [:]
@@ -90,8 +82,8 @@ package struct RulesDifferences: Sendable {
                 // In one order each time.
                 for (sort, count) in sorts.sorted(by: { "\($0.key)" < "\($1.key)" }) {
                     let (before, after) = try (
-                        verdict(on: kept.event, for: account, sort, by: inForce, at: time),
-                        verdict(on: kept.event, for: account, sort, by: other, at: time)
+                        decision(on: kept.event, for: account, sort, by: inForce, at: time),
+                        decision(on: kept.event, for: account, sort, by: other, at: time)
                     )
                     let changes = before.changes(to: after)
                     guard !changes.isEmpty else { continue }
@@ -101,7 +93,7 @@ package struct RulesDifferences: Sendable {
                     answer.list.append(
                         RulesDiff.Difference(
                             event: kept.event.id.hex,
-                            at: UTCTime(kept.time).stamp,
+                            at: kept.time.rfc3339,
                             kind: Int(kept.event.kind.rawValue),
                             account: account.hex,
                             platform: sort.route.platform,
@@ -135,7 +127,7 @@ package struct RulesDifferences: Sendable {
         return sorts
     }
 
-    private func verdict(
+    private func decision(
         on event: Event,
         for account: PublicKey,
         _ device: DeviceSort,
@@ -153,11 +145,11 @@ package struct RulesDifferences: Sendable {
             now: time
         )
         let platform = device.route.platform
-        switch try judge.verdict(on: TrialSubject(event, for: account), platform: platform) {
+        switch try judge.decision(on: TrialSubject(event, for: account), platform: platform) {
         case .wakesNobody(_, let rule): return RuledOutcome(wakesNobodyBy: rule)
         case .wakes(let wakeUp):
             guard device.signals.contains(wakeUp.signal) else { return RuledOutcome(unwanted: wakeUp) }
-            guard !showingPlatforms().contains(platform) || !wakeUp.rule.isSilent(on: platform) else {
+            guard !plugins.showingPlatforms.contains(platform) || !wakeUp.rule.isSilent(on: platform) else {
                 return RuledOutcome(wakesNobodyBy: wakeUp.rule.name)
             }
             return RuledOutcome(
@@ -184,7 +176,7 @@ package struct RulesDifferences: Sendable {
 /// What rules make of an event for one sort of device.
 private struct RuledOutcome {
     private enum Result: Hashable {
-        case push(Notifications.Notification, PacedPush, key: String)
+        case push(Push.Notification, PacedPush, key: String)
         /// The device has the signal off.
         case off
         case nothing
@@ -206,7 +198,7 @@ private struct RuledOutcome {
         result = .off
     }
 
-    init(_ wakeUp: TrialJudge.WakeUp, _ notification: Notifications.Notification, _ push: PacedPush, key: String) {
+    init(_ wakeUp: TrialJudge.WakeUp, _ notification: Push.Notification, _ push: PacedPush, key: String) {
         rule = wakeUp.rule.name
         signal = wakeUp.signal
         result = .push(notification, push, key: key)

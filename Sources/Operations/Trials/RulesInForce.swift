@@ -2,9 +2,11 @@ import Cipher
 import Console
 import Foundation
 import Glibc
+import PluginHost
+import Push
 import RouterConfiguration
 import Rules
-import YAMLReading
+import Storage
 
 /// The rules in force as their files have them.
 struct RulesInForce: OperatorAnswer, Equatable {
@@ -60,7 +62,6 @@ extension RulesInForce.File {
 struct RulesSaving: Sendable {
     static let expectedFile = Sentence(
         "rules-file",
-        [:],
         "file: expected one of the rules files that the configuration names"
     )
 
@@ -81,10 +82,7 @@ struct RulesSaving: Sendable {
         guard configuration.namesRules(file) else { throw APIProblem(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
         guard RulesInForce.digest(of: former) == digest else {
-            throw APIProblem(
-                409,
-                Sentence("rules-changed", [:], "the file has changed since it was read: load it anew")
-            )
+            throw APIProblem(409, Sentence("rules-changed", "the file has changed since it was read: load it anew"))
         }
         do {
             let files = RulesFiles(
@@ -138,7 +136,7 @@ extension APIProblem {
     init(_ status: Int, mistakes: Diagnostics) {
         self.init(
             status,
-            Sentence("rules-mistakes", [:], "the rules have mistakes"),
+            Sentence("rules-mistakes", "the rules have mistakes"),
             lists: ["mistakes": mistakes.all.map(\.description)]
         )
     }
@@ -148,5 +146,84 @@ extension Configuration {
     /// Whether its rules come from that file.
     func namesRules(_ file: String) -> Bool {
         (rulesFiles + rulesFilesOfApps.values.flatMap(\.self)).contains(file)
+    }
+}
+
+/// Reads rules files as a router would, and tells what is in them.
+package struct RulesCheck: Sendable {
+    /// The files, in the order in which their rules are asked; none: the built-in rules.
+    package let files: [String]
+    /// Files for the devices of single apps, asked before those.
+    private let ofApps: [String: [String]]
+    private let platforms: KnownPlatforms
+
+    /// `files` come before the configuration's, if there is one.
+    package init(files: [String], configuration: Configuration? = nil, _ platforms: KnownPlatforms) {
+        self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
+        ofApps = configuration?.rulesFilesOfApps ?? [:]
+        self.platforms = platforms
+    }
+
+    /// All files that are read: the rules and what they name, such as lists of keys, as far as the rules can be read.
+    package var allFiles: [String] {
+        let rules = files + ofApps.sorted { $0.key < $1.key }.flatMap(\.value).filter { !files.contains($0) }
+        return rules + RulesFiles(files, ofApps: ofApps, platforms).otherFiles()
+    }
+
+    /// One line for each file. Throws all mistakes of all files; if there is none, `warn` gets the warnings.
+    package func summary(warn: (Diagnostic) -> Void = { _ in }) throws(Diagnostics) -> [String] {
+        let book = try RulesFiles(files, ofApps: ofApps, platforms).read()
+        book.warnings.forEach(warn)
+        return (files.isEmpty ? [RuleBook.defaultName] : files).map { Self.line($0, book.outline(of: $0)) }
+            + ofApps.sorted { $0.key < $1.key }.flatMap { app, files in
+                files.map { "app \(app): " + Self.line($0, book[app].outline(of: $0)) }
+            }
+    }
+
+    private static func line(_ file: String, _ outline: RuleOutline) -> String {
+        guard outline.count > 0 else { return "\(file): no rules" }
+        let drops = outline.dropCount > 0 ? ", \(outline.dropCount) of them dropping" : ""
+        let kinds = outline.kinds.sorted().map(String.init) + (outline.isForAllKinds ? ["any"] : [])
+        let signals =
+            outline.signals.map(\.rawValue).sorted()
+            + (outline.takesSignalsOfEvents ? ["what the event is taken for"] : [])
+        return "\(file): \(outline.count) \(outline.count == 1 ? "rule" : "rules")\(drops); kinds "
+            + (kinds.isEmpty ? "none" : kinds.joined(separator: ", ")) + "; signals "
+            + (signals.isEmpty ? "none" : signals.joined(separator: ", "))
+    }
+}
+
+/// What is wrong with rules.
+struct RulesDiagnosis: OperatorAnswer {
+    struct Mistake: Codable, Sendable {
+        /// From 1; 0 where it is about all of them.
+        var line: Int
+        var column: Int
+        var message: String
+    }
+
+    var isValid: Bool
+    var rules: Int
+    var mistakes: [Mistake]
+    /// Warnings: valid rules that are probably mistakes.
+    var warnings: [Mistake]
+
+    init(_ text: String, _ platforms: KnownPlatforms) {
+        do {
+            let book = try RuleBook(text, platforms)
+            (isValid, rules, mistakes) = (true, book.rules.count, [])
+            warnings = book.warnings.map(Mistake.init)
+        } catch {
+            (isValid, rules, warnings) = (false, 0, [])
+            mistakes = error.all.map(Mistake.init)
+        }
+    }
+
+    var text: String { (mistakes + warnings).map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
+}
+
+extension RulesDiagnosis.Mistake {
+    fileprivate init(_ diagnostic: Diagnostic) {
+        self.init(line: diagnostic.line, column: diagnostic.column, message: diagnostic.message)
     }
 }

@@ -1,16 +1,14 @@
 import Console
-import HTTPLanes
+import Core
+import HTTPClient
 import Logging
 import Nostr
-import Notifications
 import Pipeline
-import Platforms
 import PluginHost
+import Push
 import RouterConfiguration
 import Rules
-import Schnorr
-import Units
-import YAMLReading
+import Storage
 
 /// Shows what events would become: the same rules and the same plugins as in a router that runs, on a host that records
 /// requests instead of sending them.
@@ -23,7 +21,7 @@ package final class RulesTrial: Sendable {
     /// What is wrong with plugins that were left out.
     package let refusals: [String]
     private let host: PluginHost
-    private let dryRun: DryRun
+    private let trial: Trial
     private let devices: [SampleDevice]
     private let judge: TrialJudge
     private let mode: Mode
@@ -55,8 +53,13 @@ package final class RulesTrial: Sendable {
         let (app, configured) = try Self.blocks(order)
         // Whoever tries rules need not have the service's keys.
         let usable = configured.filter(\.value.unset.isEmpty)
-        let blocks = usable.mapValues(\.json)
-        secrets = usable.mapValues { BlockSecrets($0) }
+        var blocks: [String: String] = [:]
+        var secrets: [String: BlockSecrets] = [:]
+        for (platform, block) in usable {
+            blocks[platform] = block.json(for: known.catalog[platform])
+            secrets[platform] = BlockSecrets(block, known.catalog[platform])
+        }
+        self.secrets = secrets
         let platforms = try Self.platforms(order, configured: configured.keys, plugins)
         devices = platforms.map {
             SampleDevice(
@@ -68,14 +71,25 @@ package final class RulesTrial: Sendable {
             )
         }
         catalog = known.catalog
-        dryRun = DryRun(
-            host: host,
-            blocks: blocks,
-            platforms: known.catalog,
-            sealingAs: try SecretKey(bytes: [UInt8](repeating: 1, count: 32))
-        )
+        trial = Trial(RecordedServices(host: host, blocks: blocks, platforms: known.catalog))
         throwAwayPlatforms = Set(
             platforms.filter { blocks[$0] == nil && known.catalog[$0]?.sample.hasGeneratedKeys == true }
+        )
+    }
+
+    /// The built-in rules for one device of a plugin that runs already, in mode `alert`.
+    init(_ host: PluginHost, _ trial: Trial, _ device: SampleDevice, now: Timestamp) throws(Diagnostics) {
+        (self.host, self.trial) = (host, trial)
+        (mode, devices, refusals, throwAwayPlatforms, secrets) = (.alert, [device], [], [], [:])
+        catalog = host.platformCatalog
+        judge = TrialJudge(
+            rules: try RulesFiles([], KnownPlatforms(host)).read(),
+            recipient: nil,
+            authorName: nil,
+            language: nil,
+            app: device.address.app,
+            isAuthorFollowed: false,
+            now: now
         )
     }
 
@@ -86,15 +100,20 @@ package final class RulesTrial: Sendable {
         // Ends the trial of a plugin that never answers.
         let keeper = Task { [host] in await host.run() }
         defer { keeper.cancel() }
-        var verdicts: [TrialJudge.Verdict] = []
-        for device in devices { verdicts.append(try judge.verdict(on: subject, platform: device.address.platform)) }
+        return try await report(on: subject)
+    }
+
+    /// The same while the host runs.
+    func report(on subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
+        var decisions: [TrialJudge.Decision] = []
+        for device in devices { decisions.append(try judge.decision(on: subject, platform: device.address.platform)) }
         let decisive =
-            verdicts.first(where: \.wakesSomebody) ?? verdicts.first
-            ?? .wakesNobody(Sentence("no-platform", [:], "there is no platform"))
-        var report = TrialReport(subject: subject, verdict: decisive)
+            decisions.first(where: \.wakesSomebody) ?? decisions.first
+            ?? .wakesNobody(Sentence("no-platform", "there is no platform"))
+        var report = TrialReport(subject: subject, decision: decisive)
         guard decisive.wakesSomebody else { return report }
-        for (device, verdict) in zip(devices, verdicts) {
-            switch verdict {
+        for (device, decision) in zip(devices, decisions) {
+            switch decision {
             case .wakesNobody(let reason, _):
                 report.deliveries.append(silence(of: device.address.platform, reason))
             case .wakes(let wakeUp):
@@ -122,6 +141,22 @@ package final class RulesTrial: Sendable {
         await host.shutDown(within: .seconds(2))
     }
 
+    /// Loads the plugins for `body`, and lets them end when it has returned. Throws what `init` and `body` throw.
+    static func run<Value: Sendable>(
+        _ order: TrialOrder,
+        _ body: (RulesTrial) async throws -> Value
+    ) async throws -> Value {
+        let trial = try await DiskWork.run { try RulesTrial(order, now: Timestamp.now()) }
+        do {
+            let value = try await body(trial)
+            await trial.close()
+            return value
+        } catch {
+            await trial.close()
+            throw error
+        }
+    }
+
     private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {
         let platform = device.address.platform
         let rendering = judge.rendering(of: wakeUp, mode: mode, on: platform)
@@ -146,7 +181,7 @@ package final class RulesTrial: Sendable {
         }
         let secrets = secrets[platform] ?? BlockSecrets()
         do {
-            var result = try await dryRun.deliver(rendering.notification, id: DeliveryIDs.trial, to: device)
+            var result = try await trial.deliver(rendering.notification, id: DeliveryIDs.trial, to: device)
             delivery.size = result.request.flatMap { PushSize($0, catalog[platform]?.limits) }
             delivery.unsealed = result.request.flatMap { SealedBody.plaintext(in: $0.body, for: device) }
             result.request = result.request.map(secrets.blanking)
@@ -158,13 +193,7 @@ package final class RulesTrial: Sendable {
     }
 
     private static func rules(_ order: TrialOrder, _ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
-        if let text = order.rulesText {
-            return try RuleBook(
-                files: [RulesFile(name: "rules", text: text)],
-                platforms: platforms.catalog,
-                blockChecks: platforms.blockChecks
-            )
-        }
+        if let text = order.rulesText { return try RuleBook(text, platforms) }
         if order.rulesFiles.isEmpty, let configuration = order.configuration {
             return try configuration.loadRules(platforms)
         }
@@ -203,13 +232,174 @@ package final class RulesTrial: Sendable {
         guard let app = configuration.apps[order.app] else {
             throw TrialFailure(
                 description: "--app: the configuration has no app '\(order.app)', only "
-                    + (configuration.apps.keys.sorted().joined(separator: ", ").nonEmpty ?? "none at all")
+                    + (configuration.apps.isEmpty
+                        ? "none at all" : configuration.apps.keys.sorted().joined(separator: ", "))
             )
         }
         return (order.app, app.platforms)
     }
 }
 
-extension String {
-    fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+extension RuleBook {
+    /// Rules in the text of a request, which may name no files.
+    init(_ text: String, _ platforms: KnownPlatforms) throws(Diagnostics) {
+        try self.init(
+            files: [RulesFile(name: "rules", text: text)],
+            platforms: platforms.catalog,
+            blockChecks: platforms.blockChecks
+        )
+    }
+}
+
+/// Decides what happens to an event as the match stage and the rules do.
+struct TrialJudge: Sendable {
+    /// An event that wakes somebody, and all that its texts may speak of.
+    struct WakeUp: Sendable {
+        let rule: Rule
+        let signal: Signal
+        let input: RuleInput
+        let count: UInt32
+    }
+
+    enum Decision: Sendable {
+        case wakes(WakeUp)
+        /// With the reason, which completes the sentence "It wakes nobody: …", and the rule that drops it, if one does.
+        case wakesNobody(Sentence, by: String? = nil)
+
+        var wakesSomebody: Bool {
+            if case .wakes = self { true } else { false }
+        }
+    }
+
+    let rules: RuleBook
+    let recipient: PublicKey?
+    let authorName: String?
+    /// The nearest that the rules speak.
+    let language: LanguageTag?
+    let app: String
+    /// Nil: that is not known.
+    let isAuthorFollowed: Bool?
+    let now: Timestamp
+
+    func decision(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Decision {
+        let event = subject.event
+        guard let account = recipient ?? subject.recipient else {
+            let isOfNobody = event.mentionedKeys.isEmpty
+            let problem = isOfNobody ? "it names nobody" : "it names several people"
+            throw TrialFailure(
+                description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)",
+                says: Statement(isOfNobody ? "event-of-nobody" : "event-of-several")
+            )
+        }
+        guard event.mentionedKeys.contains(account) else {
+            return .wakesNobody(Sentence("not-named", "no p tag names the recipient"))
+        }
+        guard event.pubkey != account else { return .wakesNobody(Sentence("own", "the recipient wrote it")) }
+        let concern: Relevance
+        do {
+            concern = try Relevance.classify(event, for: account) { $0 == subject.referenced?.id ? [account] : nil }
+        } catch {
+            return .wakesNobody(Self.sentence(error))
+        }
+        let question = question(event, concern, of: account, platform)
+        switch rules.decide(question) {
+        case .drop(let rule):
+            let place = rule.place.map { " (\($0))" } ?? ""
+            let words = "the rule '\(rule.name)' drops it\(place)"
+            return .wakesNobody(Sentence("dropped", ["rule": rule.name], words), by: rule.name)
+        case .unmatched:
+            return .wakesNobody(unmatched(event.kind))
+        case .notify(let rule, let signal):
+            var input = RuleInput(
+                question.facts,
+                recipient: account,
+                signal: signal,
+                author: concern.author,
+                authorName: authorName ?? subject.authorName ?? AuthorName.standIn(for: concern)
+            )
+            input.relation = concern.relation
+            input.referenced = concern.referencedID.map { referenced($0, subject, of: account) }
+            input.zap = concern.zap
+            input.mentioned = mentioned(subject, account)
+            return .wakes(WakeUp(rule: rule, signal: signal, input: input, count: subject.count))
+        }
+    }
+
+    /// Fixtures refer to what the recipient wrote.
+    private func referenced(_ id: EventID, _ subject: TrialSubject, of account: PublicKey) -> ReferencedEvent {
+        guard var referenced = subject.referenced, referenced.id == id else { return ReferencedEvent(id: id) }
+        referenced.author = account
+        referenced.authorName = AuthorName.standIn(for: account.hex)
+        return referenced
+    }
+
+    private func mentioned(_ subject: TrialSubject, _ account: PublicKey) -> [NostrReference: String] {
+        var known: [NostrReference: String] = [:]
+        if let name = authorName ?? subject.authorName { known[.profile(subject.event.pubkey)] = name }
+        if let referenced = subject.referenced, let content = referenced.content {
+            known[.event(referenced.id)] = content
+        }
+        return known
+    }
+
+    func rendering(of wakeUp: WakeUp, mode: Mode, on platform: String) -> Rendering {
+        let rendering = wakeUp.rule.rendering(
+            wakeUp.input,
+            signal: wakeUp.signal,
+            mode: mode,
+            language: language,
+            isSilent: wakeUp.rule.isSilent(on: platform),
+            now: now
+        )
+        guard wakeUp.count > 1 else { return rendering }
+        return Rendering(
+            notification: rules[app].renderSummary(
+                count: wakeUp.count,
+                signal: wakeUp.signal,
+                urgency: rendering.notification.urgency,
+                mode: rendering.notification.mode,
+                language: language,
+                now: now
+            )
+        )
+    }
+
+    private func question(
+        _ event: Event,
+        _ concern: Relevance,
+        of account: PublicKey,
+        _ platform: String
+    ) -> RuleQuestion {
+        var question = RuleQuestion(
+            event: event,
+            author: concern.author,
+            recipient: account,
+            relation: concern.relation,
+            signal: concern.signal,
+            zapMillisats: concern.zap?.millisats
+        )
+        (question.platform, question.app) = (platform, app)
+        (question.language, question.isAuthorFollowed) = (language, isAuthorFollowed)
+        return question
+    }
+
+    private static func sentence(_ reason: Irrelevance) -> Sentence {
+        switch reason {
+        case .notTarget: Sentence("not-target", reason.description)
+        case .ownZap: Sentence("own-zap", reason.description)
+        case .invalidZap: Sentence("invalid-zap", ["detail": reason.description], reason.description)
+        }
+    }
+
+    private func unmatched(_ kind: Kind) -> Sentence {
+        let values = ["kind": "\(kind.rawValue)"]
+        guard rules[app].rules.contains(where: { $0.isFor(kind) }) else {
+            return Sentence("no-rule", values, "no rule is for kind \(kind.rawValue)")
+        }
+        return Sentence(
+            "no-condition",
+            values,
+            "there are rules for kind \(kind.rawValue), but the conditions of none hold, or it names no signal"
+        )
+    }
 }

@@ -1,16 +1,16 @@
 import Cipher
+import Core
 import Foundation
-import Notifications
-import Platforms
+import HTTPClient
+import Nostr
 import PluginHost
-import Units
-import WebPushEncryption
+import Push
 
 /// A made-up device of one platform, whose keys are known, so that what is encrypted to it can be shown.
 package struct SampleDevice: Sendable {
     package var address: DeviceAddress
-    /// What sealed notifications are encrypted to where the transport does not do it.
-    package let sealingKey: SealingKey
+    /// Seals for it where the transport does not; a made-up router.
+    private let sealing: (key: SealingKey, sender: SecretKey)?
     private let privateKey: P256PrivateKey
     private let secret: [UInt8]
 
@@ -26,7 +26,8 @@ package struct SampleDevice: Sendable {
         secret = SecureRandom.bytes(WebPushKeys.authenticationSecretByteCount)
         let p256dh = Base64URL.encode(privateKey.publicKey.x963Representation)
         let auth = Base64URL.encode(secret)
-        sealingKey = .webPush(p256dh: p256dh, auth: auth)
+        let sender = try? SecretKey(bytes: [UInt8](repeating: 1, count: SecretKey.byteCount))
+        sealing = sender.map { (.webPush(p256dh: p256dh, auth: auth), $0) }
         address = DeviceAddress(
             platform: platform,
             app: app,
@@ -35,6 +36,8 @@ package struct SampleDevice: Sendable {
             registeredAt: .epoch
         )
     }
+
+    var recipient: Trial.Recipient { Trial.Recipient(address: address, sealing: sealing) }
 
     /// The plaintext of a body that was encrypted to this device (RFC 8291); nil when it was not.
     package func decrypt(_ body: [UInt8]) -> [UInt8]? {
@@ -85,5 +88,145 @@ enum SealedBody {
         // FCM's data has texts only.
         guard let text = json as? String, text.hasPrefix("{") else { return nil }
         return ciphertext(in: Data(text.utf8))
+    }
+}
+
+/// A notification that plugins are rehearsed with.
+struct RehearsalSample: Sendable {
+    let name: String
+    let about: String
+    let notification: Push.Notification
+
+    static let plain = RehearsalSample(name: "alert", about: "everything that there is", notification: full(.alert))
+
+    /// Each mode, a batch, and what strangers may write.
+    static let all = [
+        plain,
+        RehearsalSample(
+            name: "nudge",
+            about: "a neutral text, no sender, no content",
+            notification: .nudge(.dm, urgency: .normal, neutral)
+        ),
+        RehearsalSample(name: "wake", about: "that something happened", notification: .wake(.dm, urgency: .normal)),
+        RehearsalSample(name: "sealed", about: "encrypted to the device", notification: full(.sealed)),
+        RehearsalSample(name: "batch", about: "12 events as one", notification: batch),
+        RehearsalSample(name: "hostile", about: "texts that want to be more than texts", notification: hostile),
+        RehearsalSample(name: "long", about: "a text of 20,000 characters", notification: long),
+    ]
+
+    private static let neutral = NeutralTexts(title: "New message", body: "Open the app to read it")
+
+    private static func full(_ mode: Mode) -> Push.Notification {
+        Push.Notification(
+            mode: mode,
+            signal: .dm,
+            urgency: .high,
+            title: "Alice",
+            subtitle: "Direct message",
+            body: "Hello from Carillon",
+            category: "dm",
+            thread: "alice",
+            collapseKey: "dm-alice",
+            url: "nostr:note1rehearsal",
+            actions: [NotificationAction(id: "com.example.reply", label: "Reply", url: "app:reply")],
+            data: #"{"event_id":"5c83da77af1dec6d7289834998ad7aafbd9e2191396d75ec3cc27f5a77226f36"}"#,
+            neutral: neutral
+        )
+    }
+
+    private static var batch: Push.Notification {
+        var notification = full(.alert)
+        notification.count = 12
+        notification.title = "12 new messages"
+        return notification
+    }
+
+    private static var hostile: Push.Notification {
+        var notification = full(.alert)
+        notification.title = "</title><script>alert(\"1\")</script> \u{202e}desrever\u{202c} \\\" ${HOME} %s {{title}}"
+        notification.body = "one\r\nX-Injected: two\r\n\r\n\u{0}\u{7}\u{1b}[31m 👩‍👩‍👧‍👦 é ﷽ 'quoted' & <b>bold</b>"
+        return notification
+    }
+
+    private static var long: Push.Notification {
+        var notification = full(.alert)
+        notification.body = String(repeating: "All work and no play. ", count: 910)
+        return notification
+    }
+}
+
+// What a plugin's author reads of outcomes, verdicts and requests.
+
+extension Outcome {
+    /// What becomes of the notification, for a plugin's author.
+    var sentence: String {
+        let word = reason == "\(kind)" || reason.isEmpty ? "" : " (\(reason))"
+        let status = status == 0 ? "" : ", status \(status)"
+        switch kind {
+        case .delivered: return "delivered\(word)\(status)"
+        case .gone: return "gone\(word)\(status): the router forgets the device"
+        case .rejected: return "rejected\(word)\(status): the router drops the notification"
+        case .misconfigured:
+            return "misconfigured\(word)\(status): the router pauses the platform and tells its operator"
+        case .retry:
+            let wait = retryAfter > .zero ? "after \(retryAfter.seconds) s" : "later"
+            return "retry\(word)\(status): the router tries again \(wait)"
+        }
+    }
+}
+
+extension FilterVerdict {
+    var sentence: String {
+        switch self {
+        case .pass: "pass"
+        case .edited: "pass, with other texts"
+        case .drop(let reason): "drop" + (reason.isEmpty ? "" : " (\(reason))")
+        case .failed(let reason): "failed: \(reason)"
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Everything that goes out, credentials too: those of a rehearsal are made up, or the author's own.
+    var wholeTranscript: [String] {
+        var lines = ["\(method) \(url)" + (untrustedURL ? "  (untrusted: never into a private network)" : "")]
+        lines += headers.map { "\($0.name): \($0.value)" }
+        guard !body.isEmpty else { return lines.map(\.printable) }
+        let text = String(validating: body, as: UTF8.self) ?? "(\(body.count) bytes that are not text)"
+        let isLong = text.count > Self.shownCharacters
+        lines +=
+            [""]
+            + text.prefix(Self.shownCharacters).split(separator: "\n", omittingEmptySubsequences: false).map(
+                String.init
+            )
+        return lines.map(\.printable) + (isLong ? ["… (\(body.count) bytes)"] : [])
+    }
+
+    private static var shownCharacters: Int { 1000 }
+
+    /// Where it goes.
+    var rehearsedLine: String { "\(method) \(url)".printable }
+
+    /// The beginning of the body, on one line.
+    var shortBody: String {
+        guard let text = String(validating: body, as: UTF8.self) else {
+            return "(\(body.count) bytes that are not text)"
+        }
+        return (text.count > 160 ? text.prefix(160) + "…" : text).printable
+    }
+}
+
+extension String {
+    /// With what would move a terminal's cursor or turn its text around written as a number.
+    var printable: String {
+        var text = ""
+        for scalar in unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control: text += "\\u{\(String(scalar.value, radix: 16))}"
+            case .format where scalar.value != 0x200d: text += "\\u{\(String(scalar.value, radix: 16))}"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
     }
 }

@@ -1,36 +1,37 @@
 import Cipher
 import Console
+import Core
 import Foundation
-import HTTPLanes
+import HTTPClient
+import JSON
 import Nostr
-import Notifications
 import PluginHost
+import Push
 import Rules
-import Units
 
 /// What became of one event in a trial.
 package struct TrialReport: Sendable {
     let subject: TrialSubject
-    let verdict: TrialJudge.Verdict
+    let decision: TrialJudge.Decision
     /// The rule allows less than the device asked for.
     var isCutByRule = false
     /// By platform; none for what wakes nobody.
     package var deliveries: [TrialDelivery] = []
 
-    init(subject: TrialSubject, verdict: TrialJudge.Verdict) {
+    init(subject: TrialSubject, decision: TrialJudge.Decision) {
         self.subject = subject
-        self.verdict = verdict
+        self.decision = decision
     }
 
     /// Why nobody is woken; nil when somebody is.
     package var silence: String? {
-        if case .wakesNobody(let reason, _) = verdict { return reason.words }
+        if case .wakesNobody(let reason, _) = decision { return reason.words }
         return nil
     }
 
     /// The rule that decided to wake somebody.
     package var ruleName: String? {
-        if case .wakes(let wakeUp) = verdict { return wakeUp.rule.name }
+        if case .wakes(let wakeUp) = decision { return wakeUp.rule.name }
         return nil
     }
 
@@ -44,7 +45,7 @@ package struct TrialReport: Sendable {
 package struct TrialDelivery: Sendable {
     package enum Outcome: Sendable {
         /// What the plugin made of it.
-        case made(DryRunResult)
+        case made(TrialResult)
         /// What the plugin says against its block or the device.
         case failed(TrialFailure)
         /// Nothing is meant to go out, with the reason.
@@ -89,7 +90,7 @@ extension TrialReport {
     private var head: String {
         let what = subject.count > 1 ? "\(subject.count) events of kind" : "kind"
         let title = "\(subject.name) (\(what) \(subject.event.kind.rawValue))"
-        switch verdict {
+        switch decision {
         case .wakesNobody(let reason, _): return "\(title)\n  wakes nobody: \(reason.words)"
         case .wakes(let wakeUp):
             let place = wakeUp.rule.place.map { " (\($0))" } ?? ""
@@ -127,14 +128,14 @@ extension TrialDelivery {
     }
 
     /// What went out, and what did not.
-    private func modes(_ result: DryRunResult) -> String {
+    private func modes(_ result: TrialResult) -> String {
         result.reductions.isEmpty
             ? result.mode.name
             : result.mode.name + ", after "
                 + result.reductions.map { "\($0.mode.name) (\($0.reason))" }.joined(separator: " and ")
     }
 
-    private func body(_ result: DryRunResult, _ request: HTTPRequest) -> [String] {
+    private func body(_ result: TrialResult, _ request: HTTPRequest) -> [String] {
         if request.body.isEmpty { return [] }
         if let decrypted = result.decrypted {
             return [
@@ -149,8 +150,11 @@ extension TrialDelivery {
     }
 
     private static func readable(_ bytes: [UInt8]) -> String {
-        IndentedJSON.text(bytes) ?? String(validating: bytes, as: UTF8.self)
-            ?? "(\(bytes.count) bytes that are not text)"
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            return "(\(bytes.count) bytes that are not text)"
+        }
+        guard let json = try? JSONValue(parsing: text, duplicates: .lastCounts), json.isContainer else { return text }
+        return json.prettyPrinted
     }
 }
 
@@ -161,7 +165,7 @@ extension TrialReport {
             "name": subject.name, "kind": Int(subject.event.kind.rawValue), "event": subject.event.id.hex,
             "count": Int(subject.count),
         ]
-        switch verdict {
+        switch decision {
         case .wakesNobody(let reason, _):
             object["wakes"] = false
             object["reason"] = reason.words
@@ -188,7 +192,7 @@ extension Statement {
 
 extension TrialDelivery {
     fileprivate var object: [String: Any] {
-        let result: DryRunResult
+        let result: TrialResult
         switch outcome {
         case .failed(let failure):
             var object: [String: Any] = ["error": failure.description]
@@ -229,5 +233,18 @@ extension TrialDelivery {
             object["limit"] = size.limit.bytes
         }
         return object
+    }
+}
+
+/// How large a push is in the way its service counts, and how large it may be.
+package struct PushSize: Sendable, Equatable {
+    let count: ByteCount
+    let limit: ByteCount
+
+    /// Nil where the plugin says nothing about sizes, and where the request has none of what counts.
+    init?(_ request: HTTPRequest, _ limits: PushLimits?) {
+        let headers = request.headers.map { (name: $0.name, value: $0.value) }
+        guard let size = limits?.size(ofBody: request.body, headers: headers) else { return nil }
+        (count, limit) = size
     }
 }

@@ -1,8 +1,9 @@
+import Core
 import Foundation
 import Nostr
 import Registry
+import Relays
 import RouterConfiguration
-import Units
 
 /// What an operator decides about somebody: the words of a command or a request, before they are understood.
 package struct AccessRequest: Sendable, Equatable {
@@ -71,8 +72,8 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
         if case .key(let key) = rule.subject { npub = NIP19.npub(key) }
         verdict = rule.isBlock ? "blocked" : "allowed"
         reason = rule.reason.isEmpty ? nil : rule.reason
-        since = rule.isConfigured ? nil : UTCTime(rule.madeAt).stamp
-        until = rule.until.map { UTCTime($0).stamp }
+        since = rule.isConfigured ? nil : rule.madeAt.rfc3339
+        until = rule.until.map(\.rfc3339)
         source = rule.isConfigured ? "configuration" : "command"
     }
 
@@ -81,7 +82,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
     fileprivate var row: [String] {
         let name = kind == "invitation" ? "\(subject.prefix(12))…" : npub ?? subject
         let words = reason.map { "\"\($0)\"" } ?? "-"
-        return [verdict, kind, name, until.map { "until \($0.prefix(16))Z" } ?? "for good", source, words]
+        return [verdict, kind, name, until.map { "until \($0.minute)" } ?? "for good", source, words]
     }
 }
 
@@ -122,5 +123,64 @@ package struct AccessAnswer: OperatorAnswer, Equatable {
         let what = isInForce ? rule.text : "no rule any more: \(rule.text)"
         let count = devices > 0 ? ["\(devices) devices \(isInForce ? "are out of use" : "are in use again")"] : []
         return ([what] + count + notes).joined(separator: "\n")
+    }
+}
+
+/// What an operator decides about somebody.
+extension RouterOrFiles {
+    /// Throws an ``OperationFailure`` when it cannot be done, and `Diagnostics` for a key file that is none.
+    package func decide(_ request: AccessRequest) async throws -> AccessAnswer {
+        var request = request
+        if request.kind == .invitation { request.subject = try digest(of: request.subject) }
+        // Before anybody is asked: a mistake in the words is the same everywhere.
+        _ = try request.meaning()
+        do {
+            return try OperatorAccess(configuration, for: .changing).users.decide(request)
+        } catch let error as StoreLockError where error.isOfStoreInUse {
+            return try await APIClient(configuration: configuration).change(target(of: request))
+        }
+    }
+
+    /// The secret itself goes nowhere.
+    private func digest(of invitation: String) throws -> String {
+        let identity = try IdentityFile(path: configuration.keyFile).read()
+        let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
+        guard let digest = try InvitationDigest.text(of: invitation, keys.seeds) else {
+            throw OperationFailure.invalid("expected an invitation: a bunker:// URL with a secret, or the secret alone")
+        }
+        return digest
+    }
+
+    private func target(of request: AccessRequest) -> String {
+        var parameters = ["subject": request.subject, "reason": request.reason]
+        if request.kind == .invitation { parameters["kind"] = "invitation" }
+        if let span = request.span { parameters["seconds"] = "\(span.seconds)" }
+        let query = parameters.sorted { $0.key < $1.key }.filter { !$0.value.isEmpty }
+            .map { "\($0.key)=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
+        let folder = request.kind == .relay ? "relays" : "users"
+        return "/v1/\(folder)/\(request.verb.rawValue)?\(query)"
+    }
+}
+
+extension AccessRequest {
+    /// What a request to the API says. Throws an ``OperationFailure`` for what cannot be read.
+    init(_ verb: String, isRelay: Bool, _ parameters: [String: String]) throws(OperationFailure) {
+        guard let verb = Verb(rawValue: verb), let subject = parameters["subject"] else {
+            throw .invalid("expected subject=, and one of block, unblock, allow or disallow")
+        }
+        var span: Duration?
+        if let text = parameters["seconds"] {
+            guard let seconds = Int64(text), (1...315_360_000).contains(seconds) else {
+                throw .invalid("seconds: expected a number of seconds")
+            }
+            span = .seconds(seconds)
+        }
+        self.init(
+            verb,
+            subject,
+            kind: isRelay ? .relay : parameters["kind"].flatMap { AccessSubject.Kind(rawValue: $0) },
+            reason: parameters["reason"] ?? "",
+            span: span
+        )
     }
 }

@@ -1,11 +1,11 @@
 import Console
-import EventTrace
+import Core
 import Nostr
-import Notifications
+import Observability
+import Push
 import Registry
-import RelayPool
+import Relays
 import RouterConfiguration
-import Units
 
 /// What operators ask about users and decide about them. The same in the router, for its API, and on its files, for
 /// the commands. Callable from any thread; reads files, so not for those that must not wait.
@@ -16,28 +16,19 @@ package final class UserOperations: Sendable {
     private static let longestReason = 200
     private static let longestSpan: Duration = .days(3_650)
 
-    private let registry: Registry
-    private let devices: DeviceOperations
-    private let trace: TraceReader?
+    let devices: DeviceOperations
     private let limits: RegistrationPolicy.Limits
     /// The operator's relays, which no command blocks.
     private let ownRelays: Set<RelayURL>
-    private let now: @Sendable () -> Timestamp
 
-    package init(
-        registry: Registry,
-        devices: DeviceOperations,
-        files: OperatorFiles,
-        configuration: Configuration,
-        now: @escaping @Sendable () -> Timestamp
-    ) {
-        self.registry = registry
+    package init(_ devices: DeviceOperations) {
         self.devices = devices
-        trace = files.trace?.reader
+        let configuration = devices.reader.configuration()
         limits = configuration.relay.registrations
         ownRelays = Set(configuration.relays.always + configuration.relays.nip46 + configuration.relays.publish)
-        self.now = now
     }
+
+    private var registry: Registry { devices.registry }
 
     /// What narrows a list of users down, as an operator wrote it.
     package struct Query: Sendable, Equatable {
@@ -140,7 +131,7 @@ package final class UserOperations: Sendable {
                 )
             )
         }
-        let now = now()
+        let now = devices.reader.now()
         let rule = AccessRule(
             subject,
             isBlock: isBlock,
@@ -169,16 +160,15 @@ package final class UserOperations: Sendable {
         guard known.contains(where: { !$0.isConfigured }) else {
             throw .unknown(
                 known.isEmpty
-                    ? Sentence("no-\(word)", [:], "it is not \(word); carillon users rules shows what is")
+                    ? Sentence("no-\(word)", "it is not \(word); carillon users rules shows what is")
                     : Sentence(
                         "configured-access",
-                        [:],
                         "the configuration says so (access:): change it there, and run carillon reload"
                     )
             )
         }
         guard let rule = try OperationFailure.attempt({ try registry.removeRule(about: subject) }) else {
-            throw .unknown(Sentence("no-\(word)", [:], "it is not \(word) any more"))
+            throw .unknown(Sentence("no-\(word)", "it is not \(word) any more"))
         }
         var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
         if out(of: subject) {
@@ -210,7 +200,7 @@ package final class UserOperations: Sendable {
 
     /// A missing trace is no reason to show no users.
     private func lastPushes(to devices: [DeviceID]) -> [DeviceID: Timestamp] {
-        guard let statuses = try? trace?.statuses(of: devices) else { return [:] }
+        guard let statuses = try? self.devices.reader.files.trace?.reader.statuses(of: devices) else { return [:] }
         return statuses.compactMapValues { $0.lastSuccess?.at }
     }
 }
@@ -228,5 +218,91 @@ extension UserOperations.Query {
                 return limit
             }
         )
+    }
+}
+
+/// An account with its devices in sum.
+package struct UserReport: Codable, Sendable, Equatable {
+    package var account: String
+    package var npub: String
+    package var devices: Int
+    /// As `platform/app`, sorted.
+    package var platforms: [String]
+    package var firstRegistered: String?
+    package var lastRegistered: String?
+    /// The last push that a push service accepted; nil: none that is remembered.
+    package var lastPush: String?
+    package var isBlocked: Bool
+
+    init(_ user: UserListing, lastPush: Timestamp?, isBlocked: Bool) {
+        account = user.account.hex
+        npub = NIP19.npub(user.account)
+        devices = user.devices.count
+        platforms = user.routes.map { "\($0.platform)/\($0.app)" }.sorted()
+        firstRegistered = user.firstRegisteredAt.map(\.rfc3339)
+        lastRegistered = user.lastRegisteredAt.map(\.rfc3339)
+        self.lastPush = lastPush.map(\.rfc3339)
+        self.isBlocked = isBlocked
+    }
+
+    fileprivate var row: [String] {
+        [
+            npub, "\(devices)", platforms.isEmpty ? "-" : platforms.joined(separator: ","), Self.day(firstRegistered),
+            Self.minute(lastRegistered), Self.minute(lastPush), isBlocked ? "blocked" : "",
+        ]
+    }
+
+    private static func day(_ stamp: String?) -> String { stamp.map { String($0.prefix(10)) } ?? "-" }
+
+    static func minute(_ stamp: String?) -> String { stamp.map { $0.minute } ?? "-" }
+}
+
+/// Accounts in the order of their keys, as far as one answer goes.
+package struct UserList: OperatorAnswer, Equatable {
+    package var users: [UserReport]
+    /// Behind which key the next answer begins; nil: there are no more.
+    package var next: String?
+
+    package init(users: [UserReport], next: String?) {
+        self.users = users
+        self.next = next
+    }
+
+    package var text: String { users.isEmpty ? "no users" : table(withHead: true) }
+
+    package func table(withHead: Bool) -> String {
+        let head = ["ACCOUNT", "DEVICES", "PLATFORMS", "FIRST", "LAST REGISTERED", "LAST PUSH", ""]
+        return TextTable.lines((withHead ? [head] : []) + users.map(\.row)).joined(separator: "\n")
+    }
+}
+
+/// What is known of one account. No tokens.
+package struct UserOverview: OperatorAnswer, Equatable {
+    package var user: UserReport
+    package var devices: [DeviceOverview]
+    /// At which something is watched for it.
+    package var relays: [String]
+    package var rules: [AccessRuleReport]
+    /// How many devices it may have.
+    package var deviceLimit: Int
+    /// How many registrations one key may sign an hour.
+    package var registrationsPerHour: Int
+    /// Who was asked; nil: the router serves alone.
+    package var members: MembersAsked?
+
+    package var text: String {
+        var lines = [
+            "account     \(user.npub)", "            \(user.account)",
+            "devices     \(user.devices) of at most \(deviceLimit)",
+            "registered  first \(UserReport.minute(user.firstRegistered)), last \(UserReport.minute(user.lastRegistered)); "
+                + "at most \(registrationsPerHour) times an hour",
+            "last push   \(UserReport.minute(user.lastPush))",
+            "state       \(user.isBlocked ? "blocked: it is sent nothing and cannot register" : "in use")",
+        ]
+        lines += rules.map { "rule        \($0.text)" }
+        lines += relays.isEmpty ? ["relays      none"] : relays.map { "relay       \($0)" }
+        if !devices.isEmpty { lines += ["", DeviceList(devices: devices).table(withHead: true)] }
+        if let members { lines += members.lines }
+        return lines.joined(separator: "\n")
     }
 }

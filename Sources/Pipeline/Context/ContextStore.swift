@@ -1,10 +1,10 @@
+import Core
 import Dispatch
 import Foundation
 import GRDB
 import Logging
 import Nostr
 import Synchronization
-import Units
 
 /// A cache of profiles and notes in a file. A crash may lose the last moments, and a damaged file is replaced.
 package final class ContextStore: Sendable {

@@ -1,10 +1,9 @@
-import Caching
+import Core
 import Logging
 import Nostr
-import Notifications
+import Push
 import Registry
 import Rules
-import Units
 
 /// What notifications to registered devices may need besides their events.
 struct ContextDemand {
@@ -46,7 +45,7 @@ struct EventContext {
     /// The newest versions that were seen of addressable events.
     private var addressed = BoundedCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: 2 * listCapacity)
     /// When relays were asked for what.
-    private var soughtAt: BoundedCache<ContextWant, Timestamp>
+    private var askedAt: BoundedCache<ContextWant, Timestamp>
     private let store: ContextStore?
     private let capacities: (profiles: Int, notes: Int)
     /// Whether nothing is looked for.
@@ -61,7 +60,7 @@ struct EventContext {
         self.capacities = (profiles, notes)
         self.profiles = ContextTable(capacity: profiles)
         self.notes = ContextTable(capacity: notes)
-        soughtAt = BoundedCache(capacity: 2 * (profiles + notes + 3 * Self.listCapacity))
+        askedAt = BoundedCache(capacity: 2 * (profiles + notes + 3 * Self.listCapacity))
     }
 
     /// As the settings say. Where nothing is kept any more, the file of an earlier router goes.
@@ -85,7 +84,7 @@ struct EventContext {
         guard isLess else { return }
         profiles = ContextTable(capacity: capacities.profiles)
         notes = ContextTable(capacity: capacities.notes)
-        soughtAt.remove { want, _ in
+        askedAt.remove { want, _ in
             switch want {
             case .profile, .event: true
             default: false
@@ -221,18 +220,18 @@ struct EventContext {
 
     /// Whether relays were not asked for that in the last ten minutes. To be asked about what is not known.
     mutating func isWorthSeeking(_ want: ContextWant, at now: Timestamp) -> Bool {
-        guard let last = soughtAt.value(of: want) else { return true }
+        guard let last = askedAt.value(of: want) else { return true }
         return now - last >= Self.patience
     }
 
     /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
-    mutating func noteSought(_ wants: ContextWants, at now: Timestamp) {
-        for want in wants.all { soughtAt.set(now, for: want) }
+    mutating func noteAsked(_ wants: ContextWants, at now: Timestamp) {
+        for want in wants.all { askedAt.set(now, for: want) }
     }
 
     /// Every list is worth seeking again.
-    mutating func forgetSoughtLists() {
-        soughtAt.remove { want, _ in
+    mutating func forgetAskedLists() {
+        askedAt.remove { want, _ in
             switch want {
             case .contactList, .list: true
             default: false
@@ -245,7 +244,9 @@ struct EventContext {
 
     /// Forgets what a deletion names of its author's.
     mutating func forget(_ deletion: Deletion) {
-        guard case .events(let ids, let addresses) = deletion.scope else { return }
+        guard case .events(let ids, let addresses) = deletion.scope else {
+            return forget(everythingBy: deletion.author, until: deletion.createdAt)
+        }
         let own = ids.filter { note($0)?.author == deletion.author }
         for id in own { notes.forget(id) }
         let profile = EventAddress(kind: .profile, pubkey: deletion.author, identifier: "")

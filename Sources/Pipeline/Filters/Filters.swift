@@ -1,22 +1,15 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Registry
 import Storage
-import Units
 
 /// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out about
 /// follows of follows.
 struct Filters {
-    /// A device for which a filter drops an event.
-    struct Drop {
-        let device: DeviceID
-        let filter: String
-        let reason: String
-    }
-
     private let registry: Registry
     private let trouble: FailureLog
-    private var filters: EventFilters
+    var filters: EventFilters
     private var distances = FollowDistances()
 
     init(_ filters: EventFilters, registry: Registry, trouble: FailureLog) {
@@ -25,12 +18,10 @@ struct Filters {
         self.trouble = trouble
     }
 
-    mutating func adopt(_ filters: EventFilters) { self.filters = filters }
-
     /// The sessions in which filters are asked about an event's plans, by their places, nil where there is none to ask;
     /// empty where there are no filters at all. Throws when the registry cannot be read.
     mutating func sessions(for plans: [Plan], of event: Event, at now: Timestamp) throws -> [FilterSession?] {
-        guard !filters.isEmpty else { return [] }
+        guard !filters.all.isEmpty else { return [] }
         var sessions: [FilterSession?] = []
         sessions.reserveCapacity(plans.count)
         for plan in plans { sessions.append(try session(for: plan, of: event, at: now)) }
@@ -86,21 +77,10 @@ struct Filters {
                 }
             }
             guard !questions.isEmpty else { continue }
-            for ((session, signal), verdict) in zip(asked, filters.all[place].decide(questions)) {
-                session.keep(verdict, of: place, signal)
+            for ((session, signal), answer) in zip(asked, filters.all[place].decide(questions)) {
+                session.keep(answer, of: place, signal)
             }
         }
-    }
-
-    /// The plan without the devices for which filters drop the event, and these.
-    func decide(_ plan: Plan, _ session: FilterSession) -> (passing: Plan, dropped: [Drop]) {
-        var (passing, dropped) = (plan, [Drop]())
-        passing.targets.removeAll { target in
-            guard case .drop(let filter, let reason) = session.ruling(target) else { return false }
-            dropped.append(Drop(device: target.device.device, filter: filter, reason: reason))
-            return true
-        }
-        return (passing, dropped)
     }
 
     // MARK: What filters have to know
@@ -113,7 +93,7 @@ struct Filters {
         at now: Timestamp
     ) throws -> ContextWants {
         var wants = ContextWants()
-        guard !filters.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return wants }
+        guard !filters.all.isEmpty, !plan.targets.isEmpty, let relevance = plan.relevance else { return wants }
         let account = plan.account
         let selection = selection(of: plan)
         for kind in filters.wantedKinds(selection) {
@@ -215,5 +195,115 @@ struct Filters {
         }
         let want = DistanceWant(account: account, author: author)
         return distances.distance(want, by: list.mark.id, at: now) ?? .notFollowed
+    }
+}
+
+/// What filters decide about one event for one recipient. Each is asked at most once for a signal, and once for a text.
+final class FilterSession {
+    enum Decision {
+        case pass
+        /// `filter` is the filter's name; `reason` names it too and says why, for the trace.
+        case drop(filter: String, reason: String)
+    }
+
+    private struct Rendered {
+        let place: Int
+        let before: Notification
+        let answer: FilterVerdict
+    }
+
+    private let filters: EventFilters
+    private let question: FilterQuestion
+    private let lists: [Kind: [UInt8]]
+    private var early: [(place: Int, signal: Signal, answer: FilterVerdict)] = []
+    private var late: [Rendered] = []
+
+    /// `question` is without signal, lists and notification; `lists` are the recipient's own.
+    init(_ filters: EventFilters, _ question: FilterQuestion, lists: [Kind: [UInt8]]) {
+        self.filters = filters
+        self.question = question
+        self.lists = lists
+    }
+
+    /// Whether the event may wake a device, as far as that can be decided before rendering.
+    func decision(_ target: Plan.Target) -> Decision {
+        let signal = target.renderer.signal
+        for place in filters.beforeRendering(filters.selection(of: target)) {
+            let answer: FilterVerdict
+            if let known = early.first(where: { $0.place == place && $0.signal == signal })?.answer {
+                answer = known
+            } else {
+                answer = ask(place, signal)
+                early.append((place, signal, answer))
+            }
+            if let reason = drop(answer, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
+        }
+        return .pass
+    }
+
+    /// Whether any of the device's filters looks at the notification.
+    func isAskedAfterRendering(_ target: Plan.Target) -> Bool {
+        !filters.afterRendering(filters.selection(of: target)).isEmpty
+    }
+
+    /// Whether a notification may go to the device; filters may change it.
+    func filter(_ notification: inout Notification, _ target: Plan.Target) -> Decision {
+        for place in filters.afterRendering(filters.selection(of: target)) {
+            let answer: FilterVerdict
+            if let known = late.first(where: { $0.place == place && $0.before == notification })?.answer {
+                answer = known
+            } else {
+                answer = ask(place, notification.signal, notification)
+                late.append(Rendered(place: place, before: notification, answer: answer))
+            }
+            if let reason = drop(answer, of: place) { return .drop(filter: filters.all[place].name, reason: reason) }
+            guard case .edited(var edited) = answer else { continue }
+            edited.origin = notification.origin
+            notification = edited
+        }
+        return .pass
+    }
+
+    /// What the filter at `place` would be asked next for the device before anything is rendered, and under which
+    /// signal its answer is kept. Nil: nothing, as it was asked, or is not for this device, or one before it drops the
+    /// event or was not asked yet.
+    func openQuestion(to place: Int, _ target: Plan.Target) -> (signal: Signal, question: FilterQuestion)? {
+        let selection = filters.selection(of: target)
+        guard selection.contains(at: place) else { return nil }
+        let signal = target.renderer.signal
+        for earlier in filters.beforeRendering(selection) {
+            let known = early.first { $0.place == earlier && $0.signal == signal }?.answer
+            guard earlier != place else { return known == nil ? (signal, makeQuestion(place, signal)) : nil }
+            guard let known, drop(known, of: earlier) == nil else { return nil }
+        }
+        return nil
+    }
+
+    /// Takes the answer to what ``openQuestion(to:_:)`` has given.
+    func keep(_ answer: FilterVerdict, of place: Int, _ signal: Signal) { early.append((place, signal, answer)) }
+
+    private func ask(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterVerdict {
+        let question = makeQuestion(place, signal, notification)
+        return filters.all[place].decide([question]).first ?? .failed(reason: "no answer")
+    }
+
+    private func makeQuestion(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterQuestion {
+        let filter = filters.all[place]
+        var question = question
+        question.signal = signal
+        question.recipientEvents = filter.wantedKinds.compactMap { lists[$0] }
+        if filter.need == .nothing { question.followDistance = .unknown }
+        question.notification = notification
+        return question
+    }
+
+    /// Why the event is dropped; nil: it is not.
+    private func drop(_ answer: FilterVerdict, of place: Int) -> String? {
+        let filter = filters.all[place]
+        switch answer {
+        case .pass, .edited: return nil
+        case .drop(let reason): return reason.isEmpty ? filter.name : "\(filter.name): \(reason)"
+        case .failed: return filter.onError == .drop ? "\(filter.name): it could not decide" : nil
+        }
     }
 }

@@ -1,7 +1,6 @@
-import Caching
+import Core
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A
 /// pure machine.

@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Rules
 import Synchronization
-import Units
 
 /// What a pipeline's thread finds in its intake at one time.
 package struct Arrivals: Sendable {
@@ -119,7 +119,7 @@ package final class NotificationOrder: Sendable {
     }
 
     let content: Content
-    /// The request as it was written, for another member of the cluster; empty: nobody needs it.
+    /// The request as it was written, for another router; empty: nobody needs it.
     package let request: [UInt8]
     /// What devices call it; nil: the rule says, or ``Signal/notification``. Devices that switch it off are not woken.
     let signal: Signal?
@@ -160,22 +160,28 @@ package final class NotificationOrder: Sendable {
         package var held = 0
         /// When the last of these is due; nil if none is held.
         package var heldUntil: Timestamp?
+        /// Whether another router carried out a part of it and did not count it.
+        package var isPartial = false
 
         package init() {}
     }
 
-    /// Nil until the pipeline has carried it out, and where another member of the cluster does.
+    /// Nil until the pipeline has carried it out, or other routers.
     package var counts: Counts? { counted.withLock { $0 } }
 
-    /// Adds the result of one of its events.
-    func add(_ counts: Counts) {
+    /// Adds the result of one of its events; nil: it was not counted.
+    package func add(_ counts: Counts?) {
         counted.withLock { sum in
             var whole = sum ?? Counts()
+            defer { sum = whole }
+            guard let counts else {
+                whole.isPartial = true
+                return
+            }
             whole.devices += counts.devices
             whole.queued += counts.queued
             whole.held += counts.held
             whole.heldUntil = [whole.heldUntil, counts.heldUntil].compactMap(\.self).max()
-            sum = whole
         }
     }
 }

@@ -1,10 +1,9 @@
+import Core
 import Delivery
 import DequeModule
 import Dispatch
 import Nostr
 import Synchronization
-import Units
-import WakeUps
 
 /// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with
 /// an answer that says so, instead of being kept in memory.
@@ -29,10 +28,6 @@ package final class Intake: Sendable {
         var ownerSleeps = false
         /// Whether anything waits that an end may set free.
         var awaitsEnds = true
-        /// How many events the owner gets at a time.
-        var portion: Int
-
-        init(portion: Int) { self.portion = portion }
 
         /// Takes out the oldest submissions until they have `limit` events, or requests when there are none or when it
         /// is their turn, the ends of fetches that are not behind others, and everything else.
@@ -86,12 +81,12 @@ package final class Intake: Sendable {
     /// So many ends are not left lying until the owner comes by itself.
     private static let mostEnds = 1_000
 
-    private let state: Mutex<State>
+    private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: ByteCount
-    /// How many events the owner gets at a time at first, and at least.
-    let leastPortion: Int
+    /// How many events the owner gets at a time.
+    private let portion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
     private let now: @Sendable () -> Deadline
 
@@ -107,8 +102,7 @@ package final class Intake: Sendable {
     ) {
         self.limit = limit
         self.byteLimit = byteLimit
-        leastPortion = portion
-        state = Mutex(State(portion: portion))
+        self.portion = portion
         self.answered = answered
         self.now = now
     }
@@ -219,9 +213,6 @@ package final class Intake: Sendable {
     /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
-    /// The owner gets so many events at a time from now on.
-    func handOut(_ portion: Int) { state.withLock { $0.portion = portion } }
-
     /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and
     /// empty. For the pipeline's thread alone.
     func next(within patience: Duration? = nil) -> Arrivals? {
@@ -230,7 +221,7 @@ package final class Intake: Sendable {
             let time = now()
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
                 let isNudged = state.isNudged
-                let arrivals = state.take(state.isAbandoned ? .max : state.portion, at: time)
+                let arrivals = state.take(state.isAbandoned ? .max : portion, at: time)
                 state.ownerSleeps = arrivals.isEmpty && !state.isClosed && !isNudged
                 return (arrivals, state.isClosed, state.isAbandoned, isNudged)
             }
@@ -248,8 +239,8 @@ package final class Intake: Sendable {
     func nextPortion() -> Arrivals? {
         let time = now()
         return state.withLock { state in
-            let isWhole = state.events - state.requests.events >= state.portion
-            return isWhole && !state.isAbandoned ? state.take(state.portion, at: time) : nil
+            let isWhole = state.events - state.requests.events >= portion
+            return isWhole && !state.isAbandoned ? state.take(portion, at: time) : nil
         }
     }
 
@@ -318,4 +309,85 @@ package struct IntakeBacklog: Sendable, Hashable {
     package var bytes: Int
     /// How many events may wait.
     package var limit: Int
+}
+
+/// What is asked for over the API and waits behind events. Taken a part at a time, so that an event that comes
+/// meanwhile waits for one part only, however many people one request is for.
+struct RequestBacklog {
+    /// Events that are taken at a time, and bytes of them if the first one has not more. An event is the longer the
+    /// more people it is for.
+    private static let part = 64
+    private static let partBytes: ByteCount = .kibibytes(24)
+
+    private var waiting: Deque<Submission> = []
+    /// Since when the first of them waits for its turn.
+    private var since: Deadline?
+    private(set) var bytes = 0
+
+    var events: Int { waiting.count }
+
+    mutating func add(_ submission: Submission, at time: Deadline) {
+        if waiting.isEmpty { since = time }
+        bytes += submission.size
+        waiting += submission.parts
+    }
+
+    /// Whether others have gone first for that long.
+    func isOverdue(at time: Deadline, _ longest: Duration) -> Bool { since.map { time - $0 >= longest } ?? false }
+
+    /// Takes out a part.
+    mutating func take(at time: Deadline) -> [Submission] {
+        var (count, size) = (0, 0)
+        for submission in waiting.prefix(Self.part) {
+            guard count == 0 || size + submission.size <= Self.partBytes.bytes else { break }
+            count += 1
+            size += submission.size
+        }
+        defer { waiting.removeFirst(count) }
+        bytes -= size
+        since = count < waiting.count ? time : nil
+        return Array(waiting.prefix(count))
+    }
+
+    mutating func takeAll() -> [Submission] {
+        defer { self = RequestBacklog() }
+        return Array(waiting)
+    }
+}
+
+extension Submission {
+    /// The same as submissions of one event each; whoever waits gets all verdicts together.
+    fileprivate var parts: [Submission] {
+        guard events.count > 1 else { return [self] }
+        let verdicts = GatheredAnswers(events.count, completion)
+        return events.enumerated().map { number, event in
+            Submission(events: [event], source: source, isOurs: isOurs) { verdicts.add($0, number) }
+        }
+    }
+}
+
+/// Verdicts of a submission's events, which come one by one.
+private final class GatheredAnswers: Sendable {
+    private struct State {
+        var verdicts: [EventVerdict?]
+        var missing: Int
+    }
+
+    private let state: Mutex<State>
+    private let completion: @Sendable ([EventVerdict]) -> Void
+
+    init(_ count: Int, _ completion: @escaping @Sendable ([EventVerdict]) -> Void) {
+        state = Mutex(State(verdicts: Array(repeating: nil, count: count), missing: count))
+        self.completion = completion
+    }
+
+    /// `verdicts` of the event of that number: one.
+    func add(_ verdicts: [EventVerdict], _ number: Int) {
+        let all = state.withLock { state -> [EventVerdict]? in
+            if state.verdicts[number] == nil { state.missing -= 1 }
+            state.verdicts[number] = verdicts.first
+            return state.missing == 0 ? state.verdicts.compactMap(\.self) : nil
+        }
+        if let all { completion(all) }
+    }
 }

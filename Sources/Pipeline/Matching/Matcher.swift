@@ -1,9 +1,9 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Registry
 import Rules
 import Storage
-import Units
 
 /// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which
 /// of the account's devices.
@@ -17,18 +17,11 @@ struct Matcher {
     private var defaultMode: Mode
     private var encryptingPlatforms: Set<String>
     private var showingPlatforms: Set<String>
-    private var follows: Follows
+    var follows: Follows
 
-    /// `feed`: the accounts that this is about; nil: all.
-    init(
-        settings: PipelineSettings,
-        registry: Registry,
-        feed: IndexFeed?,
-        trouble: FailureLog,
-        now: @escaping @Sendable () -> Timestamp
-    ) {
+    init(_ settings: PipelineSettings, _ registry: Registry, _ follows: Follows) {
         self.registry = registry
-        follows = Follows(registry: registry, feed: feed, trouble: trouble, now: now)
+        self.follows = follows
         rules = settings.rules
         defaultMode = settings.defaultMode
         encryptingPlatforms = settings.encryptingPlatforms
@@ -53,40 +46,29 @@ struct Matcher {
         if case .api(let order) = addressed.source { return plan(order, addressed, in: index) }
         let newSince = now - addressed.source.clockTolerance
         let newFollows = try contactList(addressed, in: index).map { list in
-            try follows.new(in: list, seen: addressed.source.contactListSighting)
+            try follows.new(in: list, seen: addressed.source.seenContactList)
         }
-        let reading = EventReading(event)
         let facts = EventFacts(event)
-        let renderers = EventRenderers(of: facts)
-        let expiresAt = event.expiresAt
+        let news = News(
+            facts: facts,
+            reading: EventReading(event),
+            renderers: EventRenderers(of: facts),
+            newSince: newSince,
+            expiresAt: event.expiresAt,
+            message: index.signals[.dm]
+        )
         let root = event.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
-        let source = addressed.source
-        let message = index.signals[.dm]
         var plans: [Plan] = []
         plans.reserveCapacity(addressed.accounts.count)
         for account in addressed.accounts {
             guard let key = index.key(of: account) else { continue }
-            if try isOwn(event, speakingFor: root, of: key, from: source, in: index) {
+            if try isOwn(event, speakingFor: root, of: key, from: addressed.source, in: index) {
                 plans.append(.nobody(.own, event.id, of: key))
-                continue
-            }
-            if let newFollows, !newFollows.contains(key) {
+            } else if let newFollows, !newFollows.contains(key) {
                 plans.append(.nobody(.knownFollow, event.id, of: key))
-                continue
+            } else {
+                try plan(news, for: account, key, in: index, &context, into: &plans)
             }
-            try plan(
-                facts,
-                reading,
-                renderers,
-                for: account,
-                key,
-                newSince: newSince,
-                expiresAt: expiresAt,
-                message,
-                in: index,
-                &context,
-                into: &plans
-            )
         }
         return plans
     }
@@ -113,58 +95,49 @@ struct Matcher {
         return true
     }
 
-    /// The batch is kept, or not. False when the disk does not have its contact lists.
-    mutating func conclude(isKept: Bool) -> Bool { follows.conclude(isKept: isKept) }
-
     private func contactList(_ addressed: AddressedEvent, in index: borrowing MatchIndex) -> ContactList? {
         let event = addressed.event
         guard event.kind == .contactList else { return nil }
-        var named: [PublicKey] = []
-        for account in addressed.accounts {
-            if let key = index.key(of: account) { named.append(key) }
-        }
+        let named = index.keys(of: addressed.accounts)
         return ContactList(author: event.pubkey, named: named, createdAt: event.createdAt)
     }
 
     // MARK: One account
 
-    /// Adds what an event, which rules know by its `facts` and which is read as `reading`, comes to for an account that
-    /// it names. It is news to a device that was registered later if it is dated `newSince` or later. `message` is the
-    /// signal of direct messages.
+    /// An event, as it is the same for all accounts.
+    private struct News {
+        let facts: EventFacts
+        let reading: EventReading
+        let renderers: EventRenderers
+        /// It is news to a device that was registered later if it is dated then or later.
+        let newSince: Timestamp
+        let expiresAt: Timestamp
+        /// The signal of direct messages.
+        let message: SignalSet
+    }
+
+    /// Adds the plan of an event for an account that it names.
     private func plan(
-        _ facts: EventFacts,
-        _ reading: EventReading,
-        _ renderers: EventRenderers,
+        _ news: News,
         for account: AccountNumber,
         _ key: PublicKey,
-        newSince: Timestamp,
-        expiresAt: Timestamp,
-        _ message: SignalSet,
         in index: borrowing MatchIndex,
         _ context: inout EventContext,
         into plans: inout [Plan]
     ) throws {
-        let event = facts.event.id
+        let event = news.facts.event.id
         let relevance: Relevance
         do {
-            relevance = try reading.relevance(to: key) { context.authors(of: $0) }
+            relevance = try news.reading.relevance(to: key) { context.authors(of: $0) }
         } catch {
             var nobody = Plan.nobody(error.step, event, of: key, reason: error.description)
-            nobody.expiresAt = expiresAt
+            nobody.expiresAt = news.expiresAt
             return plans.append(nobody)
         }
         if let zap = relevance.zap, try registry.speaks(zap.sender, for: key) {
             return plans.append(.nobody(.own, event, of: key))
         }
-        var question = RuleQuestion(
-            facts: facts,
-            author: relevance.author,
-            recipient: key,
-            relation: relevance.relation,
-            signal: relevance.signal,
-            zapMillisats: relevance.zap?.millisats
-        )
-        if rules.asksForFollows { question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: key) }
+        let question = try question(news.facts, relevance, of: key)
         // In its place among the others, since a plan is large.
         let place = plans.count
         plans.append(
@@ -172,17 +145,17 @@ struct Matcher {
                 event: event,
                 account: key,
                 relevance: relevance,
-                expiresAt: expiresAt,
+                expiresAt: news.expiresAt,
                 isOfInterest: false,
                 lacksContactList: rules.asksForFollows && question.isAuthorFollowed == nil
             )
         )
-        var rulings = Rulings(consume question, recipient: key, relevance, renderers)
+        var decisions = DeviceDecisions(consume question, recipient: key, relevance, news.renderers)
         index.forEachDevice(of: account) { device in
             guard let route = index.route(device.route) else { return }
             let language = index.languages[device.language]
             let renderer: Renderer
-            switch rulings.ruling(by: rules, for: language, route) {
+            switch decisions.decision(by: rules, for: language, route) {
             case .notify(let by): renderer = by
             case .nobody(let step, let reason, let isNew):
                 // Another language, or what is not known yet, may change that.
@@ -190,30 +163,43 @@ struct Matcher {
                 if isNew { plans[place].exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
                 return
             }
-            guard facts.event.isNew(to: device, orSince: newSince) else {
-                plans[place].exclusions.append(Plan.Exclusion(step: .beforeRegistration, device: device.device))
-                return
+            guard news.facts.event.isNew(to: device, orSince: news.newSince) else {
+                return plans[place].exclude(device.device, .beforeRegistration)
             }
-            if !device.signals.subtracting(message).isEmpty { plans[place].isOfInterest = true }
+            if !device.signals.subtracting(news.message).isEmpty { plans[place].isOfInterest = true }
             guard !device.signals.isDisjoint(with: renderer.signals(of: index.signals)) else {
-                plans[place].exclusions.append(
-                    Plan.Exclusion(step: .unwanted, reason: renderer.signal.rawValue, device: device.device)
-                )
-                return
+                return plans[place].exclude(device.device, .unwanted, reason: renderer.signal.rawValue)
             }
-            if showingPlatforms.contains(route.platform), renderer.rule.isSilent(on: route.platform) {
-                plans[place].exclusions.append(
-                    Plan.Exclusion(step: .silent, reason: route.platform, device: device.device)
-                )
-                return
-            }
-            plans[place].targets.append(
-                Plan.Target(
-                    device: target(device, of: key, route, language),
-                    renderer: renderer,
-                    preferences: index.preferences(of: device.device)
-                )
-            )
+            let preferences = index.preferences(of: device.device)
+            add(target(device, of: key, route, language), renderer, preferences, to: &plans[place])
+        }
+    }
+
+    private func question(_ facts: EventFacts, _ relevance: Relevance, of account: PublicKey) throws -> RuleQuestion {
+        var question = RuleQuestion(
+            facts: facts,
+            author: relevance.author,
+            recipient: account,
+            relation: relevance.relation,
+            signal: relevance.signal,
+            zapMillisats: relevance.zap?.millisats
+        )
+        if rules.asksForFollows { question.isAuthorFollowed = try registry.isFollowed(relevance.author, by: account) }
+        return question
+    }
+
+    /// Adds a device to a plan, unless the push shows nothing and the device's platform can only show.
+    private func add(
+        _ device: TargetDevice,
+        _ renderer: Renderer,
+        _ preferences: DevicePreferences,
+        to plan: inout Plan
+    ) {
+        let platform = device.route.platform
+        if showingPlatforms.contains(platform), renderer.rule.isSilent(on: platform) {
+            plan.exclude(device.device, .silent, reason: platform)
+        } else {
+            plan.targets.append(Plan.Target(device: device, renderer: renderer, preferences: preferences))
         }
     }
 
@@ -238,30 +224,19 @@ struct Matcher {
                     order.includes(device.device, platform: route.platform, app: route.app)
                 else { return }
                 guard let rule = order.rule(of: rules[route.app]) else {
-                    plan.exclusions.append(Plan.Exclusion(step: .unmatched, device: device.device))
-                    return
+                    return plan.exclude(device.device, .unmatched)
                 }
                 let signal = order.signal ?? rule.signal ?? .notification
                 guard signal == .notification || !device.signals.isDisjoint(with: index.signals[signal]) else {
-                    plan.exclusions.append(
-                        Plan.Exclusion(step: .unwanted, reason: signal.rawValue, device: device.device)
-                    )
-                    return
-                }
-                guard !showingPlatforms.contains(route.platform) || !rule.isSilent(on: route.platform) else {
-                    plan.exclusions.append(
-                        Plan.Exclusion(step: .silent, reason: route.platform, device: device.device)
-                    )
-                    return
+                    return plan.exclude(device.device, .unwanted, reason: signal.rawValue)
                 }
                 // The index knows only the languages of the operator's rules.
                 let ownLocale = rule.isTranslated ? try? registry.locale(of: device.device) : nil
-                plan.targets.append(
-                    Plan.Target(
-                        device: target(device, of: key, route, ownLocale ?? index.languages[device.language]),
-                        renderer: renderers.renderer(rule, signal, for: key, relevance),
-                        preferences: index.preferences(of: device.device)
-                    )
+                add(
+                    target(device, of: key, route, ownLocale ?? index.languages[device.language]),
+                    renderers.renderer(rule, signal, for: key, relevance),
+                    index.preferences(of: device.device),
+                    to: &plan
                 )
             }
             plans.append(plan)
@@ -301,7 +276,7 @@ struct Matcher {
 }
 
 extension EventSource {
-    fileprivate var contactListSighting: ContactListSighting {
+    fileprivate var seenContactList: ContactListSighting {
         switch self {
         case .socket, .api: .direct
         case .feed, .relay(.live), .relay(.stored): .relay
@@ -335,6 +310,61 @@ extension NotificationOrder {
         switch content {
         case .rule(let rule): rule
         case .template(let name): book.rule(named: name)
+        }
+    }
+}
+
+/// Finds the new follows in contact lists (NIP-02), which name everybody each time.
+struct Follows {
+    private let registry: Registry
+    private let feed: IndexFeed?
+    private let trouble: FailureLog
+    private let now: @Sendable () -> Timestamp
+    /// Lists of this batch.
+    private var fresh: [ContactList] = []
+    /// Lists whose follows are on their way and which the disk has not taken yet.
+    private var unwritten: [ContactList] = []
+
+    /// `feed`: the accounts that this is about; nil: all.
+    init(registry: Registry, feed: IndexFeed?, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
+        self.registry = registry
+        self.feed = feed
+        self.trouble = trouble
+        self.now = now
+    }
+
+    /// The accounts that `list` names and that its author did not follow before.
+    mutating func new(in list: ContactList, seen: ContactListSighting) throws -> Set<PublicKey> {
+        try catchUp()
+        let ofAuthor = fresh.filter { $0.author == list.author }
+        guard !ofAuthor.contains(where: { $0.createdAt > list.createdAt }) else { return [] }
+        return Set(try registry.newFollows(list, seen: seen, of: feed)).subtracting(ofAuthor.flatMap(\.named))
+    }
+
+    /// The accounts in `list` count as followed once the batch is kept.
+    mutating func add(_ list: ContactList) { fresh.append(list) }
+
+    /// Writes what the disk did not take before; throws while it still does not.
+    mutating func catchUp() throws {
+        guard !unwritten.isEmpty else { return }
+        try registry.remember(unwritten, of: feed)
+        unwritten = []
+    }
+
+    /// The pushes of the batch are kept, or not; if so, its lists are remembered. False when the disk does not have
+    /// them.
+    mutating func conclude(isKept: Bool) -> Bool {
+        defer { fresh = [] }
+        guard isKept else { return true }
+        unwritten += fresh
+        do {
+            try catchUp()
+            return true
+        } catch {
+            // The pushes are on their way, so the sender must not try again. The next contact list does, and waits for
+            // it.
+            trouble.occurred(error, at: now())
+            return false
         }
     }
 }

@@ -1,8 +1,8 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Registry
 import Rules
-import Units
 
 /// A verified event, and the accounts that it names.
 struct AddressedEvent {
@@ -86,6 +86,11 @@ struct Plan {
         Plan(event: event, account: account, exclusions: [Exclusion(step: step, reason: reason)])
     }
 
+    /// Excludes a device.
+    mutating func exclude(_ device: DeviceID, _ step: PipelineStep, reason: String = "") {
+        exclusions.append(Exclusion(step: step, reason: reason, device: device))
+    }
+
     /// What the plan or its notifications lack and is worth looking for.
     func missing(in context: inout EventContext, at now: Timestamp) -> ContextWants {
         guard var relevance, isOfInterest || !targets.isEmpty else { return ContextWants() }
@@ -101,5 +106,69 @@ struct Plan {
             wants.contactLists.insert(account)
         }
         return wants
+    }
+}
+
+/// The decisions of the rules about an event for one recipient, asked once for each kind of device that they
+/// distinguish.
+struct DeviceDecisions {
+    enum Decision {
+        case notify(Renderer)
+        /// It wakes no such device. `isNew`: this decision is new.
+        case nobody(PipelineStep, reason: String, isNew: Bool)
+    }
+
+    /// The properties of a device that may matter to rules.
+    private struct Asked: Equatable {
+        let language: LanguageTag?
+        let platform: String
+        let app: String
+    }
+
+    private var question: RuleQuestion
+    private let recipient: PublicKey
+    private let relevance: Relevance
+    private let renderers: EventRenderers
+    /// One or a few.
+    private var known: [(asked: Asked, decision: Decision)] = []
+
+    init(
+        _ question: RuleQuestion,
+        recipient: PublicKey,
+        _ relevance: Relevance,
+        _ renderers: EventRenderers
+    ) {
+        self.question = question
+        self.recipient = recipient
+        self.relevance = relevance
+        self.renderers = renderers
+    }
+
+    /// `rules` are the same each time. A book is too large to be kept here for each recipient of an event.
+    mutating func decision(by rules: RuleBook, for language: LanguageTag?, _ route: Route) -> Decision {
+        let asked = Asked(
+            language: rules.asksForLanguage ? language : nil,
+            platform: rules.asksForPlatform ? route.platform : "",
+            app: rules.asksForApp ? route.app : ""
+        )
+        if let decision = known.first(where: { $0.asked == asked })?.decision { return decision }
+        let (first, then) = decide(for: asked, by: rules)
+        known.append((asked, then))
+        return first
+    }
+
+    private mutating func decide(for asked: Asked, by rules: RuleBook) -> (first: Decision, then: Decision) {
+        (question.language, question.platform, question.app) = (asked.language, asked.platform, asked.app)
+        switch rules.decide(question) {
+        case .unmatched: return nobody(.unmatched)
+        case .drop(let rule): return nobody(.dropped, reason: rule.name)
+        case .notify(let rule, let signal):
+            let renderer = renderers.renderer(rule, signal, for: recipient, relevance)
+            return (.notify(renderer), .notify(renderer))
+        }
+    }
+
+    private func nobody(_ step: PipelineStep, reason: String = "") -> (first: Decision, then: Decision) {
+        (.nobody(step, reason: reason, isNew: true), .nobody(step, reason: reason, isNew: false))
     }
 }

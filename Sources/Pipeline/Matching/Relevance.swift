@@ -1,5 +1,6 @@
 import Nostr
-import Notifications
+import Push
+import Rules
 
 /// What an event is to one account that it names: the signal, how it refers to the account, which event it is about,
 /// and who did it.
@@ -70,17 +71,17 @@ struct EventReading {
 
     init(_ event: Event) {
         author = event.pubkey
-        switch event.kind {
-        case .giftWrap, .ephemeralGiftWrap, .encryptedDirectMessage, .chatMessage: subject = .message
-        case .contactList: subject = .follow
+        switch EventSubject(event.kind) {
+        case .message: subject = .message
+        case .follow: subject = .follow
         case .reaction:
             let target = event.reactionTarget
             subject = .reaction(to: target?.event.id, by: target?.author)
-        case .repost, .genericRepost, .audioRepost:
+        case .repost:
             subject = .repost(of: event.firstReference, isForOne: EventRelations(event).isForOne)
-        case .zapReceipt: subject = .zap(Result { () throws(ZapReceiptError) in try ZapReceipt(event) })
-        case .textNote, .comment, .audioNote: subject = .note(EventRelations(event), about: event.answeredOrQuoted)
-        default: subject = .other(EventRelations(event), about: event.firstReference)
+        case .zap: subject = .zap(Result { () throws(ZapReceiptError) in try ZapReceipt(event) })
+        case .note: subject = .note(EventRelations(event), about: event.answeredOrQuoted)
+        case nil: subject = .other(EventRelations(event), about: event.firstReference)
         }
     }
 
@@ -164,8 +165,7 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions, as seed 000 has
-    /// it.
+    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions.
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }

@@ -1,7 +1,7 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and
 /// no other device.
@@ -164,10 +164,10 @@ package struct DevicePace: Hashable, Sendable {
     private mutating func settle(_ pace: Pace, at now: Timestamp) {
         history.settle(at: now)
         guard !history.isWindowOpen(pace, at: now) else { return }
-        for overflown in groups where overflown.hasOverflowed { ripen(overflown) }
+        for overflown in groups where overflown.hasOverflowed { markReady(overflown) }
     }
 
-    private mutating func ripen(_ group: HeldGroup) {
+    private mutating func markReady(_ group: HeldGroup) {
         guard let own = groups.firstIndex(where: { $0.slot == group.slot }) else { return }
         guard let other = groups.firstIndex(where: { $0.isOfSameSort(as: group) && !$0.hasOverflowed }) else {
             groups[own].hasOverflowed = false

@@ -1,7 +1,7 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Matches that wait for each other and go as one push.
 ///

@@ -1,7 +1,7 @@
-import Caching
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 
 /// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: after a
 /// restart it knows only the members of held groups.

@@ -1,8 +1,8 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Registry
-import Units
 
 /// When a device is woken next, for operators who ask outside the pipeline.
 package struct PaceForecast: Sendable, Hashable {
@@ -41,32 +41,29 @@ package struct PaceForecast: Sendable, Hashable {
     /// How many events wait for it.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device. `mode` is the most
-    /// that the device gets: silent pushes may have a budget. `isCrowded` says whether the outbox may lack capacity
-    /// for a group whose turn is now.
+    /// `row` and `held` are what the outbox has of the device, `pace` its preferences within the operator's bounds. `mode`
+    /// is the most that the device gets: silent pushes may have a budget. `isCrowded` says whether the outbox may lack
+    /// capacity for a group whose turn is now.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],
-        preferences: PacePreferences,
-        on platform: String = "",
+        pace: Pace,
         mode: Mode = .alert,
-        policy: PacingPolicy,
         at now: Timestamp,
         isCrowded: () -> Bool = { false }
     ) {
-        let granted = policy.pace(for: preferences, on: platform)
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap { HeldGroup($0) }.map { group in
-            (group: group, obstacle: state.obstacle(to: group, granted, at: now))
+            (group: group, obstacle: state.obstacle(to: group, pace, at: now))
         }
         let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }
-        pace = granted
+        self.pace = pace
         let noCapacity = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noCapacity : nil
         let nature = mode == .wake ? PushNature.silent : .alert
-        next = Turn(first.map { $0.obstacle ?? noCapacity } ?? state.obstacle(to: granted, nature, at: now))
+        next = Turn(first.map { $0.obstacle ?? noCapacity } ?? state.obstacle(to: pace, nature, at: now))
         groups = waiting.map { group, obstacle in
             Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noCapacity))
         }
-        pushesToday = granted.isGathering ? state.history.pushes(onDayOf: now) : nil
+        pushesToday = pace.isGathering ? state.history.pushes(onDayOf: now) : nil
     }
 }

@@ -1,7 +1,7 @@
+import Core
 import HeapModule
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Groups that waited for a device and go as one push now.
 package struct Release: Equatable, Sendable {
@@ -16,7 +16,7 @@ package struct Release: Equatable, Sendable {
 /// The changes of a batch are final once the disk took them, by ``commit()``; ``rollBack(until:)`` undoes them. The
 /// ends of deliveries and the removal of devices hold in either case.
 package struct Pacer {
-    private struct Place {
+    struct Place {
         var pace: DevicePace
         /// When its valid timer rings; the distant future: none is set.
         var due = Timestamp.distantFuture
@@ -36,10 +36,11 @@ package struct Pacer {
     /// A device that waits for capacity asks again after half the time that it has waited, within these bounds.
     static let pauses: ClosedRange<Duration> = .seconds(1) ... .minutes(1)
 
-    private var places: [DeviceID: Place] = [:]
+    /// Devices that anything is known about.
+    private(set) var places: [DeviceID: Place] = [:]
     /// The earliest first. A device's timer is valid if it is the one at its `due`; most are.
     private var timers = Heap<Timer>()
-    private var uncommitted = UncommittedPaces()
+    private(set) var uncommitted = UncommittedPaces()
     /// The latest moment that the clock has shown.
     private var latest = Timestamp.distantPast
     /// Devices for which something waits.
@@ -48,9 +49,6 @@ package struct Pacer {
     package init() {}
 
     subscript(device: DeviceID) -> DevicePace? { places[device]?.pace }
-
-    /// Devices that anything is known about.
-    var count: Int { places.count }
 
     /// Timers, including those that are no longer valid.
     var timerCount: Int { timers.count }
@@ -305,18 +303,6 @@ package struct Pacer {
         /// As the disk knows it.
         let former: DevicePace?
     }
-
-    /// Whether there is anything that the disk must take for this batch to be kept.
-    var isTouched: Bool { uncommitted.isTouched }
-
-    /// Devices that are gone and whose rows are still on disk, with what waited for them.
-    var forgotten: [DeviceID: [HeldGroup]] { uncommitted.forgotten }
-
-    /// Groups that became part of others in this batch.
-    var merges: [GroupMerge] { uncommitted.merges }
-
-    /// Held groups that this batch found expired or unwanted.
-    var dropped: [DroppedGroup] { uncommitted.dropped }
 
     /// All devices whose rows on disk are out of date.
     var changes: [Change] {

@@ -1,9 +1,9 @@
+import Core
 import Delivery
 import Nostr
-import Notifications
+import Push
 import Registry
 import Rules
-import Units
 
 /// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the
 /// ``Pacer`` with the operator's policy and with what the disk keeps. Without a disk nothing waits.
@@ -245,20 +245,16 @@ struct Pacing {
 
     // MARK: What goes to disk
 
-    /// What this batch found out about groups that wait.
-    mutating func findings() -> (
-        merges: [GroupMerge], forgotten: [DeviceID: [HeldGroup]], dropped: [DroppedGroup]
-    ) {
-        for merge in pacer.merges { matches.merge(merge.group.event, into: merge.into, of: merge.device) }
-        return (pacer.merges, pacer.forgotten, pacer.dropped)
+    /// What this batch does to paces; remembers which groups became part of others.
+    mutating func takeUncommitted() -> UncommittedPaces {
+        let uncommitted = pacer.uncommitted
+        for merge in uncommitted.merges { matches.merge(merge.group.event, into: merge.into, of: merge.device) }
+        return uncommitted
     }
-
-    /// Whether there is anything that the disk must take for this batch to be kept.
-    var isTouched: Bool { pacer.isTouched }
 
     var changes: PaceChanges {
         var changes = PaceChanges()
-        changes.forgotten = Array(pacer.forgotten.keys)
+        changes.forgotten = Array(pacer.uncommitted.forgotten.keys)
         for change in pacer.changes {
             changes.rows.append(change.pace.history.row(of: change.device))
             let former = change.former?.groups ?? []

@@ -1,6 +1,40 @@
+import Core
 import Delivery
-import Notifications
-import Units
+import Nostr
+import Push
+import Rules
+
+/// An event that is to wake a device, with what matters to the device's pace.
+package struct PaceMatch: Sendable {
+    let event: EventID
+    let signal: Signal
+    let mode: Mode
+    let urgency: Urgency
+    /// When it expires by the event (NIP-40) or its rule; the epoch: never.
+    let expiresAt: Timestamp
+    var pace = PushPace.batch
+    let nature: PushNature
+    /// Shared by matches that replace each other; nil: all count.
+    var mark: Int64?
+    /// When the event was made, in seconds since 1970; of use with a mark alone.
+    var madeAt: Int64 = 0
+
+    package init(
+        event: EventID,
+        signal: Signal,
+        mode: Mode,
+        urgency: Urgency,
+        expiresAt: Timestamp,
+        nature: PushNature = .alert
+    ) {
+        self.event = event
+        self.signal = signal
+        self.mode = mode
+        self.urgency = urgency
+        self.expiresAt = expiresAt
+        self.nature = nature
+    }
+}
 
 /// What stands against a push to a device.
 struct Obstacle: Equatable {

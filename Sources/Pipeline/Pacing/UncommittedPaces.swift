@@ -1,5 +1,5 @@
 import Nostr
-import Notifications
+import Push
 
 /// A group that is part of another one of its device's from now on.
 struct GroupMerge: Equatable {

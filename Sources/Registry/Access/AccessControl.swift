@@ -1,7 +1,7 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Synchronization
-import Units
 
 /// Keeps the rules of access: those of the configuration in memory, those that commands made on disk. Looking something
 /// up reads memory only.

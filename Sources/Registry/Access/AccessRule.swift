@@ -1,5 +1,5 @@
+import Core
 import Nostr
-import Units
 
 /// Who or what a rule of access is about.
 package enum AccessSubject: Hashable, Sendable {

@@ -1,9 +1,9 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 extension RegistryRows {
     /// The rules that commands made, the oldest first.

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// An account with its devices in sum.
 package struct UserListing: Hashable, Sendable {

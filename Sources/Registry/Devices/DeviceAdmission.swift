@@ -1,7 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
 /// Puts devices into their slots, with what that takes away from others.
 struct DeviceAdmission: Sendable {

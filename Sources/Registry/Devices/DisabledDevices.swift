@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Since when a device is switched off, since pushes to it failed for long.
 package struct DeviceSuspension: Hashable, Sendable {

@@ -1,10 +1,9 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
-import Notifications
-import Platforms
+import Push
 import Synchronization
-import Units
 
 extension DeviceID {
     /// The number of a device of the sealed ingress. They are negative, so that they meet no registered device's.
@@ -54,7 +53,7 @@ package struct IngressDeviceLimits: Sendable, Equatable {
     }
 }
 
-/// A device token as it stands in a URL of the sealed ingress (seed 001), which nobody registered.
+/// A device token as it stands in a URL of the sealed ingress, which nobody registered.
 package struct IngressToken: Sendable, Hashable, Concealed {
     /// Lower-case hex digits.
     package let token: String

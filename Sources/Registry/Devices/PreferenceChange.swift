@@ -1,10 +1,9 @@
+import Core
 import Foundation
 import GRDB
 import JSON
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
 /// Changes to what a registration says that a device prefers, as a JSON object of the registration's own form: what is
 /// there replaces what was there, member by member (RFC 7396), and null takes it away.
@@ -82,7 +81,6 @@ package struct PreferenceChange: Sendable {
 struct PreferenceEditor: Sendable {
     let vault: TokenVault
     let platforms: CurrentPlatforms
-    let zones: TimeZones
     let access: AccessControl
     let secrets: DeviceSecrets
     let checkSignal: SignalCheck
@@ -102,7 +100,6 @@ struct PreferenceEditor: Sendable {
         let former = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
         let content = try RegistrationContent(
             json: change.apply(to: former),
-            zones,
             platforms: platforms.catalog,
             checkingSignals: checkSignal
         )

@@ -1,8 +1,7 @@
+import Core
 import Nostr
-import Notifications
-import RateLimits
+import Push
 import Synchronization
-import Units
 
 /// Applies registrations, deregistrations and deletions to the store.
 final class Registrations: Sendable {

@@ -1,6 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// What is needed of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
 package struct DeviceEntry: Hashable, Sendable {

@@ -1,7 +1,7 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Synchronization
-import Units
 
 /// A change that the owner of a ``MatchIndex`` has to apply after the registry changed.
 package enum IndexChange: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Notifications
+import Push
 
 /// Bits for signals: the well-known ones first, then those that the operator's rules raise.
 ///

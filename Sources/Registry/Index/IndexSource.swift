@@ -1,6 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// What match indexes are read from, and how they follow the registry. An index belongs to its caller; the feed that it
 /// was loaded from collects what changes meanwhile.

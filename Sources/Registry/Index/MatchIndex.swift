@@ -1,6 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Which keys have an account here, with which devices: the first question about every event.
 ///

@@ -1,5 +1,5 @@
+import Core
 import Nostr
-import Units
 
 /// Which accounts receive messages under which keys that are not their own. Usually empty.
 struct MessageKeyOwners: Sendable {

@@ -1,6 +1,5 @@
 import Cipher
 import Nostr
-import Schnorr
 
 /// What the registry is sealed with, apart from the key file. A router whose key never changed derives all of it from
 /// that key; any other keeps it in the registry, sealed under its own key.

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 
 /// Opens everything that is sealed under an earlier root, and seals it under the newest one: some rows in a
 /// transaction, so that it can stop anywhere and go on.

@@ -1,7 +1,7 @@
 import Cipher
+import Core
 import Foundation
 import Nostr
-import Units
 
 /// Changes the router's keys in its registry. Every function is one transaction or goes on where it stopped, and does
 /// nothing when it is done.

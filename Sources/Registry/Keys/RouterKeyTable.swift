@@ -1,9 +1,8 @@
 import Cipher
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Schnorr
-import Units
 
 /// A key that the router has, had or is about to have.
 package struct RouterKeyRow: Sendable {

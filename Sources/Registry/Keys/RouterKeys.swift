@@ -1,7 +1,6 @@
 import Cipher
+import Core
 import Nostr
-import Schnorr
-import Units
 
 /// The public keys by which a router is known: its own, for a while the one before or beside it, and those it had.
 package struct RouterKeyNames: Hashable, Sendable {
@@ -100,16 +99,10 @@ package struct KeySeeds: Sendable, Concealed {
         }
     }
 
-    /// From bytes that this or an earlier version kept, which knew the first of the purposes only.
+    /// From the bytes of all purposes; nil for another count of bytes.
     init?(bytes: [UInt8]) {
-        let count = HMACSHA256.byteCount
-        guard bytes.count >= count, bytes.count % count == 0 else { return nil }
-        let unknown = Purpose.allCases.dropFirst(bytes.count / count)
-        self.bytes =
-            bytes
-            + unknown.flatMap {
-                HKDFSHA256.extract(salt: Array($0.rawValue.utf8), inputKeyMaterial: Array(bytes[..<count]))
-            }
+        guard bytes.count == Purpose.allCases.count * HMACSHA256.byteCount else { return nil }
+        self.bytes = bytes
     }
 
     /// A pseudorandom key to expand.

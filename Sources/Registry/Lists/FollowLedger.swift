@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Units
 
 /// A kind 3 event (NIP-02), reduced to the accounts of ours that it names.
 package struct ContactList: Hashable, Sendable {

@@ -1,7 +1,7 @@
+import Core
 import Nostr
-import Notifications
+import Push
 import Synchronization
-import Units
 
 /// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices
 /// and keys for messages they have (kind 10050).

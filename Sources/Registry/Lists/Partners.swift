@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 
 /// Root identities that accounts have to do with: their own, those of devices that wait, and their partners'.
 extension Registry {

@@ -1,5 +1,5 @@
-import Caching
 import Cipher
+import Core
 
 /// The values that were read lately. Also knows what is not there, if `Value` is optional.
 struct ReadCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {

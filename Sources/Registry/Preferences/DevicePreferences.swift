@@ -1,6 +1,6 @@
+import Core
 import JSON
 import Nostr
-import Units
 
 /// What a device prefers beyond its ``DeviceEntry``. Most devices prefer nothing.
 package struct DevicePreferences: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct DevicePreferences: Hashable, Sendable {
     package var isEmpty: Bool { self == DevicePreferences() }
 }
 
-/// When and how often a device wants to be woken (seed 004 section 4).
+/// When and how often a device wants to be woken (contrib/docs/pacing.md).
 package struct PacePreferences: Hashable, Sendable {
     /// Nil: at any time.
     package var quiet: QuietHours?
@@ -27,7 +27,7 @@ package struct PacePreferences: Hashable, Sendable {
     }
 }
 
-/// How a device wants its pushes gathered (seed 004 sections 4 and 7); nil is the operator's default.
+/// How a device wants its pushes gathered (contrib/docs/pacing.md); nil is the operator's default.
 package struct BatchPreferences: Hashable, Sendable {
     // A million devices may have such preferences; times are in seconds.
     private var storedWindow: Int32 = -1

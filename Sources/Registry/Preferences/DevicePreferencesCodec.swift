@@ -1,8 +1,6 @@
 /// The bytes of ``DevicePreferences`` before they are sealed.
 enum DevicePreferencesCodec {
     private static let version: UInt8 = 1
-    /// Of preferences with a time zone, which former versions cannot read.
-    private static let versionWithZone: UInt8 = 2
     private static let hasQuietHours: UInt8 = 1
     private static let letsDirectMessagesThrough: UInt8 = 2
     private static let hasWindow: UInt8 = 4
@@ -38,20 +36,20 @@ enum DevicePreferencesCodec {
             fields.append(UInt8(truncatingIfNeeded: name.utf8.count) | (isOn ? 0x80 : 0))
             fields.append(contentsOf: name.utf8)
         }
-        return [flags & hasZone == 0 ? version : versionWithZone, flags] + fields
+        return [version, flags] + fields
     }
 
     /// Nil unless `bytes` are those of preferences.
-    static func decode(_ bytes: [UInt8], _ zones: TimeZones = .system) -> DevicePreferences? {
+    static func decode(_ bytes: [UInt8]) -> DevicePreferences? {
         var rest = bytes[...]
         guard let number = rest.popFirst(), let flags = rest.popFirst(),
-            number == (flags & hasZone == 0 ? version : versionWithZone)
+            number == version
         else { return nil }
         var preferences = DevicePreferences()
         if flags & hasQuietHours != 0 {
             guard let start = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
                 let end = integer(&rest, count: 2).flatMap(TimeOfDay.init(minutes:)),
-                let zone = zone(&rest, isNamed: flags & hasZone != 0, zones)
+                let zone = zone(&rest, isNamed: flags & hasZone != 0)
             else { return nil }
             preferences.pace.quiet = QuietHours(
                 start: start,
@@ -75,13 +73,13 @@ enum DevicePreferencesCodec {
         return preferences
     }
 
-    private static func zone(_ rest: inout ArraySlice<UInt8>, isNamed: Bool, _ zones: TimeZones) -> QuietZone? {
+    private static func zone(_ rest: inout ArraySlice<UInt8>, isNamed: Bool) -> QuietZone? {
         guard let number = integer(&rest, count: 2) else { return nil }
         guard isNamed else { return UTCOffset(minutes: Int(Int16(truncatingIfNeeded: number))).map { .offset($0) } }
         guard rest.count >= number else { return nil }
         let name = String(decoding: rest.prefix(number), as: UTF8.self)
         rest = rest.dropFirst(number)
-        return zones.zone(named: name).map { .named($0) }
+        return NamedZone.named(name).map { .named($0) }
     }
 
     private static func append(_ number: Int, count: Int, to bytes: inout [UInt8]) {

@@ -1,8 +1,8 @@
+import Core
 import JSON
 import Nostr
-import Units
 
-/// When a device wants to be left alone (seed 004 section 4). An end before the start is on the next day.
+/// When a device wants to be left alone (contrib/docs/pacing.md). An end before the start is on the next day.
 package struct QuietHours: Hashable, Sendable {
     package var start: TimeOfDay
     /// The first minute after the quiet time; never the same as `start`.
@@ -25,12 +25,12 @@ package struct QuietHours: Hashable, Sendable {
 
 extension QuietHours {
     /// The `quiet` object of a registration; nil when there is none.
-    init?(_ registration: FieldReader, _ zones: TimeZones) throws(RegistrationRejection) {
+    init?(_ registration: FieldReader) throws(RegistrationRejection) {
         guard let reader = try registration.reader("quiet") else { return nil }
         let start = try Self.time("start", reader)
         let end = try Self.time("end", reader)
         guard start != end else { throw reader.refusal("end", expected: "another time than `quiet.start`") }
-        guard case .string(let text) = reader.object["tz"], let zone = QuietZone(text, in: zones) else {
+        guard case .string(let text) = reader.object["tz"], let zone = QuietZone(text) else {
             throw reader.refusal("tz", expected: QuietZone.expected)
         }
         self.init(
@@ -51,7 +51,7 @@ extension QuietHours {
 
 /// The clock by which quiet hours count.
 package enum QuietZone: Hashable, Sendable {
-    /// A clock that never changes. Says less about where its owner is than a name does (seed 004 section 4).
+    /// A clock that never changes. Says less about where its owner is than a name does.
     case offset(UTCOffset)
     case named(NamedZone)
 
@@ -59,11 +59,11 @@ package enum QuietZone: Hashable, Sendable {
     static let expected =
         "an offset from UTC such as UTC+9, UTC-03:30, +05:45 or Z, or a time zone of the tz database such as Europe/Berlin"
 
-    /// Reads an offset, or a name, whether or not `zones` know it.
-    init?(_ text: String, in zones: TimeZones) {
+    /// Reads an offset, or a name, whether or not that zone is known.
+    init?(_ text: String) {
         if let offset = UTCOffset(text) {
             self = .offset(offset)
-        } else if let zone = zones.zone(named: text) {
+        } else if let zone = NamedZone.named(text) {
             self = .named(zone)
         } else {
             return nil
@@ -108,7 +108,7 @@ package struct TimeOfDay: Hashable, Sendable {
 }
 
 /// How far a wall clock is ahead of UTC. A registration names the offset and not the zone, which says less about where
-/// its owner is (seed 004 section 4).
+/// its owner is.
 package struct UTCOffset: Hashable, Sendable {
     private let stored: Int16
 

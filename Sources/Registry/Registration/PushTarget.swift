@@ -1,6 +1,6 @@
 import Cipher
 import JSON
-import Platforms
+import Push
 
 /// The token or endpoint of a registration, and the keys of its subscription.
 struct PushTarget {

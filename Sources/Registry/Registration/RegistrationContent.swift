@@ -1,10 +1,9 @@
+import Core
 import JSON
 import Nostr
-import Notifications
-import Platforms
-import Units
+import Push
 
-/// The decrypted content of a registration (seed 004 section 7): where to push, and for which signals.
+/// The decrypted content of a registration (contrib/docs/registration.md): where to push, and for which signals.
 package struct RegistrationContent: Hashable, Sendable {
     /// How long it may be, in bytes of UTF-8.
     package static let longest = RegistrationLimits.content
@@ -62,10 +61,9 @@ extension RegistrationContent {
     ///
     /// Throws a ``RegistrationRejection`` that names the first field which is not as it should be. Fields it does not
     /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
-    /// `zones` says what the time zone of quiet hours means, `platforms` what a target is.
+    /// `platforms` says what a target is.
     package init(
         json: String,
-        _ zones: TimeZones = .system,
         platforms: PlatformCatalog = PlatformCatalog(),
         checkingSignals: SignalCheck = { _ in nil }
     ) throws(RegistrationRejection) {
@@ -90,7 +88,7 @@ extension RegistrationContent {
             fields: fields,
             signals: try Self.signals(reader, checkingSignals),
             mode: try Self.mode(reader),
-            quiet: try QuietHours(reader, zones),
+            quiet: try QuietHours(reader),
             batch: try BatchPreferences(reader),
             filterSwitches: try FilterSwitches(reader),
             device: try reader.text("device", limit: RegistrationLimits.label),

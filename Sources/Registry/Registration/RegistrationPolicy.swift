@@ -1,7 +1,7 @@
+import Core
 import Nostr
-import Units
 
-/// Decides about registration events (seed 004 section 7). Knows no store, no key and no clock.
+/// Decides about registration events (contrib/docs/registration.md). Knows no store, no key and no clock.
 package struct RegistrationPolicy: Sendable {
     /// The limits that an operator may set.
     package struct Limits: Hashable, Sendable {

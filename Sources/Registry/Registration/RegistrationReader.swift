@@ -1,8 +1,7 @@
+import Core
 import Nostr
-import Notifications
-import Platforms
+import Push
 import Synchronization
-import Units
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
@@ -18,7 +17,6 @@ struct RegistrationReader: Sendable {
     let policy: RegistrationPolicy
     private let keys: RouterKeys
     private let platforms: CurrentPlatforms
-    private let zones: TimeZones
     private let check: PlatformCheck
     private let checkSignal: SignalCheck
 
@@ -26,14 +24,12 @@ struct RegistrationReader: Sendable {
         policy: RegistrationPolicy,
         keys: RouterKeys,
         platforms: CurrentPlatforms,
-        zones: TimeZones,
         check: @escaping PlatformCheck,
         checkSignal: @escaping SignalCheck
     ) {
         self.policy = policy
         self.keys = keys
         self.platforms = platforms
-        self.zones = zones
         self.check = check
         self.checkSignal = checkSignal
     }
@@ -82,7 +78,7 @@ struct RegistrationReader: Sendable {
             throw .invalid("content: expected NIP-44 version 2, encrypted to \(ourKey.hex)")
         }
         let platforms = platforms.catalog
-        let content = try RegistrationContent(json: json, zones, platforms: platforms, checkingSignals: checkSignal)
+        let content = try RegistrationContent(json: json, platforms: platforms, checkingSignals: checkSignal)
         try content.check(platforms[content.platform]?.fields ?? [])
         if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
             throw .invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")

@@ -1,5 +1,5 @@
 import Nostr
-import Notifications
+import Push
 
 /// The result of a registration event.
 package enum RegistrationResult: Hashable, Sendable {

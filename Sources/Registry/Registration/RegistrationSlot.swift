@@ -1,6 +1,6 @@
+import Core
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// Identifies what one registration replaces: who signed it, and a device id under that key.
 ///

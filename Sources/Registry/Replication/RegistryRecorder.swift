@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 
 /// What the placeholders of a statement stand for.
 struct RowArguments: ExpressibleByArrayLiteral {
@@ -13,7 +13,7 @@ struct RowArguments: ExpressibleByArrayLiteral {
     var values: [DatabaseValue] { elements.map { $0?.databaseValue ?? .null } }
 }
 
-/// Writes down the statements of a transaction that change something, for the other members of a cluster to repeat.
+/// Writes down the statements of a transaction that change something, for the other members to repeat.
 final class RegistryRecorder {
     private(set) var record: RegistryRecord
 
@@ -30,7 +30,7 @@ final class RegistryRecorder {
     }
 }
 
-/// One transaction of the registry, as the members of a cluster pass it on: its statements in order, with their values.
+/// One transaction of the registry, as members pass it on: its statements in order, with their values.
 /// All members apply the same records in the same order to the same rows, and so have the same numbers of devices.
 struct RegistryRecord: Codable, Hashable, Sendable {
     static let formatVersion = 1

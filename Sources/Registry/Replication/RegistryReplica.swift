@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Synchronization
 
-/// The log that the registries of a cluster's members share: every transaction in one order.
+/// The log that the registries of several routers share: every transaction in one order.
 package protocol RegistryLog: Sendable {
     /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. `id`
     /// tells it from all others, so that a repetition is none. Throws when it is not known to be kept: it may turn up
@@ -63,18 +63,18 @@ final class RegistryReplica: Sendable {
 }
 
 extension RegistryRows {
-    private static let position = "cluster position"
+    private static let position = "shared position"
 
-    /// Up to where this registry has its cluster's log; nil: it belongs to none.
-    func clusterPosition() throws -> UInt64? {
+    /// This registry's position in the shared log; nil: it is not shared.
+    func sharedPosition() throws -> UInt64? {
         try one("SELECT value FROM meta WHERE name = ?", [Self.position]).flatMap { UInt64($0[0] as String) }
     }
 
-    func setClusterPosition(_ position: UInt64) throws {
+    func setSharedPosition(_ position: UInt64) throws {
         try execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [Self.position, "\(position)"])
     }
 
-    func forgetClusterPosition() throws { try execute("DELETE FROM meta WHERE name = ?", [Self.position]) }
+    func forgetSharedPosition() throws { try execute("DELETE FROM meta WHERE name = ?", [Self.position]) }
 
     /// Whether anybody registered anything here.
     func isUsed() throws -> Bool {
@@ -90,7 +90,7 @@ extension RegistryRows {
 }
 
 extension Registry {
-    /// Becomes one of a cluster's registries: takes up what the others wrote, and from now on writes only what the log
+    /// Becomes one of several routers' registries: takes up what the others wrote, and from now on writes only what the log
     /// has. `name` is this process's alone. To be called before anything is loaded or changed. Throws a
     /// ``RegistryStoreError`` for a registry that has registrations of its own.
     package func join(_ log: any RegistryLog, name: String) throws {
@@ -102,8 +102,8 @@ extension Registry {
     /// Takes up what other members wrote. Blocks.
     package func catchUp() throws { try store.catchUp() }
 
-    /// Up to where this registry has the cluster's log; 0 outside one.
-    package var clusterPosition: UInt64 { store.clusterPosition }
+    /// This registry's position in the shared log; 0: it is not shared.
+    package var sharedPosition: UInt64 { store.sharedPosition }
 
     private func follow(_ record: RegistryRecord, _ rows: RegistryRows) throws -> RegistryReplica.Consequences {
         var index: [IndexChange] = []

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Storage
 
-/// What the registries of a cluster's members have in common, as a file: a new member begins with it instead of reading
+/// What the registries of all members have in common, as a file: a new member begins with it instead of reading
 /// every change that there ever was.
 extension RegistryStore {
     /// Tables that each member has for itself.
@@ -10,7 +10,7 @@ extension RegistryStore {
         "meta", "watch", "watch_relays", "ingress_devices", "ingress_device_count", "plugin_owners", "plugin_states",
     ]
 
-    /// Writes the file anew at `file`, readable by this user only. Returns up to where it has the cluster's log. Blocks
+    /// Writes the file anew at `file`, readable by this user only. Returns the position in the shared log. Blocks
     /// no writer.
     package func writeShared(to file: String) throws -> UInt64 {
         try SharedFile.remove(file)
@@ -37,7 +37,7 @@ extension RegistryStore {
             }
             try db.execute(sql: "VACUUM")
             try db.execute(sql: "PRAGMA journal_mode = DELETE")
-            guard let position = try RegistryRows(db).clusterPosition() else {
+            guard let position = try RegistryRows(db).sharedPosition() else {
                 throw RegistryStoreError.unreadableRecord
             }
             return position
@@ -45,7 +45,7 @@ extension RegistryStore {
     }
 
     /// Takes what such a file has in place of its own. Nothing may be loaded yet. Throws a `StoreFault` for a file that
-    /// is damaged or of a newer version, and a ``RegistryStoreError`` for one of another router's.
+    /// is damaged or of an unknown format, and a ``RegistryStoreError`` for one of another router's.
     func readShared(from file: String) throws {
         // Brings it to the present schema, or refuses it.
         try StoreFile(path: file, kind: Self.kind).open(Configuration()).close()
@@ -88,7 +88,7 @@ extension RegistryStore {
                 SELECT name, seq FROM shared.sqlite_sequence WHERE name IN (\(numbered))
                 """
         )
-        // What was brought up to date in there is so here.
+        // Steps that were done there are done here.
         try db.execute(sql: "INSERT OR REPLACE INTO main.meta (name, value) SELECT name, value FROM shared.meta")
     }
 }
@@ -105,13 +105,13 @@ package enum SharedFile {
 }
 
 extension RegistryStore {
-    /// Begins with the cluster's newest snapshot where this registry is empty, or lacks changes that the log no longer
+    /// Begins with the newest snapshot where this registry is empty, or lacks changes that the log no longer
     /// has. To be called before a registry is made of the store. Blocks.
     package func takeSnapshot(of log: any RegistryLog) throws {
-        let known = try read { rows -> UInt64? in try rows.clusterPosition() }
+        let known = try read { rows -> UInt64? in try rows.sharedPosition() }
         if let known, known > 0, try log.lastPosition() < known { throw RegistryStoreError.ahead(of: known) }
         guard let newest = try log.snapshotPosition() else { return }
-        if known == nil, try read({ rows in try rows.isUsed() }) { throw RegistryStoreError.notOfCluster(path: path) }
+        if known == nil, try read({ rows in try rows.isUsed() }) { throw RegistryStoreError.ofSingleRouter(path: path) }
         let position = known ?? 0
         guard position < newest, try position == 0 || isCutOff(log, at: position) else { return }
         let file = SharedFile.path(besides: path)

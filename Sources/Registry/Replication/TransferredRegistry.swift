@@ -1,11 +1,11 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 
-/// A registry that becomes a cluster's, or leaves one, while no router runs on it.
+/// A registry that several routers begin to share, or that one router keeps, while no router runs on it.
 extension RegistryStore {
-    static let transferName = "cluster transfer"
+    static let transferName = "transfer"
 
     /// What this store is being moved by; nil: it is not being moved.
     package func transfer() throws -> String? {
@@ -24,17 +24,17 @@ extension RegistryStore {
     }
 
     /// Whether this is a member's registry, or becomes one: a router that served it alone would send what others send.
-    package func isPartOfCluster() throws -> Bool { try transfer() != nil || position() != nil }
+    package func isShared() throws -> Bool { try transfer() != nil || position() != nil }
 
-    /// Up to where it has its cluster's log; nil: it belongs to none.
-    package func position() throws -> UInt64? { try read { try $0.clusterPosition() } }
+    /// Its position in the shared log; nil: it is not shared.
+    package func position() throws -> UInt64? { try read { try $0.sharedPosition() } }
 
-    /// A change that changes nothing: the position at which a cluster begins with what was there before.
+    /// A change that changes nothing: the position at which sharing begins with everything from before.
     package static func emptyChange(_ id: String) throws -> [UInt8] { try RegistryRecord(id: id).bytes() }
 
-    /// Makes it the registry of a cluster whose log it has up to `position`, and notes for the other members what was
+    /// Makes it a shared registry, which has the log up to `position`, and notes for the other members what was
     /// read at relays. `asked` are the bits of an interest that a relay is asked for.
-    package func joinCluster(at position: UInt64, asked: UInt8) throws {
+    package func beginSharing(at position: UInt64, asked: UInt8) throws {
         try writeHere { rows in
             try rows.execute(
                 """
@@ -44,22 +44,22 @@ extension RegistryStore {
                 """,
                 [asked]
             )
-            try rows.setClusterPosition(position)
+            try rows.setSharedPosition(position)
         }
     }
 
     /// Makes it a registry of its own again, whose relays were read up to `marks`.
-    package func leaveCluster(marks: [String: Int64]) throws {
+    package func endSharing(marks: [String: Int64]) throws {
         try writeHere { rows in
             for (url, mark) in marks {
                 try rows.execute("UPDATE watch_relays SET mark = ? WHERE url = ?", [mark, url])
             }
-            try rows.forgetClusterPosition()
+            try rows.forgetSharedPosition()
             try rows.execute("DELETE FROM watch_read")
         }
     }
 
-    /// Takes up everything that its cluster's members wrote. Nothing may be loaded yet.
+    /// Takes in everything that the members wrote. Nothing may be loaded yet.
     package func takeAllChanges(of log: any RegistryLog) throws {
         try takeSnapshot(of: log)
         try join(

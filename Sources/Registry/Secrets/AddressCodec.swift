@@ -1,5 +1,5 @@
-import Notifications
-import Units
+import Core
+import Push
 
 /// The bytes of a ``DeviceAddress`` before they are sealed: texts with their lengths, so that reading one back at each
 /// attempt to deliver parses nothing.

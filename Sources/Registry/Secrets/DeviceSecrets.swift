@@ -1,8 +1,6 @@
 import Cipher
 import Nostr
-import Notifications
-import Platforms
-import Schnorr
+import Push
 import Synchronization
 
 /// Opens what is sealed about each device: its address, the key that notifications are sealed to, its registration.
@@ -11,7 +9,6 @@ final class DeviceSecrets: Sendable {
     private let vault: TokenVault
     private let keys: RouterKeys
     private let platforms: CurrentPlatforms
-    private let zones: TimeZones
     private let isBlocked: @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
     // Reading one from the disk and opening it takes longer than sending to it.
     private let addresses = Mutex(ReadCache<DeviceID, OpenedAddress>(capacity: 20_000))
@@ -29,7 +26,6 @@ final class DeviceSecrets: Sendable {
         vault: TokenVault,
         keys: RouterKeys,
         platforms: CurrentPlatforms,
-        zones: TimeZones,
         isBlocked: @escaping @Sendable (_ author: PublicKey, _ account: PublicKey) -> Bool
     ) {
         self.isBlocked = isBlocked
@@ -37,7 +33,6 @@ final class DeviceSecrets: Sendable {
         self.vault = vault
         self.keys = keys
         self.platforms = platforms
-        self.zones = zones
     }
 
     func address(of device: DeviceID) throws -> DeviceAddress? {
@@ -60,7 +55,7 @@ final class DeviceSecrets: Sendable {
         guard var address = AddressCodec.decode(try vault.open(sealed.bytes, of: device, for: .address)) else {
             throw RegistryStoreError.unreadableSeal(device)
         }
-        address.isProven = sealed.isProven
+        (address.isProven, address.mode) = (sealed.isProven, sealed.mode)
         let opened = OpenedAddress(address: address, language: Self.language(sealed.locale))
         addresses.withLock { $0.remember(opened, of: device, readIn: generation) }
         return address
@@ -108,7 +103,7 @@ final class DeviceSecrets: Sendable {
         guard let sealed = try store.readOnce({ try $0.sealedContent(of: device) }) else { return nil }
         let json = String(decoding: try vault.open(sealed, of: device, for: .content), as: UTF8.self)
         do {
-            return try RegistrationContent(json: json, zones, platforms: platforms.catalog)
+            return try RegistrationContent(json: json, platforms: platforms.catalog)
         } catch {
             throw RegistryStoreError.unreadableSeal(device)
         }
@@ -120,7 +115,7 @@ final class DeviceSecrets: Sendable {
     }
 
     func open(preferences sealed: [UInt8], of device: DeviceID) throws -> DevicePreferences {
-        try vault.openPreferences(sealed, of: device, zones)
+        try vault.openPreferences(sealed, of: device)
     }
 
     /// To be called once the secrets of these devices changed on disk.

@@ -1,7 +1,6 @@
 import Cipher
 import Nostr
-import Notifications
-import Schnorr
+import Push
 
 extension SealingKey {
     /// The field of a registration with a key that is for sealing and nothing else.

@@ -1,9 +1,7 @@
 import Cipher
+import Core
 import Nostr
-import Notifications
-import PluginServices
-import Schnorr
-import Units
+import Push
 
 /// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences, what plugins keep.
 ///
@@ -146,8 +144,8 @@ package struct TokenVault: Sendable, Concealed {
         preferences.isEmpty ? nil : try seal(DevicePreferencesCodec.encode(preferences), of: device, for: .preferences)
     }
 
-    func openPreferences(_ sealed: [UInt8], of device: DeviceID, _ zones: TimeZones) throws -> DevicePreferences {
-        guard let preferences = DevicePreferencesCodec.decode(try open(sealed, of: device, for: .preferences), zones)
+    func openPreferences(_ sealed: [UInt8], of device: DeviceID) throws -> DevicePreferences {
+        guard let preferences = DevicePreferencesCodec.decode(try open(sealed, of: device, for: .preferences))
         else { throw RegistryStoreError.unreadableSeal(device) }
         return preferences
     }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Storage
 
 /// Examines every row of a registry's file without changing it, even while a router uses it.
@@ -36,7 +36,7 @@ package struct RegistryExamination: Sendable {
             report.devices = try Int.fetchOne(database, sql: "SELECT count(*) FROM devices") ?? 0
             try lookAtEvents(database, &report)
             guard let identity else { return }
-            let table = try RouterKeyTable(in: database).completed(by: identity.publicKey)
+            let table = try RegistryRows(database).routerKeys().completed(by: identity.publicKey)
             let owner = try String.fetchOne(database, sql: "SELECT value FROM meta WHERE name = 'identity'")
             let key = identity.publicKey.hex
             guard table.current?.key.hex ?? owner ?? key == key else {
@@ -75,7 +75,6 @@ package struct RegistryExamination: Sendable {
         _ vault: TokenVault,
         _ report: inout Report
     ) throws {
-        guard try database.tableExists("plugin_states") else { return }
         let sql = "SELECT name, sealed FROM plugin_states JOIN plugin_owners ON owner = id"
         let rows = try Row.fetchCursor(database, sql: sql)
         while let row = try rows.next(), report.findings.count < Self.mostFindings {
@@ -92,13 +91,6 @@ package struct RegistryExamination: Sendable {
             let author = PublicKey(bytes: row[0] as Data).map(\.hex) ?? "nobody"
             report.findings.append("an event kept of \(author) cannot be read: its author has to publish it again")
         }
-    }
-}
-
-extension RouterKeyTable {
-    /// As it is in a database of any version.
-    fileprivate init(in database: Database) throws {
-        self = try database.tableExists("router_keys") ? RegistryRows(database).routerKeys() : RouterKeyTable()
     }
 }
 
@@ -120,7 +112,7 @@ package struct RegistrySummary: Sendable {
             (
                 try String.fetchOne(database, sql: "SELECT value FROM meta WHERE name = 'identity'"),
                 try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM devices)") ?? false,
-                try RouterKeyTable(in: database).next?.key
+                try RegistryRows(database).routerKeys().next?.key
             )
         }
     }

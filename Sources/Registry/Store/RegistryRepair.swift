@@ -14,22 +14,17 @@ enum RegistryRepair {
                 DELETE FROM secrets WHERE device NOT IN (SELECT id FROM devices);
                 """
         )
-        for table in ["wished_relays", "partners", "chosen_targets", "disabled_devices"]
-        where try database.tableExists(table) {
+        for table in ["wished_relays", "partners", "chosen_targets", "disabled_devices"] {
             try database.execute(sql: "DELETE FROM \(table) WHERE device NOT IN (SELECT id FROM devices)")
         }
-        if try database.tableExists("plugin_states") {
-            try database.execute(sql: "DELETE FROM plugin_states WHERE owner NOT IN (SELECT id FROM plugin_owners)")
-        }
-        if try database.tableExists("ingress_device_count") {
-            try database.execute(
-                sql: """
-                    DELETE FROM ingress_device_count;
-                    INSERT INTO ingress_device_count SELECT count(*) FROM ingress_devices;
-                    """
-            )
-        }
-        for table in ["devices", "waiting", "ingress_devices"] where try database.tableExists(table) {
+        try database.execute(
+            sql: """
+                DELETE FROM plugin_states WHERE owner NOT IN (SELECT id FROM plugin_owners);
+                DELETE FROM ingress_device_count;
+                INSERT INTO ingress_device_count SELECT count(*) FROM ingress_devices;
+                """
+        )
+        for table in ["devices", "waiting", "ingress_devices"] {
             let id = table == "waiting" ? "number" : "id"
             try database.execute(
                 sql: """

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// What the `devices` table says of a device; nothing here is secret.
 struct DeviceRow: Hashable {
@@ -31,6 +31,7 @@ struct SealedAddress {
     var owners: (author: PublicKey, account: PublicKey)?
     /// What its app registered, in the form of a language tag.
     var locale: String?
+    var mode: Mode?
 }
 
 extension RegistryRows {
@@ -185,7 +186,7 @@ extension RegistryRows {
     func sealedAddress(of device: DeviceID) throws -> SealedAddress? {
         try one(
             """
-            SELECT address, \(Self.isProven), author, account, locale
+            SELECT address, \(Self.isProven), author, account, locale, mode
             FROM secrets JOIN devices ON devices.id = secrets.device WHERE secrets.device = ?1
             """,
             [device.rawValue]
@@ -194,7 +195,8 @@ extension RegistryRows {
                 bytes: Array(row[0] as Data),
                 isProven: row[1],
                 owners: (PublicKey(try bytes(row, at: 2)), PublicKey(try bytes(row, at: 3))),
-                locale: row[4]
+                locale: row[4],
+                mode: (row[5] as Int32?).flatMap(Mode.init(rawValue:))
             )
         }
     }

@@ -1,8 +1,8 @@
+import Core
 import Foundation
 import GRDB
 import Nostr
-import Notifications
-import Units
+import Push
 
 /// A registration that is in force or waits for its root identity.
 struct HeldRegistration: Hashable {

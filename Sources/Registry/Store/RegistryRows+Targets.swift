@@ -1,7 +1,7 @@
+import Core
 import Foundation
 import GRDB
-import Notifications
-import Units
+import Push
 
 /// A device that has or claims a chosen target.
 struct TargetHolder: Hashable {

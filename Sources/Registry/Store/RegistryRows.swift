@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Nostr
-import Notifications
+import Push
 
 /// The rows of the registry within one access to its database. Statements are prepared once a connection.
 package struct RegistryRows {

@@ -1,17 +1,18 @@
 import GRDB
 import Nostr
-import Notifications
+import Push
 import Storage
 import Synchronization
 
 /// The registry on disk: one SQLite database.
 ///
 /// Every transaction is on the disk when it returns. Opening throws a `StoreFault` for a damaged database, another
-/// program's and one that a newer version wrote, and changes none of them.
+/// program's and one of an unknown format, and changes none of them.
 package final class RegistryStore: Sendable {
     package static let kind = StoreKind(
         name: "the registry",
         costOfLoss: "forgets every device until its app registers again",
+        table: "tombstones",
         migrator: RegistrySchema.migrator,
         mend: RegistryRepair.mend
     )
@@ -113,18 +114,18 @@ package final class RegistryStore: Sendable {
                     let result = try body(RegistryRows(db, recorder))
                     if db.totalChangesCount > before {
                         let rows = RegistryRows(db)
-                        let position = try rows.clusterPosition() ?? 0
+                        let position = try rows.sharedPosition() ?? 0
                         var record = recorder.record
                         record.after = position
                         stored = try replica.log.append(try record.bytes(), id: record.id, after: position)
                         guard let stored else { return .rollback }
-                        try rows.setClusterPosition(stored)
+                        try rows.setSharedPosition(stored)
                     }
                     value = result
                     return .commit
                 }
                 if let value { afterwards(value) }
-                // Whoever reads the position finds what it stands for.
+                // After `afterwards`, so that readers of the position find the change in the caches.
                 if let stored { replica.note(stored) }
                 return value
             }
@@ -134,9 +135,9 @@ package final class RegistryStore: Sendable {
     /// From now on what is written is the cluster's.
     func join(_ new: RegistryReplica) throws {
         let position = try writeHere { rows -> UInt64 in
-            if let position = try rows.clusterPosition() { return position }
-            guard try !rows.isUsed() else { throw RegistryStoreError.notOfCluster(path: path) }
-            try rows.setClusterPosition(0)
+            if let position = try rows.sharedPosition() { return position }
+            guard try !rows.isUsed() else { throw RegistryStoreError.ofSingleRouter(path: path) }
+            try rows.setSharedPosition(0)
             return 0
         }
         new.note(position)
@@ -158,7 +159,7 @@ package final class RegistryStore: Sendable {
         return portions
     }
 
-    var clusterPosition: UInt64 { replica.withLock(\.self)?.position ?? 0 }
+    var sharedPosition: UInt64 { replica.withLock(\.self)?.position ?? 0 }
 
     /// Takes up what other members wrote since.
     func catchUp() throws {
@@ -179,10 +180,10 @@ package final class RegistryStore: Sendable {
                 var consequences: RegistryReplica.Consequences?
                 try db.inTransaction(.immediate) {
                     let rows = RegistryRows(db)
-                    let known = try rows.clusterPosition() ?? 0
+                    let known = try rows.sharedPosition() ?? 0
                     // It may be one of our own that came meanwhile.
                     guard known < position else { return .commit }
-                    try rows.setClusterPosition(position)
+                    try rows.setSharedPosition(position)
                     // One that is stored once more stands behind what it once followed.
                     guard let record, record.after >= known else {
                         consequences = RegistryReplica.Consequences(atOnce: {}, later: {})
@@ -249,7 +250,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         case unreadableRecord
         case missingRecords(after: UInt64)
         case ahead(of: UInt64)
-        case notOfCluster(path: String)
+        case ofSingleRouter(path: String)
     }
 
     private let code: Code
@@ -273,7 +274,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         if case .missingRecords = code { true } else { false }
     }
 
-    static func notOfCluster(path: String) -> RegistryStoreError { RegistryStoreError(.notOfCluster(path: path)) }
+    static func ofSingleRouter(path: String) -> RegistryStoreError { RegistryStoreError(.ofSingleRouter(path: path)) }
 
     package var description: String {
         switch code {
@@ -291,7 +292,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
             "the cluster no longer has the changes of the registry behind \(position), which this member needs: it was away for too long"
         case .ahead(let position):
             "the cluster's servers have lost changes of the registry, of which this store has \(position): they lost their disks, or have an older backup. The manual's page on scaling says how to go on"
-        case .notOfCluster(let path):
+        case .ofSingleRouter(let path):
             "the registry \(path) has registrations of a router that served alone: a member of a cluster begins with an empty one"
         case .tooManyRoutes:
             "the registry holds more combinations of platform and app than it can number"

@@ -1,5 +1,5 @@
 import Nostr
-import Notifications
+import Push
 
 /// What a transaction changed, for everything that follows it in memory.
 struct RegistryChanges {

@@ -1,5 +1,5 @@
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 /// The categories of buttons that rules may name: those that the loaded platforms predefine, and those that the files
 /// list.
@@ -92,7 +92,7 @@ extension ButtonNames {
 
 /// Seed 002's requirements on a rule's buttons beyond each one's keys.
 enum ButtonChecks {
-    /// iOS cuts longer labels (seed 002).
+    /// iOS cuts longer labels.
     private static let longestLabel = 30
 
     /// Reports duplicate ids and malformed URLs. Values with variables are not checked here.

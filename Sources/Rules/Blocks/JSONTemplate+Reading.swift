@@ -1,6 +1,7 @@
-import Platforms
-import Units
-import YAMLReading
+import Core
+import JSON
+import Push
+import Storage
 
 extension JSONTemplate {
     /// Any value of the file: its strings are templates, and a template under YAML's tag `!!int` or `!!float` becomes a
@@ -26,7 +27,7 @@ extension JSONTemplate {
         } else {
             guard let scalar = value.scalar() else { return nil }
             switch scalar {
-            case .null: self = .constant { $0.appendNull() }
+            case .null: self = .constant { $0.append("null") }
             case .whole(let number): self = .literal(number)
             case .number(let number):
                 if value.isTaggedAsWhole, Int(exactly: number) == nil {
@@ -113,7 +114,7 @@ extension JSONTemplate {
         case .text(let text): self.init(text: value, TextForm(text))
         case .textOrNull:
             if value.scalar() == .null {
-                self = .constant { $0.appendNull() }
+                self = .constant { $0.append("null") }
             } else {
                 self.init(text: value, TextForm.line)
             }

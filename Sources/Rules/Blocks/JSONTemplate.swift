@@ -1,7 +1,7 @@
+import Core
 import JSON
 import Nostr
-import Platforms
-import Units
+import Push
 
 /// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
 ///
@@ -63,20 +63,20 @@ indirect enum JSONTemplate: Sendable {
     /// JSON text; nil if the value is left out. Adds the paths of omitted values to `omitted`.
     ///
     func render(_ values: TemplateValues, now: Timestamp, omitted: inout OmittedPaths) -> String? {
-        var json = RenderedJSON()
-        return append(to: &json, values, now, &omitted) ? json.text : nil
+        var json = JSONText()
+        return append(to: &json, values, now, &omitted) ? String(decoding: json.bytes, as: UTF8.self) : nil
     }
 
     /// Writes the value. If it is left out, returns false, and the caller removes what was written.
     private func append(
-        to json: inout RenderedJSON,
+        to json: inout JSONText,
         _ values: TemplateValues,
         _ now: Timestamp,
         _ omitted: inout OmittedPaths
     ) -> Bool {
         switch self {
         case .constant(let bytes):
-            json.append(json: bytes)
+            json.bytes += bytes
             return true
         case .object(let members):
             return Self.append(members, to: &json, values, now, &omitted)
@@ -91,21 +91,21 @@ indirect enum JSONTemplate: Sendable {
     }
 
     /// Writes a template's result; false if it does not fit.
-    private func appendRendered(to json: inout RenderedJSON, _ values: TemplateValues, _ now: Timestamp) -> Bool {
+    private func appendRendered(to json: inout JSONText, _ values: TemplateValues, _ now: Timestamp) -> Bool {
         switch self {
         case .text(let template, let form):
             let text = template.render(values)
             guard form.takes(rendered: text) else { return false }
-            json.append(quoted: text)
+            json.appendQuoted(text)
         case .choice(let template, let choices):
             let word = template.render(values)
             guard choices.contains(word) else { return false }
-            json.append(quoted: word)
+            json.appendQuoted(word)
         case .whole(let template, let range):
             guard let whole = NumericVariable.whole(template.render(values)), range.contains(whole) else {
                 return false
             }
-            json.append(Int64(whole))
+            json.append(whole)
         case .number(let template, let range):
             let text = template.render(values)
             guard let number = NumericVariable.number(text), range.contains(number) else { return false }
@@ -124,7 +124,7 @@ indirect enum JSONTemplate: Sendable {
 
     private static func append(
         _ members: [Member],
-        to json: inout RenderedJSON,
+        to json: inout JSONText,
         _ values: TemplateValues,
         _ now: Timestamp,
         _ omitted: inout OmittedPaths
@@ -134,12 +134,12 @@ indirect enum JSONTemplate: Sendable {
         for member in members {
             let (end, count) = (json.bytes.count, omitted.count)
             if !isFirst { json.append(",") }
-            json.append(quoted: member.key)
+            json.appendQuoted(member.key)
             json.append(":")
             if member.value.append(to: &json, values, now, &omitted) {
                 isFirst = false
             } else {
-                json.truncate(to: end)
+                json.bytes.removeLast(json.bytes.count - end)
                 if member.isRequired { isWhole = false }
             }
             omitted.put(member.key, beforeThoseSince: count)
@@ -151,7 +151,7 @@ indirect enum JSONTemplate: Sendable {
     /// False when an element is left out.
     private static func append(
         _ elements: [JSONTemplate],
-        to json: inout RenderedJSON,
+        to json: inout JSONText,
         _ values: TemplateValues,
         _ now: Timestamp,
         _ omitted: inout OmittedPaths
@@ -164,7 +164,7 @@ indirect enum JSONTemplate: Sendable {
             if element.append(to: &json, values, now, &omitted) {
                 isFirst = false
             } else {
-                json.truncate(to: end)
+                json.bytes.removeLast(json.bytes.count - end)
                 isWhole = false
             }
             omitted.put("[\(index)]", beforeThoseSince: count)
@@ -195,30 +195,30 @@ struct OmittedPaths {
 }
 
 extension JSONTemplate {
-    static func constant(_ write: (inout RenderedJSON) -> Void) -> JSONTemplate {
-        var json = RenderedJSON()
+    static func constant(_ write: (inout JSONText) -> Void) -> JSONTemplate {
+        var json = JSONText()
         write(&json)
         return .constant(json.bytes)
     }
 
     static func literal(_ text: String) -> JSONTemplate {
-        constant { $0.append(quoted: text) }
+        constant { $0.appendQuoted(text) }
     }
 
     static func literal(_ number: Int) -> JSONTemplate {
-        constant { $0.append(Int64(number)) }
+        constant { $0.append(number) }
     }
 
     /// An object of these members; a constant if all of them are.
     static func joined(_ members: [Member]) -> JSONTemplate {
-        var json = RenderedJSON()
+        var json = JSONText()
         json.append("{")
         for (index, member) in members.enumerated() {
             guard case .constant(let bytes) = member.value else { return .object(members) }
             if index > 0 { json.append(",") }
-            json.append(quoted: member.key)
+            json.appendQuoted(member.key)
             json.append(":")
-            json.append(json: bytes)
+            json.bytes += bytes
         }
         json.append("}")
         return .constant(json.bytes)
@@ -226,12 +226,12 @@ extension JSONTemplate {
 
     /// A list of these elements; a constant if all of them are.
     static func joined(_ elements: [JSONTemplate], areRequired: Bool = false) -> JSONTemplate {
-        var json = RenderedJSON()
+        var json = JSONText()
         json.append("[")
         for (index, element) in elements.enumerated() {
             guard case .constant(let bytes) = element else { return .list(elements, isComplete: areRequired) }
             if index > 0 { json.append(",") }
-            json.append(json: bytes)
+            json.bytes += bytes
         }
         json.append("]")
         return .constant(json.bytes)
@@ -299,9 +299,9 @@ extension JSONTemplate {
     init(_ value: JSONValue) {
         self =
             switch value {
-            case .null: .constant { $0.appendNull() }
+            case .null: .constant { $0.append("null") }
             case .bool(let flag): .constant { $0.append(flag) }
-            case .number(let digits): .constant { $0.append(json: Array(digits.utf8)) }
+            case .number(let digits): .constant { $0.bytes += digits.utf8 }
             case .string(let text): .literal(text)
             case .array(let elements): .joined(elements.map(JSONTemplate.init))
             case .object(let object):

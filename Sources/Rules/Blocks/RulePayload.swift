@@ -1,6 +1,9 @@
-import Platforms
-import Units
-import YAMLReading
+import Cipher
+import Core
+import JSON
+import Nostr
+import Push
+import Storage
 
 /// What a rule adds to payloads besides its texts, and their lifetime.
 struct RulePayload: Sendable {
@@ -23,18 +26,19 @@ struct RulePayload: Sendable {
         variables = []
     }
 
-    /// Reads these keys, and checks buttons and URLs. `isAboutEvent`: `rule` is a rule, not a summary.
-    init(reading rule: YAMLMapping, _ context: RuleContext, isAboutEvent: Bool = true) {
+    /// Reads these keys, and checks buttons and URLs. `isSummary`: `rule` is of a batch. `hasEvent`: there is an event
+    /// for seed 000's keys.
+    init(reading rule: YAMLMapping, _ context: RuleContext, isSummary: Bool = false, hasEvent: Bool = true) {
         ButtonChecks.check(rule)
         context.categories.check(rule["category"])
-        blocks = BlockReader(context: context, rule: rule, isSummary: !isAboutEvent).blocks()
-        customKeys = CustomKeys(reading: rule, context.platforms, isAboutEvent: isAboutEvent)
+        blocks = BlockReader(context: context, rule: rule, isSummary: isSummary).blocks()
+        customKeys = CustomKeys(reading: rule, context.platforms, hasEvent: hasEvent)
         lifetime = Lifetime(reading: rule)
         variables = blocks.variables.union(customKeys.variables)
     }
 }
 
-/// The app's custom keys: those of seed 000 about the event, and a rule's own `data`.
+/// The app's custom keys: those about the event (``EventData``), and a rule's own `data`.
 package struct CustomKeys: Sendable {
     /// Plugins refuse `data` with more: finding duplicates takes time squared.
     package static let mostMembers = 256
@@ -50,7 +54,7 @@ package struct CustomKeys: Sendable {
     }
 
     private let own: JSONTemplate?
-    /// Whether seed 000's keys are included, which also describe the referenced event.
+    /// Whether the event's keys are included, which also describe the referenced event.
     let saysEvent: Bool
 
     /// None.
@@ -59,9 +63,9 @@ package struct CustomKeys: Sendable {
         saysEvent = false
     }
 
-    /// `isAboutEvent`: there is an event for seed 000's keys.
-    init(reading rule: YAMLMapping, _ platforms: PlatformCatalog, isAboutEvent: Bool = true) {
-        saysEvent = isAboutEvent && rule["event_data"]?.bool() ?? true
+    /// `hasEvent`: there is an event for the event's keys.
+    init(reading rule: YAMLMapping, _ platforms: PlatformCatalog, hasEvent: Bool) {
+        saysEvent = hasEvent && rule["event_data"]?.bool() ?? true
         guard let data = rule["data"], let members = data.mapping()?.members else {
             own = nil
             return
@@ -142,5 +146,44 @@ struct Lifetime: Sendable {
     func end(from now: Timestamp) -> Timestamp {
         guard let span, now > .epoch else { return .epoch }
         return now + span
+    }
+}
+
+/// The custom keys that tell an app about the event (contrib/docs/rules.md, "What an app receives").
+enum EventData {
+    /// The names of its keys.
+    static let keys: Set = [
+        "event_id", "author_pubkey", "kind", "created_at", "referenced_event_id", "referenced_event_kind",
+        "referenced_event_content",
+    ]
+
+    /// A JSON object, its keys in order. Written piece by piece: an encoder costs as much as the rest of a rendering.
+    static func json(of source: TemplateSource) -> String {
+        let facts = source.input.facts
+        var json = JSONText()
+        json.bytes.reserveCapacity(384)
+        json.append(#"{"author_pubkey":""#)
+        Hex.append(source.input.author.bytes.words, to: &json.bytes)
+        json.append(#"","created_at":"#)
+        json.append(facts.event.createdAt)
+        json.append(#","event_id":""#)
+        Hex.append(facts.event.id.bytes.words, to: &json.bytes)
+        json.append(#"","kind":"#)
+        json.append(facts.event.kind.rawValue)
+        if let referenced = source.input.referenced {
+            if let content = referenced.content {
+                json.append(#","referenced_event_content":"#)
+                json.appendQuoted(Excerpt.of(UntrustedText.neutral(content, isMultiline: true).text))
+            }
+            json.append(#","referenced_event_id":""#)
+            Hex.append(referenced.id.bytes.words, to: &json.bytes)
+            json.append("\"")
+            if let kind = referenced.kind {
+                json.append(#","referenced_event_kind":"#)
+                json.append(kind.rawValue)
+            }
+        }
+        json.append("}")
+        return String(decoding: json.bytes, as: UTF8.self)
     }
 }

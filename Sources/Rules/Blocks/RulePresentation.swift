@@ -1,5 +1,4 @@
-import Notifications
-import Platforms
+import Push
 
 /// How a rule's notifications make themselves noticed: its blocks' values for ``PresentationKey``s. A value that
 /// variables decide counts as the quietest one.

@@ -1,6 +1,5 @@
-import Notifications
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 /// Whether a rule's notifications show or play anything in mode alert, on each platform. What does not is silent in
 /// every other mode, too.

@@ -1,4 +1,5 @@
-import Platforms
+import JSON
+import Push
 
 /// What a text must look like where it stands in the file without variables, and what becomes of it where there are
 /// some.
@@ -45,8 +46,8 @@ struct TextForm: Sendable {
     }
 
     /// A JSON Schema of such texts. What YAML takes for a number or a flag is text where text is wanted.
-    var jsonSchema: JSONTree {
-        if let pattern { return ["type": "string", "pattern": .text("\(Self.templatePattern)|\(pattern)")] }
+    var jsonSchema: JSONValue {
+        if let pattern { return ["type": "string", "pattern": .string("\(Self.templatePattern)|\(pattern)")] }
         if schema.isFilled { return ["type": ["string", "number", "boolean"], "minLength": 1] }
         return ["type": ["string", "number", "boolean"]]
     }

@@ -1,66 +1,34 @@
 import Nostr
-import Notifications
+import Push
 
 /// Which events a rule is for: every condition that is given must hold.
 ///
-/// A class, since rules are asked for each device that an event may wake, and copies would cost more than the answer.
-/// Short lists, which are quicker gone through than sets.
-///
-/// What conditions compare with, such as sets of keys and numbers, is prepared when the file is read.
-final class RuleMatch: Sendable {
+/// What conditions compare with, such as sets of keys and numbers, is prepared when the file is read. Short lists, which
+/// are quicker to search than sets.
+struct RuleConditions: Sendable {
     /// Any of these; nil: every kind. ``RuleIndex`` checks it.
-    let kinds: Set<UInt16>?
-    let relations: [Relation]?
-    let signals: [Signal]?
+    var kinds: Set<UInt16>?
+    var relations: [Relation]?
+    var signals: [Signal]?
     /// In thousandths of a satoshi; holds for zaps only.
-    let zap: ClosedRange<UInt64>?
+    var zap: ClosedRange<UInt64>?
     /// How many `p` tags the event has.
-    let pTags: ClosedRange<Int>?
+    var pTags: ClosedRange<Int>?
     /// Whether the recipient's own contact list names the author.
-    let isFollowed: Bool?
+    var isFollowed: Bool?
     /// The device's language is one of these or falls back to one.
-    let languages: [LanguageTag]?
+    var languages: [LanguageTag]?
     /// Who caused it.
-    let authors: Set<PublicKey>?
-    let recipients: Set<PublicKey>?
+    var authors: Set<PublicKey>?
+    var recipients: Set<PublicKey>?
     /// The event's `p` tags name one of these.
-    let mentioned: Set<PublicKey>?
+    var mentioned: Set<PublicKey>?
     /// The device is on one of these.
-    let platforms: [String]?
+    var platforms: [String]?
     /// The device belongs to one of these apps.
-    let apps: [String]?
-    /// Conditions on content, tags and fields, those with patterns last.
-    let values: [ValueCondition]
-
-    init(
-        kinds: Set<UInt16>? = nil,
-        relations: [Relation]? = nil,
-        signals: [Signal]? = nil,
-        zap: ClosedRange<UInt64>? = nil,
-        pTags: ClosedRange<Int>? = nil,
-        isFollowed: Bool? = nil,
-        languages: [LanguageTag]? = nil,
-        authors: Set<PublicKey>? = nil,
-        recipients: Set<PublicKey>? = nil,
-        mentioned: Set<PublicKey>? = nil,
-        platforms: [String]? = nil,
-        apps: [String]? = nil,
-        values: [ValueCondition] = []
-    ) {
-        self.kinds = kinds
-        self.relations = relations
-        self.signals = signals
-        self.zap = zap
-        self.pTags = pTags
-        self.isFollowed = isFollowed
-        self.languages = languages
-        self.authors = authors
-        self.recipients = recipients
-        self.mentioned = mentioned
-        self.platforms = platforms
-        self.apps = apps
-        self.values = values.filter { $0.pattern == nil } + values.filter { $0.pattern != nil }
-    }
+    var apps: [String]?
+    /// Conditions on content, tags and fields.
+    var values: [ValueCondition] = []
 
     /// Whether there are no conditions, so that no later rule decides anything.
     var isForEverything: Bool { kinds == nil && takesAllOfItsKinds }
@@ -75,35 +43,51 @@ final class RuleMatch: Sendable {
     /// If it names no kinds, the only ones that it can match: those with a signal, unless the rule has one, and zaps.
     /// Nil: any.
     func impliedKinds(forSignal named: Signal?) -> Set<UInt16>? {
-        if zap != nil { return [KnownKinds.zap] }
-        return named == nil || signals != nil ? KnownKinds.withSignal : nil
+        if zap != nil { return [Kind.zapReceipt.rawValue] }
+        return named == nil || signals != nil ? EventSubject.allKinds : nil
+    }
+}
+
+/// The conditions of a rule. A class, since rules are asked for each device that an event may wake, and copies would cost
+/// more than the answer.
+final class RuleMatch: Sendable {
+    let conditions: RuleConditions
+
+    init(_ conditions: RuleConditions = RuleConditions()) {
+        var conditions = conditions
+        // Those with patterns last.
+        conditions.values =
+            conditions.values.filter { $0.pattern == nil } + conditions.values.filter { $0.pattern != nil }
+        self.conditions = conditions
     }
 
-    /// Whether all conditions hold for an event of one of ``kinds``. Cheap ones come first.
+    /// Whether all conditions hold for an event of one of ``RuleConditions/kinds``. Cheap ones come first.
     func holds(for question: borrowing RuleQuestion) -> Bool {
         // Without a known list, the recipient follows nobody.
-        if let isFollowed, (question.isAuthorFollowed ?? false) != isFollowed { return false }
-        if let relations {
+        if let isFollowed = conditions.isFollowed, (question.isAuthorFollowed ?? false) != isFollowed { return false }
+        if let relations = conditions.relations {
             guard let relation = question.relation, relations.contains(relation) else { return false }
         }
-        if let zap {
+        if let zap = conditions.zap {
             guard let amount = question.zapMillisats, zap.contains(amount) else { return false }
         }
-        if let signals {
+        if let signals = conditions.signals {
             guard let signal = question.signal, signals.contains(signal) else { return false }
         }
-        if let languages {
+        if let languages = conditions.languages {
             guard let language = question.language, languages.contains(where: language.speaks) else { return false }
         }
-        if let platforms, !platforms.contains(question.platform) { return false }
-        if let apps, !apps.contains(question.app) { return false }
-        if let authors, !authors.contains(question.author) { return false }
-        if let recipients {
+        if let platforms = conditions.platforms, !platforms.contains(question.platform) { return false }
+        if let apps = conditions.apps, !apps.contains(question.app) { return false }
+        if let authors = conditions.authors, !authors.contains(question.author) { return false }
+        if let recipients = conditions.recipients {
             guard let recipient = question.recipient, recipients.contains(recipient) else { return false }
         }
-        if let mentioned, !question.facts.mentionedKeys.contains(where: mentioned.contains) { return false }
-        if let pTags, !pTags.contains(question.event.tags.count { $0.first == "p" }) { return false }
-        for value in values where !value.holds(for: question) { return false }
+        if let mentioned = conditions.mentioned {
+            guard question.facts.mentionedKeys.contains(where: mentioned.contains) else { return false }
+        }
+        if let pTags = conditions.pTags, !pTags.contains(question.event.tags.count { $0.first == "p" }) { return false }
+        for value in conditions.values where !value.holds(for: question) { return false }
         return true
     }
 }
@@ -144,9 +128,7 @@ package struct RuleQuestion: Sendable {
         recipient: PublicKey? = nil,
         relation: Relation? = nil,
         signal: Signal? = nil,
-        zapMillisats: UInt64? = nil,
-        language: LanguageTag? = nil,
-        isAuthorFollowed: Bool? = nil
+        zapMillisats: UInt64? = nil
     ) {
         self.init(
             facts: EventFacts(event),
@@ -154,9 +136,7 @@ package struct RuleQuestion: Sendable {
             recipient: recipient,
             relation: relation,
             signal: signal,
-            zapMillisats: zapMillisats,
-            language: language,
-            isAuthorFollowed: isAuthorFollowed
+            zapMillisats: zapMillisats
         )
     }
 
@@ -167,9 +147,7 @@ package struct RuleQuestion: Sendable {
         recipient: PublicKey?,
         relation: Relation?,
         signal: Signal?,
-        zapMillisats: UInt64?,
-        language: LanguageTag? = nil,
-        isAuthorFollowed: Bool? = nil
+        zapMillisats: UInt64?
     ) {
         self.facts = facts
         self.author = author
@@ -177,8 +155,6 @@ package struct RuleQuestion: Sendable {
         self.relation = relation
         self.signal = signal
         self.zapMillisats = zapMillisats
-        self.language = language
-        self.isAuthorFollowed = isAuthorFollowed
     }
 }
 

@@ -1,6 +1,6 @@
 import JSON
 import Nostr
-import Patterns
+import Storage
 import Synchronization
 
 /// A condition on an event's content, on its tags of one name, or on a field of JSON content.
@@ -182,19 +182,19 @@ final class PatternCondition: Sendable {
         let known = dearAnswer.withLock { $0?.event == event ? $0?.holds : nil }
         if let known { return known }
         var budget = PatternBudget()
-        let verdict = verdict(on: texts(), within: &budget)
-        if verdict == .exceeded { exceeded.add(1, ordering: .relaxed) }
-        let holds = verdict == .matches
+        let result = match(texts(), within: &budget)
+        if result == .exceeded { exceeded.add(1, ordering: .relaxed) }
+        let holds = result == .matches
         if PatternBudget.usual - budget.left > Self.cheap {
             dearAnswer.withLock { $0 = Answer(event: event, holds: holds) }
         }
         return holds
     }
 
-    private func verdict(on texts: some Sequence<String>, within budget: inout PatternBudget) -> Pattern.Verdict {
+    private func match(_ texts: some Sequence<String>, within budget: inout PatternBudget) -> Pattern.Outcome {
         for text in texts {
-            let verdict = pattern.match(text, within: &budget)
-            guard verdict == .differs else { return verdict }
+            let result = pattern.match(text, within: &budget)
+            guard result == .differs else { return result }
         }
         return .differs
     }

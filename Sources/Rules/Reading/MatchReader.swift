@@ -1,7 +1,6 @@
 import Nostr
-import Notifications
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 /// Reads the conditions of a rule. Notes what it cannot read as a mistake and leaves it out.
 struct MatchReader {
@@ -29,7 +28,7 @@ struct MatchReader {
         check(kinds, against: mapping, relations)
         let keys = KeyListReader(file: file)
         let content = mapping["content"].flatMap(ValueConditionReader.content)
-        let match = RuleMatch(
+        let conditions = RuleConditions(
             kinds: kinds,
             relations: relations,
             // This is the match stage's signal, so never one that a rule defines.
@@ -50,15 +49,16 @@ struct MatchReader {
             values: (content.map { [$0] } ?? []) + (mapping["tags"].map(ValueConditionReader.tags) ?? [])
                 + (mapping["json"].map(ValueConditionReader.fields) ?? [])
         )
-        MatchContradictions(match: match, mapping: mapping).check()
-        return match
+        MatchContradictions(match: conditions, mapping: mapping).check()
+        return RuleMatch(conditions)
     }
 
     /// Reports conditions that no event of `kinds` meets.
     private func check(_ kinds: Set<UInt16>?, against mapping: YAMLMapping, _ relations: [Relation]?) {
         guard let kinds, !kinds.isEmpty else { return }
-        if !kinds.contains(KnownKinds.zap) { mapping["zap"]?.mistake("only kind \(KnownKinds.zap) is a zap") }
-        if relations?.isEmpty == false, kinds.isSubset(of: KnownKinds.withoutRelation) {
+        let zap = Kind.zapReceipt.rawValue
+        if !kinds.contains(zap) { mapping["zap"]?.mistake("only kind \(zap) is a zap") }
+        if relations?.isEmpty == false, kinds.isSubset(of: EventSubject.kindsWithoutRelation) {
             mapping["relation"]?.mistake("no event of these kinds is a reply, a quote or a mention")
         }
     }
@@ -120,7 +120,7 @@ struct MatchReader {
 /// Finds conditions of one rule that no event meets together, although each may hold by itself.
 struct MatchContradictions {
     /// The conditions.
-    let match: RuleMatch
+    let match: RuleConditions
     /// Their place in the file.
     let mapping: YAMLMapping
 
@@ -143,7 +143,7 @@ struct MatchContradictions {
         guard let signals = match.signals, !signals.isEmpty else { return }
         if match.zap != nil, !signals.contains(.zap) {
             mapping["signal"]?.mistake("'zap' matches only zaps, whose signal is zap")
-        } else if let kinds = match.kinds, signals.allSatisfy({ kinds.isDisjoint(with: KnownKinds.kinds(of: $0)) }) {
+        } else if let kinds = match.kinds, signals.allSatisfy({ kinds.isDisjoint(with: EventSubject.kinds(of: $0)) }) {
             mapping["signal"]?.mistake("no event of these kinds has this signal")
         }
     }
@@ -160,7 +160,9 @@ struct MatchContradictions {
             )
         } else if relations == [.quote], hasNo("q") {
             mapping["relation"]?.mistake("a quote needs a q tag (NIP-18), which 'tags' excludes")
-        } else if relations == [.reply], hasNo("e"), match.kinds.map({ $0.isSubset(of: [1, 1808]) }) ?? false {
+        } else if relations == [.reply], hasNo("e"),
+            match.kinds.map({ $0.isSubset(of: [Kind.textNote.rawValue, Kind.audioNote.rawValue]) }) ?? false
+        {
             mapping["relation"]?.mistake(
                 "a reply needs an e tag (NIP-10), which 'tags' excludes"
             )
@@ -174,29 +176,130 @@ struct MatchContradictions {
     }
 }
 
-/// The kinds that the match stage knows.
-package enum KnownKinds {
-    /// Those with a signal of their own.
-    package static let withSignal = withRelation.union(withoutRelation)
+/// Reads conditions on content, tags and fields of content.
+enum ValueConditionReader {
+    /// The keys of a test that is not a text or a list of texts.
+    static let tests = ["matches", "min", "max"]
+    /// The positions of values after a tag's name.
+    static let places = 1...9
+    /// The keys of a condition on a tag.
+    static let tagKeys = tests + ["any", "recipient"] + places.map(String.init)
+    private static let nameLimit = 64
 
-    /// Those that can be a reply, a quote or a mention, as all unknown kinds can.
-    private static let withRelation: Set<UInt16> = [1, 1111, 1808]
+    static func content(_ value: YAMLValue) -> ValueCondition? {
+        guard value.isMapping else { return .content(texts(value)) }
+        return value.mapping(keys: ["matches"])?.require("matches", "a regular expression").flatMap(pattern)
+            .map(ValueCondition.content)
+    }
 
-    /// Messages, contact lists, reactions, reposts and zaps.
-    package static let withoutRelation: Set<UInt16> = [3, 4, 6, 7, 14, 16, 1059, 1809, 9735, 21059]
-
-    static let zap: UInt16 = 9735
-
-    /// The kinds to which the match stage may give `signal`.
-    static func kinds(of signal: Signal) -> Set<UInt16> {
-        switch signal {
-        case .dm: [4, 14, 1059, 21059]
-        case .mention, .reply: withRelation
-        case .reaction: [7]
-        case .repost: [6, 16, 1809]
-        case .follow: [3]
-        case .zap: [zap]
-        default: []
+    /// Conditions by tag name; `true` requires such a tag, `false` requires that there is none.
+    static func tags(_ value: YAMLValue) -> [ValueCondition] {
+        guard let tags = value.mapping() else { return [] }
+        if tags.members.isEmpty { value.mistake("expected at least one tag, as in { t: nostr }") }
+        return tags.members.compactMap { name, value in
+            guard (1...nameLimit).contains(name.utf8.count) else {
+                value.mistake("expected a tag's name of 1 to \(nameLimit) bytes")
+                return nil
+            }
+            return tag(name, value).map(ValueCondition.tag)
         }
+    }
+
+    /// Conditions by path; `true` and `false` are values of the field.
+    static func fields(_ value: YAMLValue) -> [ValueCondition] {
+        guard let fields = value.mapping() else { return [] }
+        if fields.members.isEmpty { value.mistake("expected at least one field, as in { order.total: { min: 100 } }") }
+        return fields.members.compactMap { name, value in
+            guard let path = JSONPath(name) else {
+                value.mistake(JSONPath.expectation)
+                return nil
+            }
+            if let flag = value.plainBool { return .json(JSONCondition(path: path, test: .flag(flag))) }
+            if refusesFlag(value, of: "field") { return nil }
+            return test(value).map { .json(JSONCondition(path: path, test: .value($0))) }
+        }
+    }
+
+    private static func tag(_ name: String, _ value: YAMLValue) -> TagCondition? {
+        if let isPresent = value.plainBool { return TagCondition(name, isPresent: isPresent) }
+        if refusesFlag(value) { return nil }
+        guard value.isMapping else { return TagCondition(name, [(.at(1), texts(value))]) }
+        guard let mapping = value.mapping(keys: tagKeys) else { return nil }
+        if mapping.members.isEmpty || mapping.members.contains(where: { tests.contains($0.key) }) {
+            if let other = mapping.members.first(where: { !tests.contains($0.key) }) {
+                other.value.mistake(
+                    "what stands first behind the name goes under '1' beside this, as in { 1: …, 2: … }"
+                )
+            }
+            return test(value, mapping).map { TagCondition(name, [(.at(1), $0)]) }
+        }
+        var conditions: [(place: TagCondition.Place, test: ValueTest)] = []
+        for (key, value) in mapping.members where key != "recipient" {
+            if refusesFlag(value) { continue }
+            let place = Int(key).map(TagCondition.Place.at) ?? .any
+            if let test = test(value) { conditions.append((place, test)) }
+        }
+        let patterns = conditions.count { $0.test.pattern != nil }
+        if patterns > 1 { value.mistake("expected at most one regular expression for a tag") }
+        guard let recipient = mapping["recipient"] else { return TagCondition(name, conditions) }
+        if recipient.bool() == false {
+            recipient.mistake("expected true: the tag's first value is the recipient's key")
+        }
+        if mapping["1"] != nil { recipient.mistake("'1' gives the tag's first value already") }
+        if patterns > 0 { value.mistake("a regular expression does not go together with 'recipient'") }
+        return TagCondition(name, conditions, namesRecipient: true)
+    }
+
+    /// A text, a list of them, `{ matches: "…" }`, or `{ min: 2, max: 10 }`.
+    private static func test(_ value: YAMLValue) -> ValueTest? {
+        value.isMapping ? value.mapping(keys: tests).flatMap { test(value, $0) } : texts(value)
+    }
+
+    private static func test(_ value: YAMLValue, _ mapping: YAMLMapping) -> ValueTest? {
+        if let text = mapping["matches"] {
+            for key in ["min", "max"] { mapping[key]?.mistake("a number is not matched: expected 'matches' alone") }
+            return pattern(text)
+        }
+        guard mapping["min"] != nil || mapping["max"] != nil else {
+            value.mistake("expected 'matches', 'min' or 'max'")
+            return nil
+        }
+        let least = mapping["min"].map(number) ?? -.greatestFiniteMagnitude
+        let most = mapping["max"].map(number) ?? .greatestFiniteMagnitude
+        guard let least, let most else { return nil }
+        guard least <= most else {
+            value.mistake("min is more than max")
+            return nil
+        }
+        return .within(least...most)
+    }
+
+    private static func number(_ value: YAMLValue) -> Double? {
+        if let number = value.number { return number }
+        value.mistake("expected a number")
+        return nil
+    }
+
+    private static func texts(_ value: YAMLValue) -> ValueTest {
+        let values = value.oneOrMore()
+        if values.isEmpty { value.mistake("expected at least one") }
+        return .equals(values.compactMap { $0.string() })
+    }
+
+    private static func pattern(_ value: YAMLValue) -> ValueTest? {
+        guard let text = value.string() else { return nil }
+        do {
+            return .matches(PatternCondition(try Pattern(text)))
+        } catch {
+            value.mistake("not a regular expression: \(error)")
+            return nil
+        }
+    }
+
+    /// Many YAML readers take `no` and `On` for a flag.
+    private static func refusesFlag(_ value: YAMLValue, of place: String = "tag") -> Bool {
+        guard value.isPlainBool else { return false }
+        value.mistake("expected true or false, or quotes around it if it is the \(place)'s value")
+        return true
     }
 }

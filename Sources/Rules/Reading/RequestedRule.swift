@@ -1,7 +1,6 @@
 import JSON
-import Notifications
-import Platforms
-import YAMLReading
+import Push
+import Storage
 
 /// What is wrong with a notification that somebody asks for.
 package struct RequestedRuleError: Error, Sendable {
@@ -18,23 +17,16 @@ package struct RequestedRuleError: Error, Sendable {
 extension Rule {
     /// The rule that makes what a client asks for of an event that says nothing itself: `object` says it as rules files
     /// do, but its texts are as they are. Neutral texts and what all rules have in common are those of `book`.
+    /// `otherKeys`: those that the caller reads itself, for the error about an unknown key.
     package static func requested(
         _ object: JSONObject,
         by book: RuleBook,
         name: String,
         platforms: PlatformCatalog,
-        blockChecks: BlockChecks
+        blockChecks: BlockChecks,
+        otherKeys: [String] = []
     ) throws(RequestedRuleError) -> Rule {
-        // Seed 000's keys about the event would be about one that nobody else has.
-        guard object["event_data"] == nil else {
-            throw RequestedRuleError(
-                mistakes: [
-                    RequestedRuleError.Mistake(pointer: "/event_data", message: "there is no event to say more of")
-                ]
-            )
-        }
-        let member = JSONObject.Member(name: "event_data", value: .bool(false))
-        let value = YAMLFile.reading(.object(JSONObject(members: object.members + [member])))
+        let value = YAMLFile.reading(.object(object))
         let reader = RuleReader(
             number: 1,
             file: RulesFile(name: name, text: ""),
@@ -42,28 +34,21 @@ extension Rule {
             nudge: book.nudge,
             mentions: .raw
         )
-        let rule = reader.requested(value, name: name)
+        let rule = reader.requested(value, name: name, otherKeys)
         let mistakes = value.file.mistakes.map {
             RequestedRuleError.Mistake(pointer: $0.file, message: $0.message)
         }
         guard let rule, mistakes.isEmpty else { throw RequestedRuleError(mistakes: mistakes) }
         return rule
     }
-
-    /// The names of what ``requested(_:by:name:platforms:blockChecks:)`` takes.
-    package static func requestedKeys(_ platforms: PlatformCatalog) -> [String] {
-        RuleReader.requestedKeys(platforms).filter { $0 != "event_data" }
-    }
 }
 
 extension RuleReader {
-    static func requestedKeys(_ platforms: PlatformCatalog) -> [String] {
-        ["mode", "urgency"] + RuleTexts.keys + RulePayload.keys(platforms) + RulePace.keys
-    }
-
     /// A rule without conditions and signal.
-    fileprivate func requested(_ value: YAMLValue, name: String) -> Rule? {
-        let keys = Self.requestedKeys(context.platforms)
+    fileprivate func requested(_ value: YAMLValue, name: String, _ otherKeys: [String]) -> Rule? {
+        // Seed 000's keys about the event would be about one that nobody else has.
+        let payloadKeys = RulePayload.keys(context.platforms).filter { $0 != "event_data" }
+        let keys = otherKeys + RuleTexts.keys + payloadKeys + ["mode", "urgency"] + RulePace.keys
         guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
         let definition = RuleDefinition(
             name: name,
@@ -73,7 +58,7 @@ extension RuleReader {
             mode: rule["mode"].flatMap(mode) ?? .alert,
             urgency: rule["urgency"].flatMap(urgency) ?? .normal,
             texts: RuleTexts(reading: rule),
-            payload: RulePayload(reading: rule, context),
+            payload: RulePayload(reading: rule, context, hasEvent: false),
             pace: RulePace(reading: rule, context.platforms),
             mentions: mentions
         )

@@ -1,6 +1,6 @@
 import Nostr
+import Storage
 import Synchronization
-import YAMLReading
 
 /// One of the files that make up the rules.
 package struct RulesFile: Sendable {

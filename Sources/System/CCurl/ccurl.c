@@ -2,6 +2,8 @@
 #include "ccurl.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -11,10 +13,6 @@
 
 curl_socket_t ccurl_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-int ccurl_resolves_aside(void) {
-    return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0;
 }
 
 long ccurl_response_code(CURL *easy) {
@@ -45,23 +43,9 @@ enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy) {
     }
 }
 
-int ccurl_keeps_connection(CURL *easy, struct ccurl_kept_connection *connection) {
-    long version = 0, remote_port = 0, local_port = 0;
-    char *remote_address = NULL, *local_address = NULL;
-    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &connection->socket) != CURLE_OK
-        || connection->socket == CURL_SOCKET_BAD
-        || curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version) != CURLE_OK
-        || version >= CURL_HTTP_VERSION_2_0
-        || curl_easy_getinfo(easy, CURLINFO_PRIMARY_IP, &remote_address) != CURLE_OK || remote_address == NULL
-        || curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &remote_port) != CURLE_OK
-        || curl_easy_getinfo(easy, CURLINFO_LOCAL_IP, &local_address) != CURLE_OK || local_address == NULL
-        || curl_easy_getinfo(easy, CURLINFO_LOCAL_PORT, &local_port) != CURLE_OK)
-        return 0;
-    connection->remote_address = remote_address;
-    connection->local_address = local_address;
-    connection->remote_port = (int)remote_port;
-    connection->local_port = (int)local_port;
-    return 1;
+long ccurl_http_version(CURL *easy) {
+    long version = 0;
+    return curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version) == CURLE_OK ? version : 0;
 }
 
 static int port_of(const struct sockaddr_storage *address) {
@@ -72,15 +56,22 @@ static int port_of(const struct sockaddr_storage *address) {
     }
 }
 
-int ccurl_has_unread_input(curl_socket_t socket, int remote_port, int local_port) {
+int ccurl_is_between(curl_socket_t socket, int remote_port, int local_port) {
     struct sockaddr_storage local, remote;
     socklen_t local_size = sizeof local, remote_size = sizeof remote;
-    /* Numbers of sockets are used again. */
-    if (getsockname(socket, (struct sockaddr *)&local, &local_size) != 0 || port_of(&local) != local_port
-        || getpeername(socket, (struct sockaddr *)&remote, &remote_size) != 0 || port_of(&remote) != remote_port)
-        return 0;
+    return getsockname(socket, (struct sockaddr *)&local, &local_size) == 0 && port_of(&local) == local_port
+        && getpeername(socket, (struct sockaddr *)&remote, &remote_size) == 0 && port_of(&remote) == remote_port;
+}
+
+int ccurl_has_input(curl_socket_t socket) {
     struct pollfd poll_socket = {.fd = socket, .events = POLLIN};
     return poll(&poll_socket, 1, 0) > 0;
+}
+
+uint64_t ccurl_received(curl_socket_t socket) {
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
 const char *ccurl_default_ca_path(CURL *easy) {

@@ -5,6 +5,7 @@
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+#include <stdint.h>
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -23,8 +24,9 @@ static inline CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void 
     struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(easy, option, &blob);
 }
-static inline CURLcode ccurl_set_headers(CURL *easy, struct curl_slist *headers) {
-    return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+/* The list must live as long as the transfer. */
+static inline CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list) {
+    return curl_easy_setopt(easy, option, list);
 }
 
 /* For CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION. */
@@ -38,6 +40,12 @@ typedef curl_socket_t (*ccurl_opensocket_callback)(
 static inline CURLcode ccurl_set_opensocket(CURL *easy, ccurl_opensocket_callback callback, void *context) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+}
+
+typedef int (*ccurl_sockopt_callback)(void *context, curl_socket_t socket, curlsocktype purpose);
+static inline CURLcode ccurl_set_sockopt(CURL *easy, ccurl_sockopt_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, callback);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, context);
 }
 
 /* The address itself, which may be longer than the structure says. */
@@ -59,8 +67,6 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return curl_multi_setopt(multi, option, value);
 }
 
-/* Whether names are looked up without holding up other transfers. */
-int ccurl_resolves_aside(void);
 /* Zero when libcurl cannot tell. */
 long ccurl_response_code(CURL *easy);
 /* True once the connection stood and the request was about to leave, so that the server may have seen it. */
@@ -74,17 +80,14 @@ enum ccurl_certificate_flaw {
 /* To be asked only after CURLE_PEER_FAILED_VERIFICATION. */
 enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy);
 
-/* The connection that a finished transfer leaves in libcurl's pool. */
-struct ccurl_kept_connection {
-    curl_socket_t socket;
-    const char *remote_address, *local_address;
-    int remote_port, local_port;
-};
-/* Zero when it leaves none, or one of HTTP/2, whose exchanges are kept apart by their streams. */
-int ccurl_keeps_connection(CURL *easy, struct ccurl_kept_connection *connection);
-/* Whether something lies on this socket to be read, or its peer has closed it; zero when the socket is not the one between
- * these two ports. */
-int ccurl_has_unread_input(curl_socket_t socket, int remote_port, int local_port);
+/* CURL_HTTP_VERSION_..., of the last response. */
+long ccurl_http_version(CURL *easy);
+/* Whether the socket is the one between these two ports. */
+int ccurl_is_between(curl_socket_t socket, int remote_port, int local_port);
+/* Whether the socket has input to be read, or its peer has closed it. */
+int ccurl_has_input(curl_socket_t socket);
+/* How many bytes have come on a TCP connection; zero when the system does not know. */
+uint64_t ccurl_received(curl_socket_t socket);
 /* Root certificates that many connections share; libcurl reads them from disk for each, which takes a millisecond. */
 struct ccurl_roots;
 /* The system's, as libcurl knows them, and those of `file`, which may be NULL. NULL: libcurl does not use OpenSSL 3,

@@ -64,15 +64,7 @@ typedef struct carillon_outbox {
     unsigned char bytes[CARILLON_OUTBOX_SIZE];
 } carillon_outbox;
 
-/* Where the next message can be written, and how much room there is; carillon_note_message() must follow. */
-static inline void *carillon_outbox_room(carillon_outbox *outbox) { return outbox->bytes + outbox->count; }
-static inline size_t carillon_outbox_left(const carillon_outbox *outbox) { return CARILLON_OUTBOX_SIZE - outbox->count; }
-/* A whole message was written there. A crash before this call sends nothing of it. */
-static inline void carillon_note_message(carillon_outbox *outbox, size_t size) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    outbox->count += size;
-}
-/* Adds a message, and sends what does not fit. 0, or an errno. */
+/* Adds a whole message, and sends what does not fit. 0, or an errno. */
 int carillon_put_into_outbox(carillon_outbox *outbox, const void *message, size_t size);
 /* Sends everything, and waits as long as that takes. 0, or an errno. */
 int carillon_send_outbox(carillon_outbox *outbox);

@@ -1,0 +1,201 @@
+import GRDB
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Why a database cannot be used, in a sentence that names the file, the fault and the remedy. We never repair or empty
+/// a database on our own. Holds no content of the database.
+package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Cause: Hashable, Sendable {
+        /// SQLite cannot read it; its message.
+        case damaged(String)
+        /// The file is empty.
+        case empty
+        /// The file is missing, but its log is there.
+        case withoutItsFile
+        /// The file is missing, but another database beside it proves that there was one; that one's path.
+        case missingBeside(String)
+        /// The rescued database cannot be saved here: there is a file already.
+        case inTheWay
+        /// It is a database, but not of this kind.
+        case foreign
+        /// It has a format that this version cannot read: the last migration of the file, and the one expected.
+        case version(found: String, expected: String)
+        /// It needs a migration, and must not be changed.
+        case unmigrated
+        /// Commits would not survive a power cut.
+        case notDurable
+        /// The system's message.
+        case cannotOpen(String)
+        /// Its disk is full.
+        case full
+        /// The disk or the file is read-only.
+        case readOnly
+        /// SQLite's extended result code.
+        case failed(Int32)
+    }
+
+    package let cause: Cause
+    /// The kind's name, such as "the registry".
+    let name: String
+    let path: String
+    private let costOfLoss: String
+
+    package init(_ cause: Cause, in kind: StoreKind, at path: String) {
+        self.cause = cause
+        self.path = path
+        name = kind.name
+        costOfLoss = kind.costOfLoss
+    }
+
+    /// The fault behind an error of SQLite, without statements and values, which do not belong in a log.
+    package init(_ error: DatabaseError, in kind: StoreKind, at path: String) {
+        self.init(error, in: kind, at: path, isReadOnly: Self.isOnReadOnlyDisk(path))
+    }
+
+    /// `isReadOnly` says whether its disk is read-only, which SQLite reports like any other error of the disk.
+    init(_ error: DatabaseError, in kind: StoreKind, at path: String, isReadOnly: @autoclosure () -> Bool) {
+        let cause: Cause =
+            switch error.resultCode {
+            case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHORT_READ: .damaged("a page is missing")
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB: .damaged(error.message ?? "result \(error.resultCode.rawValue)")
+            case .SQLITE_CANTOPEN: .cannotOpen(error.message ?? "result \(error.extendedResultCode.rawValue)")
+            case .SQLITE_FULL: .full
+            case .SQLITE_READONLY: .readOnly
+            case .SQLITE_IOERR where isReadOnly(): .readOnly
+            default: .failed(error.extendedResultCode.rawValue)
+            }
+        self.init(cause, in: kind, at: path)
+    }
+
+    private static func isOnReadOnlyDisk(_ path: String) -> Bool {
+        var status = statvfs()
+        return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+    }
+
+    static func system(errno number: Int32, in kind: StoreKind, at path: String) -> StoreFault {
+        switch number {
+        case ENOSPC, EDQUOT: StoreFault(.full, in: kind, at: path)
+        case EROFS: StoreFault(.readOnly, in: kind, at: path)
+        default: StoreFault(.cannotOpen(String(cString: strerror(number))), in: kind, at: path)
+        }
+    }
+
+    /// Whether the file itself is damaged, so that trying again is useless and writing may do harm.
+    package var isDamage: Bool {
+        switch cause {
+        case .damaged, .empty, .withoutItsFile, .missingBeside: true
+        default: false
+        }
+    }
+
+    package var description: String { sentence(waysOut) }
+
+    /// The description for an operator who already tried a rescue, without advice to do so.
+    package var descriptionAfterRescue: String { sentence(waysOutAfterRescue) }
+
+    private func sentence(_ waysOut: String) -> String {
+        switch cause {
+        case .damaged(let finding):
+            "\(name) \(path) is damaged or no SQLite database (\(finding)). It was left as it is. \(waysOut)"
+        case .empty:
+            "\(name) \(path) is an empty file: its content is lost. It was left as it is. \(waysOut)"
+        case .withoutItsFile:
+            """
+            \(name) \(path) is missing, but its log \(path)-wal is there: put both back, or move the log away, which \
+            \(costOfLoss)
+            """
+        case .missingBeside(let other):
+            """
+            \(name) \(path) is missing, but \(other), which was filled beside it, is there. No new one was made. \
+            Put the file or a backup back; or move \(other) away as well and begin an empty one, which \(costOfLoss)
+            """
+        case .inTheWay:
+            """
+            \(name) would be saved into \(path), and there is a file already, perhaps from an earlier rescue. Use \
+            that file, or move it away
+            """
+        case .foreign:
+            """
+            \(path) is not \(name), but another database of ours or of another program. It was left as it is: check \
+            store.path
+            """
+        case .version(let found, let expected):
+            """
+            \(name) \(path) has the format \u{201C}\(found)\u{201D}, and this version of Carillon expects \
+            \u{201C}\(expected)\u{201D}. It was left as it is. Run the version that wrote it. \(waysOut)
+            """
+        case .unmigrated:
+            "\(name) \(path) was written by an older version of Carillon: start the router once to update it"
+        case .notDurable:
+            "\(name) \(path) cannot be written durably: move it to a local file system that supports SQLite's WAL"
+        case .cannotOpen(let reason):
+            """
+            \(name) \(path) cannot be opened (\(reason)): expected a file in a folder that exists and that this user \
+            may write to
+            """
+        case .full:
+            "cannot write \(name) \(path): its disk is full. Free some space"
+        case .readOnly:
+            "cannot write \(name) \(path): the disk or file is read-only. Remount it or make the file writable"
+        case .failed(let code):
+            "\(name) \(path) failed with SQLite's code \(code): check whether its disk is full, read-only or failing"
+        }
+    }
+
+    private var waysOut: String {
+        """
+        Move it and \(path)-wal away and put a backup in its place; or save the readable part with \
+        `carillon store rescue`; or move both away and begin an empty one, which \(costOfLoss)
+        """
+    }
+
+    private var waysOutAfterRescue: String {
+        "Move it and \(path)-wal away and put a backup in its place, or begin an empty one, which \(costOfLoss)"
+    }
+}
+
+/// Stands between a store and its database: turns errors into faults, and refuses all writes once the file turns out
+/// damaged, as these could only destroy more.
+package final class DamageWatch: Sendable {
+    package let file: StoreFile
+    private let found = Mutex<StoreFault?>(nil)
+    private let report: @Sendable (StoreFault) -> Void
+
+    /// Calls `report` once, when damage is found.
+    package init(_ file: StoreFile, report: @escaping @Sendable (StoreFault) -> Void) {
+        self.file = file
+        self.report = report
+    }
+
+    /// The damage that was found; nil while all is well.
+    package var damage: StoreFault? { found.withLock(\.self) }
+
+    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    package func reading<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try file.naming(body)
+        } catch let fault as StoreFault where fault.isDamage {
+            note(fault)
+            throw fault
+        }
+    }
+
+    /// The same for writing: throws at once when damage is known.
+    package func writing<Value>(_ body: () throws -> Value) throws -> Value {
+        if let damage { throw damage }
+        return try reading(body)
+    }
+
+    private func note(_ fault: StoreFault) {
+        let isFirst = found.withLock { found in
+            defer { found = found ?? fault }
+            return found == nil
+        }
+        if isFirst { report(fault) }
+    }
+}

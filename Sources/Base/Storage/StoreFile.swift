@@ -1,0 +1,234 @@
+import Core
+import GRDB
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A database file whose loss would be noticed: it is examined before anything changes it, and refused when something
+/// is wrong.
+package struct StoreFile: Sendable {
+    package let path: String
+    package let kind: StoreKind
+
+    package init(path: String, kind: StoreKind) {
+        _ = SQLiteMemory.isUncounted
+        self.path = path
+        self.kind = kind
+    }
+
+    /// Opens the database, or makes one that only this user can read, and brings its tables up to date. Every commit of
+    /// the writer is flushed (`synchronous = FULL` in WAL mode), which is read back.
+    ///
+    /// Throws a ``StoreFault`` for a file that is damaged, another program's or of an unknown format, and leaves it as
+    /// it was.
+    package func open(_ configuration: Configuration) throws -> DatabasePool {
+        try naming {
+            if try exists() {
+                try StoreInspection(self).refuseUnusable()
+            } else {
+                try make { try kind.migrator.migrate($0) }
+            }
+            let pool = try DatabasePool(path: path, configuration: configuration)
+            try pool.writeWithoutTransaction { database in
+                // A pool that switches to WAL sets NORMAL, which loses commits when the power fails.
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+                guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
+                    try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+                else { throw fault(.notDurable) }
+            }
+            try kind.migrator.migrate(pool)
+            return pool
+        }
+    }
+
+    /// Opens a database that a router may be writing to, and changes nothing in it. Its pages are not examined, as the
+    /// router did that.
+    ///
+    /// Throws a ``StoreFault`` when there is none, or it is damaged, another program's or another version's.
+    package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
+        try naming {
+            guard try exists() else { throw fault(.cannotOpen("there is none yet")) }
+            try rollBackInterruptedTransaction()
+            var configuration = configuration
+            configuration.readonly = true
+            let pool = try DatabasePool(path: path, configuration: configuration)
+            try pool.read { database in
+                try StoreInspection(self).refuseStranger(database)
+                guard try kind.migrator.hasCompletedMigrations(database) else { throw fault(.unmigrated) }
+            }
+            return pool
+        }
+    }
+
+    func fault(_ cause: StoreFault.Cause) -> StoreFault { StoreFault(cause, in: kind, at: path) }
+
+    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    package func naming<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error as DatabaseError {
+            throw StoreFault(error, in: kind, at: path)
+        }
+    }
+
+    /// Throws when the file only seems to be missing: beginning anew would lose it.
+    package func exists() throws(StoreFault) -> Bool {
+        var status = stat()
+        if stat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFREG else { throw fault(.cannotOpen("it is no file")) }
+            guard status.st_size > 0 else { throw fault(.empty) }
+            return true
+        }
+        let number = errno
+        guard number == ENOENT else { throw .system(errno: number, in: kind, at: path) }
+        guard lstat(path, &status) != 0 else { throw fault(.cannotOpen("it is a link to what is not there")) }
+        if stat(path + "-wal", &status) == 0, status.st_size > 0 { throw fault(.withoutItsFile) }
+        return false
+    }
+
+    /// Makes a new file at this place and lets `body` fill it; each commit is flushed. The file is made beside its
+    /// place, under a name that ends in `-new`, and moved there when it is whole, so that a killed process leaves
+    /// either all of it or nothing. It is in WAL mode by then: switching a file to WAL takes a rollback journal, which
+    /// must not be left beside a store.
+    ///
+    /// If root makes it, it gets the owner of the file `original`, because a service could not open a file of root.
+    func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
+        let unfinished = StoreFile(path: path + "-new", kind: kind)
+        unfinished.remove()
+        do {
+            let value = try naming { try unfinished.fill(ownedLike: original, body) }
+            guard rename(unfinished.path, path) == 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
+            flushFolder()
+            return value
+        } catch {
+            unfinished.remove()
+            throw (error as? StoreFault).map { fault($0.cause) } ?? error
+        }
+    }
+
+    private func remove() {
+        for end in ["", "-journal", "-wal", "-shm"] { unlink(path + end) }
+    }
+
+    private func fill<Value>(ownedLike original: String?, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
+        let descriptor = Self.make(path)
+        guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
+        do {
+            // Closed before SQLite opens it, as closing a file releases all locks that the process has on it.
+            defer { close(descriptor) }
+            if let original { try giveAway(descriptor, like: original) }
+        }
+        let queue = try DatabaseQueue(path: path)
+        defer { try? queue.close() }
+        let value = try body(queue)
+        // Nothing is written after this, so closing leaves no log behind.
+        try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+        return value
+    }
+
+    /// Reads through a read-only connection, which neither switches a foreign file to WAL nor copies a log into a
+    /// damaged one.
+    package func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        try naming {
+            try rollBackInterruptedTransaction()
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(10)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            return try queue.unsafeRead(body)
+        }
+    }
+
+    /// Lets SQLite undo the transaction of a killed process. The rollback journal holds the pages as they were;
+    /// without it the file is no whole database, and a connection that may only read cannot apply it. Another process
+    /// that is writing keeps its journal.
+    private func rollBackInterruptedTransaction() throws {
+        guard let size = Self.size(of: path + "-journal"), size > 0 else { return }
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        _ = try queue.unsafeRead { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_schema") }
+    }
+
+    private func giveAway(_ descriptor: Int32, like original: String) throws(StoreFault) {
+        var status = stat()
+        guard geteuid() == 0, stat(original, &status) == 0 else { return }
+        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
+            throw .system(errno: errno, in: kind, at: path)
+        }
+    }
+
+    private static func make(_ path: String) -> Int32 {
+        // Swift names `open` in this type's own scope first.
+        #if canImport(Glibc)
+        Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        #else
+        Musl.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        #endif
+    }
+
+    /// In bytes; nil when there is no such file.
+    static func size(of path: String) -> Int64? {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    /// Makes the name survive a power cut, too. Some file systems cannot; then this relies on SQLite.
+    private func flushFolder() {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard let stream = opendir(folder) else { return }
+        _ = fsync(dirfd(stream))
+        closedir(stream)
+    }
+}
+
+/// The purpose of one of our databases, as needed to open it and to explain why it cannot be opened.
+package struct StoreKind: Sendable {
+    /// Its name in a sentence, such as "the registry".
+    package let name: String
+    /// What beginning with an empty one loses: the end of a sentence.
+    package let costOfLoss: String
+    /// Makes its tables. The identifiers of migrations tell a file of this kind from others.
+    package let migrator: DatabaseMigrator
+    /// A table that databases of this kind have in every format, and no other kind has.
+    let table: String
+    /// Restores the references of a database that was rescued from a damaged one and lacks rows.
+    let mend: @Sendable (Database) throws -> Void
+
+    package init(
+        name: String,
+        costOfLoss: String,
+        table: String,
+        migrator: DatabaseMigrator,
+        mend: @escaping @Sendable (Database) throws -> Void = { _ in }
+    ) {
+        self.name = name
+        self.costOfLoss = costOfLoss
+        self.table = table
+        self.migrator = migrator
+        self.mend = mend
+    }
+}
+
+/// A column holds a moment as a whole number, in milliseconds since 1970.
+extension Timestamp: DatabaseValueConvertible, StatementColumnConvertible {
+    @inlinable public init(sqliteStatement: SQLiteStatement, index: CInt) {
+        self.init(milliseconds: Int64(sqliteStatement: sqliteStatement, index: index))
+    }
+
+    @inlinable public var databaseValue: DatabaseValue { milliseconds.databaseValue }
+
+    @inlinable public static func fromDatabaseValue(_ value: DatabaseValue) -> Timestamp? {
+        Int64.fromDatabaseValue(value).map { Timestamp(milliseconds: $0) }
+    }
+
+    // GRDB's own implementation makes a `DatabaseValue` first.
+    @inlinable public func bind(to sqliteStatement: SQLiteStatement, at index: CInt) -> CInt {
+        milliseconds.bind(to: sqliteStatement, at: index)
+    }
+}

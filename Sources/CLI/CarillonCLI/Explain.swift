@@ -1,0 +1,157 @@
+import ArgumentParser
+import CarillonRouter
+import Core
+import Foundation
+import Operations
+import RouterConfiguration
+
+/// `carillon explain`
+struct Explain: AsyncParsableCommand, StoreCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say what became of an event: for whom, on which device, and why.",
+        discussion: """
+            Answers the question "why did I not get it?" from the trace, which the router keeps for a while (trace: in the \
+            configuration). Neither content nor tokens are in it. It is read from the router's files, also while the router runs. \
+            If several routers work as one, a running one is asked instead, and asks the others.
+
+              carillon explain note1fntxtkcy9pjwucqwa9mddn7v03wwwsu9j330jj350nvhpky2tuaspk6nqc
+              carillon explain 4cd665db042864ee600ee976d6cfcc7c5ce743859462f94a347cd970d88a5f3b --recipient npub10el…
+              carillon explain nevent1qqs… --json
+              carillon explain https://njump.me/nevent1qqs…
+              carillon explain 5f0c9a1e5f0c9a1e5f0c9a1e5f0c9a1e      # the id that POST /v1/notify answered
+
+            An answer reads like this:
+
+              event 4cd6…
+                    note1fn…
+
+              npub10el…
+                device 7, ios/default, phone
+                  2026-11-22 06:58:03 UTC  to be sent, by the rule 'reply'
+                  2026-11-22 06:58:04 UTC  delivered: ios/default took it (200)
+                  → delivered: ios/default took it (200)
+                device 9, web/default
+                  2026-11-22 06:58:03 UTC  not sent: the device's filters switch replies off
+                  → not sent: the device's filters switch replies off
+
+            Where nothing is known it says what that can mean. Exits with status 3 then, and with 1 when it cannot tell.
+            """
+    )
+
+    @OptionGroup var config: ConfigurationOption
+
+    @Argument(help: "The event: 64 hex digits, note1… or nevent1…, also in a link; or a notification's id.")
+    var event: String
+
+    @Option(help: "Whose part to show alone: 64 hex digits or npub1….")
+    var recipient: String?
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func run() async throws {
+        let explanation = try await Asking.run {
+            try await RouterOrFiles(configuration: config.read()).explain(event, recipient: recipient)
+        }
+        Asking.show(explanation, asJSON: json)
+        if !explanation.isKnown { throw ExitCode(3) }
+    }
+}
+
+/// `carillon logs`
+struct LogsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logs",
+        abstract: "See and set how much the running router logs.",
+        subcommands: [Level.self]
+    )
+
+    /// `carillon logs level`
+    struct Level: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the log's levels, or set that of a component while the router runs.",
+            discussion: """
+                A component is a module of the router, such as Relays or Delivery; all stands for all of them. What is set \
+                ends with its time, with carillon reload and with a restart; default takes it back.
+
+                  carillon logs level
+                  carillon logs level Relays debug --for 10m
+                  carillon logs level Relays default
+
+                Exits with status 3 when no router answers.
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Argument(help: "A component's name, or all.")
+        var component: String?
+
+        @Argument(help: "trace, debug, info, notice, warning, error, critical or default.")
+        var level: String?
+
+        @Option(name: .customLong("for"), help: "How long it holds, as in 90s, 10m or 2h.")
+        var span: Span?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func validate() throws {
+            if component != nil, level == nil { throw ValidationError("expected a level behind the component") }
+        }
+
+        func run() async throws {
+            let configuration = try config.read()
+            guard let component, let level else {
+                return Asking.show(try await RunningRouter(configuration).ask("/v1/logs") as LogReport, asJSON: json)
+            }
+            let time = span.map { "&seconds=\($0.duration.seconds)" } ?? ""
+            let target =
+                "/v1/logs?component=\(RunningRouter.encoded(component))&level=\(RunningRouter.encoded(level))\(time)"
+            let report: LogReport = try await RunningRouter(configuration).change(target)
+            Asking.show(report, asJSON: json)
+        }
+    }
+}
+
+/// `carillon stats`
+struct Stats: AsyncParsableCommand, StoreCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show counts by day: devices, and what became of events and pushes.",
+        discussion: """
+            Numbers only, without anybody's keys, kept for 400 days; days are in UTC. With --by the days are put together, but in \
+            JSON and CSV. What concerns no one platform, such as matches, is shown as -. The language is that of a device's app.
+
+              carillon stats
+              carillon stats --days 30 --by platform
+              carillon stats --days 400 --by app --csv > pushes.csv
+            """
+    )
+
+    @OptionGroup var config: ConfigurationOption
+
+    @Option(help: "How many days, with today, up to 400.")
+    var days = 7
+
+    @Option(help: "Divided by platform, app, mode or language.")
+    var by: String?
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    @Flag(help: "Print lines of comma-separated values, with a head.")
+    var csv = false
+
+    func validate() throws {
+        if json, csv { throw ValidationError("--json and --csv: expected one of them") }
+    }
+
+    func run() async throws {
+        var parameters = ["days": String(days)]
+        parameters["by"] = by
+        let access = RouterOrFiles(configuration: try config.read())
+        let report = try await Asking.run { [parameters] in try await access.statistics(parameters) }
+        if csv { return print(report.csv) }
+        Asking.show(report, asJSON: json)
+    }
+}

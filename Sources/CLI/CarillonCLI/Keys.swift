@@ -1,0 +1,212 @@
+import ArgumentParser
+import CarillonRouter
+import Cipher
+import Nostr
+import Operations
+import RouterConfiguration
+
+/// `carillon keys`
+struct Keys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make, show or change the key that says who this router is, and invite clients to it.",
+        subcommands: [New.self, Show.self, Rotate.self, Undo.self, Retire.self, Bunker.self]
+    )
+
+    /// `carillon keys new`
+    struct New: ParsableCommand, OwnerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make a key and write it to a file that only you can read.",
+            discussion: "An existing file stays as it is.\n\n  carillon keys new /etc/carillon/carillon.key"
+        )
+
+        @Argument(help: "The file to write.")
+        var file = "carillon.key"
+
+        var ownersFile: String? { file }
+
+        func run() throws {
+            let key = try Terminal.printingMistakes { try IdentityFile(path: file).create(random: SecureRandom.bytes) }
+            Keys.show(key)
+        }
+    }
+
+    /// `carillon keys show`
+    struct Show: ParsableCommand, OwnerCommand {
+        static let configuration = CommandConfiguration(
+            abstract:
+                "Show the public key of a key file, or all keys of a router: phones encrypt their registrations to them.",
+            discussion: """
+                With --config it shows the key of that router, the one that it had before, until when it answers to that, and how \
+                many devices are registered to each.
+
+                  carillon keys show /etc/carillon/carillon.key
+                  carillon keys show --config /etc/carillon/carillon.yaml
+                """
+        )
+
+        @Argument(help: "The key file to read. (default: carillon.key)")
+        var file: String?
+
+        @Option(name: [.customShort("c"), .customLong("config")], help: "The configuration file of a router.")
+        var config: String?
+
+        @Flag(help: "Print one JSON object. Needs --config.")
+        var json = false
+
+        func validate() throws {
+            guard file == nil || config == nil else {
+                throw ValidationError("expected a key file or --config, not both")
+            }
+            guard !json || config != nil else { throw ValidationError("--json needs --config") }
+        }
+
+        var ownersFile: String? {
+            get throws { try config.map(Self.read)?.storePath }
+        }
+
+        func run() throws {
+            guard let config else {
+                Keys.show(try Terminal.printingMistakes { try IdentityFile(path: file ?? "carillon.key").read() })
+                return
+            }
+            let configuration = try Self.read(config)
+            Asking.show(try Terminal.sayingWhy { try KeyReport(of: configuration) }, asJSON: json)
+        }
+
+        private static func read(_ path: String) throws -> Configuration {
+            try Terminal.printingMistakes { () throws in try Configuration(file: path, withoutCredentials: true) }
+        }
+    }
+
+    /// `carillon keys rotate`
+    struct Rotate: ParsableCommand, StoreCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give the router a new key, and answer to the old one for a while.",
+            discussion: """
+                Until the old key retires, registrations to either key are read, and both are advertised. Everything in the \
+                registry is sealed anew. The router must not run. When this is interrupted, run it again, or carillon keys undo; a \
+                router may start in between. With --retire-after it also sets another date after the change.
+
+                  systemctl stop carillon
+                  carillon keys rotate --config /etc/carillon/carillon.yaml --retire-after 60d
+                  systemctl start carillon
+
+                Exits with status 1 when the key was not changed.
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Option(help: "How long the router answers to its old key, such as 60d. (default: 30d)")
+        var retireAfter: Span?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() throws {
+            let configuration = try config.read()
+            let report = try Terminal.sayingWhy {
+                try KeyChange(configuration: configuration).rotate(retireAfter: retireAfter?.duration)
+            }
+            Asking.show(report, asJSON: json)
+        }
+    }
+
+    /// `carillon keys undo`
+    struct Undo: ParsableCommand, StoreCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Bring the old key back, or end a change of the key that was interrupted.",
+            discussion: """
+                Works until the old key retires. As long as devices are registered to the new key, the router answers to that as \
+                well. The router must not run. When this is interrupted, run it again.
+
+                  carillon keys undo --config /etc/carillon/carillon.yaml
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() throws {
+            let configuration = try config.read()
+            Asking.show(try Terminal.sayingWhy { try KeyChange(configuration: configuration).undo() }, asJSON: json)
+        }
+    }
+
+    /// `carillon keys retire`
+    struct Retire: ParsableCommand, StoreCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give up the key that the router had before.",
+            discussion: """
+                A router does this at its first start after the date; this command does it after the date without a start, and \
+                with --now before it. Devices that did not move to the new key stay: they get no sealed pushes until their apps \
+                register anew. The router must not run.
+
+                  carillon keys retire --config /etc/carillon/carillon.yaml --now
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        @Flag(help: "Before the date.")
+        var now = false
+
+        @Flag(help: "Remove the devices that did not move to the new key.")
+        var removeDevices = false
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        func run() throws {
+            let configuration = try config.read()
+            Asking.show(
+                try Terminal.sayingWhy {
+                    try KeyChange(configuration: configuration).retire(early: now, removesDevices: removeDevices)
+                },
+                asJSON: json
+            )
+        }
+    }
+
+    /// `carillon keys bunker`
+    struct Bunker: ParsableCommand, OwnerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print a bunker:// URL with which one client opens a NIP-46 session.",
+            discussion: """
+                Adds a fresh secret to the file that registration.secret_file names; a router that runs takes it at once. \
+                The first client that uses it is the only one that ever can. To withdraw a secret that nobody used, delete \
+                its line.
+
+                Clients that begin with a nostrconnect:// URL of their own are not supported.
+
+                  carillon keys bunker --config carillon.yaml
+                """
+        )
+
+        @OptionGroup var config: ConfigurationOption
+
+        var ownersFile: String? {
+            get throws { try config.read().registration.secretFile }
+        }
+
+        func run() throws {
+            let configuration = try config.read()
+            let invitation = try Terminal.printingMistakes {
+                try BunkerInvitation(configuration: configuration, random: SecureRandom.bytes)
+            }
+            if invitation.url.secret == nil {
+                Terminal.error(
+                    "registration.secret_file is not set: clients need no secret, and anyone can open a session"
+                )
+            }
+            print(invitation.url.reveal())
+        }
+    }
+
+    private static func show(_ key: KeyPair) {
+        print("hex   \(key.publicKey.hex)")
+        print("npub  \(NIP19.npub(key.publicKey))")
+    }
+}

@@ -1,0 +1,264 @@
+import ArgumentParser
+import CarillonRouter
+import Core
+import Foundation
+import Operations
+import PluginConformance
+import PluginHost
+import RouterConfiguration
+import Storage
+
+/// `carillon plugin dev`
+struct PluginDev: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev",
+        abstract: "Build a plugin, check it and try it, again on each save.",
+        discussion: """
+            PATH is a plugin's folder, or its file. A folder is built: with cargo where it has a Cargo.toml, with SwiftPM where \
+            it has a Package.swift, with make where it has a Makefile. A plugin in Python needs no build. Then the plugin \
+            passes the checks of "carillon plugin check", and runs as in a router. It gets a notification in each mode, a batch, \
+            hostile and long texts, and what the built-in rules make of each event of "carillon rules fixtures"; a filter gets \
+            these events. The requests that it makes are shown whole, with credentials, and so is what each answer of the \
+            push service comes to.
+
+            Where carillon-lab is installed (the package carillon-lab), requests go to a lab of its own, whatever host they are \
+            for, and "carillon-lab misbehave" changes what it answers; only what is for this machine goes where it is to go. \
+            Without it, or with --no-lab or --answer, answers are played and nothing is sent.
+
+            Without --once this begins again whenever a file in the folder changes, until ^C. With --once it exits with status 1 \
+            when the build, a check or a delivery fails.
+
+              carillon plugin new pager --language python && carillon plugin dev pager
+              carillon plugin dev ./pager.py --once
+              carillon plugin dev ~/pager --block pager=app.json --registration pager=https://pager.example.com/alice
+              carillon plugin dev ~/pager --answer 410
+              carillon plugin dev ~/pager --no-lab
+              carillon plugin dev ~/no-casinos --block no-casinos=settings.json
+            """
+    )
+
+    @Argument(help: "The plugin's folder, or its file: a shared object, or a plugin in Python.")
+    var path: String
+
+    @Flag(help: "Do it once, and exit.")
+    var once = false
+
+    @Option(
+        help: "NAME=FILE: as JSON the block of one app for a platform, or the settings of a filter; may be repeated."
+    )
+    var block: [PluginCheck.Assignment] = []
+
+    @Option(help: "PLATFORM=TOKEN: the device to notify; may be repeated.")
+    var registration: [PluginCheck.Assignment] = []
+
+    @Option(help: "The status that is played as the push service's answer.")
+    var answer: Int?
+
+    @Flag(inversion: .prefixedNo, help: "Send requests to a lab of its own; without either, where one is installed.")
+    var lab: Bool?
+
+    @Option(help: "The interpreter for a plugin in Python; the system's python3 without it.")
+    var python: String?
+
+    @Flag(help: "Leave out the checks of plugin check.")
+    var skipCheck = false
+
+    /// How long a check may show no progress. The author waits for it.
+    private static let maxSilence: Duration = .seconds(20)
+
+    func validate() throws {
+        if let answer, !(100...599).contains(answer) {
+            throw ValidationError("--answer: expected a status of 100 to 599")
+        }
+        if !FileManager.default.fileExists(atPath: path) {
+            throw ValidationError("expected a plugin's folder or file, and there is none at \(path)")
+        }
+    }
+
+    func run() async throws {
+        let build = try PluginBuild(at: URL(fileURLWithPath: path).standardizedFileURL)
+        let files = { build.sources + block.map(\.value) }
+        let lab = try await startLab()
+        do {
+            try await Watching(isOn: !once).run(files: files) {
+                let isWorking = try await perform(build, lab?.lab)
+                if !isWorking { throw ExitCode(1) }
+            }
+        } catch {
+            await lab?.close()
+            throw error
+        }
+        await lab?.close()
+    }
+
+    /// Says what answers; nil: answers are played.
+    private func startLab() async throws -> PluginDevLab? {
+        guard lab != false, answer == nil else { return nil }
+        guard let path = PluginDevLab.path else {
+            let words = "carillon-lab is not installed beside this program or on the PATH"
+            if lab == true { throw ValidationError("--lab: \(words); it comes with the package carillon-lab") }
+            print("\(words): answers are played, and nothing is sent\n")
+            return nil
+        }
+        let lab = try await PluginDevLab.start(path)
+        print(
+            "requests go to a lab; to change its answers: carillon-lab misbehave --lab \(lab.folder.path) answer,status=410,times=0\n"
+        )
+        return lab
+    }
+
+    private func perform(_ build: PluginBuild, _ lab: TrialLab?) async throws -> Bool {
+        let file: URL
+        do throws(PluginBuild.Failure) {
+            if let command = build.command { print("$ \(command.joined(separator: " "))") }
+            file = try build.run()
+        } catch {
+            Terminal.error("\(error)")
+            return false
+        }
+        print("plugin: \(file.path)")
+        let stage = try PluginStage(file)
+        defer { stage.remove() }
+        let blocks = try blocks(in: build.folder)
+        var isWorking = true
+        if !skipCheck {
+            let report = try await check(stage.file, blocks)
+            if case .hung = report.ending {
+                Terminal.error("the plugin hangs in a check: nothing else is tried until that is mended")
+                return false
+            }
+            isWorking = report.isPassed
+        }
+        var order = RehearsalOrder()
+        order.blocks = blocks
+        order.tokens = Dictionary(registration.map { ($0.name, $0.value) }) { $1 }
+        (order.status, order.lab) = (answer, lab)
+        do throws(Diagnostics) {
+            let interpreter = python.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+            let rehearsal = try PluginRehearsal(folder: stage.folder.path, order, python: interpreter) {
+                print($0)
+                // Diagnostics and compilers write to another stream.
+                fflush(nil)
+            }
+            return await rehearsal.run() && isWorking
+        } catch {
+            Terminal.error(error)
+            return false
+        }
+    }
+
+    /// Prints the checks that fail, and how many pass.
+    private func check(_ file: URL, _ blocks: [String: String]) async throws -> ConformanceReport {
+        var plan = ConformancePlan(path: file.path, configurations: blocks)
+        PluginCheck.complete(&plan, registration, python)
+        var runner = PluginCheck.runner
+        runner.silence = Self.maxSilence
+        let report = try await runner.run(plan)
+        for failure in report.failures { print(failure.description) }
+        print(
+            report.isPassed
+                ? "plugin check: \(report.results.count { $0.verdict == .passed }) passed"
+                : "plugin check: \(report.failures.count) failed"
+        )
+        return report
+    }
+
+    /// Those that are given, and the settings that `carillon plugin new` writes for a filter.
+    private func blocks(in folder: URL) throws -> [String: String] {
+        let settings = folder.appending(path: "settings.json").path
+        guard block.isEmpty, let json = FileManager.default.contents(atPath: settings) else {
+            return try PluginCheck.blocks(block)
+        }
+        return [folder.lastPathComponent: String(decoding: json, as: UTF8.self)]
+    }
+}
+
+/// A plugin in a folder of its own, as trusted as that of a router: a developer's folder may be writable by a group.
+private struct PluginStage {
+    let folder: URL
+    let file: URL
+
+    init(_ plugin: URL) throws {
+        let manager = FileManager.default
+        folder = manager.temporaryDirectory.resolvingSymlinksInPath().appending(
+            path: "carillon-dev-\(UUID().uuidString)"
+        )
+        file = folder.appending(path: plugin.lastPathComponent)
+        try manager.createDirectory(
+            at: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o755]
+        )
+        try manager.copyItem(at: plugin, to: file)
+        try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: folder) }
+}
+
+/// A lab of its own for `carillon plugin dev`: the program `carillon-lab`, which is a package of its own.
+struct PluginDevLab {
+    private static let program = "carillon-lab"
+    private static let patience: TimeInterval = 20
+
+    let lab: TrialLab
+    /// Where `carillon-lab misbehave` finds it.
+    let folder: URL
+    private let process: Process
+    /// The lab ends with it, however this program ends.
+    private let input: Pipe
+
+    /// The program's path, beside this program or on the PATH; nil: it is not installed.
+    static var path: String? {
+        let folders = [URL(fileURLWithPath: Terminal.program ?? "").deletingLastPathComponent().path]
+        let named = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        return (folders + named).map { "\($0)/\(program)" }.first(where: FileManager.default.isExecutableFile(atPath:))
+    }
+
+    /// Starts the program at `path` and waits until it listens.
+    static func start(_ path: String) async throws -> PluginDevLab {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-dev-lab-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let (process, input) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: path)
+        process.arguments = ["serve", "--folder", folder.path, "--throw-away", "--quiet"]
+        process.standardInput = input
+        process.standardOutput = FileHandle.nullDevice
+        let addresses = folder.appending(path: "lab.json")
+        let end = Date.now + patience
+        do {
+            try process.run()
+            while true {
+                if let data = FileManager.default.contents(atPath: addresses.path) {
+                    let url = try JSONDecoder().decode(Addresses.self, from: data).other
+                    return PluginDevLab(lab: try TrialLab(url: url), folder: folder, process: process, input: input)
+                }
+                guard process.isRunning, Date.now < end else {
+                    throw ValidationError("\(path) does not start; --no-lab plays a push service instead")
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        } catch {
+            if process.isRunning { process.terminate() }
+            try? FileManager.default.removeItem(at: folder)
+            throw error
+        }
+    }
+
+    func close() async {
+        await lab.close()
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+
+    /// What it writes into `lab.json`.
+    private struct Addresses: Decodable {
+        let other: String
+
+        private enum CodingKeys: String, CodingKey { case other = "other_url" }
+    }
+}

@@ -1,0 +1,224 @@
+import ArgumentParser
+import Foundation
+import Operations
+
+/// `carillon queue`
+struct Queue: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "See which pushes wait and which failed, send them again, or drop them.",
+        discussion: """
+            Pushes that failed for good are kept for a day (dead_letters: in the configuration). Never shows content, tokens or \
+            endpoints. Asks the running router; list, show and drop also work on the files of a stopped one.
+
+              carillon queue list --failed
+              carillon queue retry --since 2h --reason misconfigured
+              carillon queue drop --failed --platform ios
+            """,
+        subcommands: [List.self, Show.self, Retry.self, Drop.self]
+    )
+
+    /// `carillon queue list`
+    struct List: AsyncParsableCommand, StoreQuery {
+        static let configuration = CommandConfiguration(
+            abstract: "List pushes that wait or failed.",
+            discussion: """
+                Those that failed come first. Times are in UTC.
+
+                  carillon queue list
+                  carillon queue list --failed --platform ios --since 2h
+                  carillon queue list --json | jq '.deliveries[] | .reason'
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+        @OptionGroup var selection: QueueSelectionOptions
+
+        @Option(help: "How many at most, up to 1000.")
+        var limit = 100
+
+        @Option(help: "Only those behind this place, which an earlier answer gave as next.")
+        var after: String?
+
+        func run() async throws {
+            var parameters = selection.parameters
+            parameters["limit"] = String(limit)
+            parameters["after"] = after
+            let access = RouterOrFiles(configuration: try options.config.read())
+            let list = try await Asking.run { try await access.queue(parameters) }
+            options.show(list)
+        }
+    }
+
+    /// `carillon queue show`
+    struct Show: AsyncParsableCommand, StoreQuery {
+        static let configuration = CommandConfiguration(
+            abstract: "Show all that is known of one push that waits or failed.",
+            discussion: """
+                  carillon queue show 6f1c7a52-8c1e-8d0b-9c55-0a4f6c1d2e3f
+
+                Exits with status 1 when there is none of that id.
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+
+        @Argument(help: "Its id, as carillon queue list shows it.")
+        var id: String
+
+        func run() async throws {
+            let access = RouterOrFiles(configuration: try options.config.read())
+            let details = try await Asking.run { try await access.delivery(id) }
+            options.show(details)
+        }
+    }
+
+    /// `carillon queue retry`
+    struct Retry: AsyncParsableCommand, StoreQuery {
+        static let configuration = CommandConfiguration(
+            abstract: "Send pushes again that failed, and at once those that wait for a later time.",
+            discussion: """
+                They keep their ids, by which push services and apps know a repeat. What has expired meanwhile is left out, as is \
+                what is for a device that is no longer registered. A queue that is paused stays paused, unless --unpause ends that.
+
+                  carillon queue retry --since 2h --reason misconfigured --unpause
+                  carillon queue retry --failed --platform ios --dry-run
+                  carillon queue retry 6f1c7a52-8c1e-8d0b-9c55-0a4f6c1d2e3f
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+        @OptionGroup var choice: QueueChoiceOptions
+
+        @Flag(help: "Also end the pauses of the queues that they are in.")
+        var unpause = false
+
+        func validate() throws { try choice.require() }
+
+        func run() async throws {
+            var parameters = choice.parameters()
+            if unpause { parameters["unpause"] = "1" }
+            let access = RouterOrFiles(configuration: try options.config.read())
+            let answer = try await Asking.run { [parameters] in try await access.retry(parameters) }
+            options.show(answer)
+        }
+    }
+
+    /// `carillon queue drop`
+    struct Drop: AsyncParsableCommand, StoreQuery {
+        static let configuration = CommandConfiguration(
+            abstract: "Drop pushes that wait or failed.",
+            discussion: """
+                Says how many there are and asks first, unless --yes. What is being sent at this moment stays.
+
+                  carillon queue drop --failed --platform ios --reason BadTopic
+                  carillon queue drop --waiting --host push.example.org --yes
+                  carillon queue drop --all --dry-run
+                """
+        )
+
+        @OptionGroup var options: AnswerOptions
+        @OptionGroup var choice: QueueChoiceOptions
+
+        @Flag(help: "Do not ask.")
+        var yes = false
+
+        func validate() throws { try choice.require() }
+
+        func run() async throws {
+            let access = RouterOrFiles(configuration: try options.config.read())
+            if !choice.dryRun, !yes {
+                let asked = choice.parameters(isTrial: true)
+                let trial = try await Asking.run { try await access.drop(asked) }
+                guard trial.waiting + trial.failed > 0 else { return options.show(trial) }
+                Terminal.error("\(trial.text). This cannot be undone. Go on? [y/N]")
+                guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
+                    Terminal.error("nothing was dropped")
+                    throw ExitCode(1)
+                }
+            }
+            let parameters = choice.parameters()
+            let answer = try await Asking.run { try await access.drop(parameters) }
+            options.show(answer)
+        }
+    }
+}
+
+/// Which pushes a command means.
+struct QueueSelectionOptions: ParsableArguments {
+    @Option(help: "Only those of this platform.")
+    var platform: String?
+
+    @Option(help: "Only those of this app.")
+    var app: String?
+
+    @Option(help: "Only those to this host, where users choose the endpoint.")
+    var host: String?
+
+    @Option(help: "Only those to the device of this number.")
+    var device: Int64?
+
+    @Option(
+        help: """
+            Only those whose last attempt failed so: rejected, misconfigured, retry, or a word of the push service or the \
+            plugin.
+            """
+    )
+    var reason: String?
+
+    @Option(
+        help: "Only those that failed, or were accepted, since then: 2h ago, also s, m and d, or 2026-11-22T07:00:00Z."
+    )
+    var since: String?
+
+    @Option(help: "Only those before then.")
+    var until: String?
+
+    @Flag(help: "Only those that wait.")
+    var waiting = false
+
+    @Flag(help: "Only those that failed.")
+    var failed = false
+
+    /// As the API names them.
+    var parameters: [String: String] {
+        var parameters: [String: String] = [:]
+        parameters["platform"] = platform
+        parameters["app"] = app
+        parameters["host"] = host
+        parameters["device"] = device.map { String($0) }
+        parameters["reason"] = reason
+        parameters["since"] = since
+        parameters["until"] = until
+        if waiting != failed { parameters["state"] = waiting ? "waiting" : "failed" }
+        return parameters
+    }
+}
+
+/// Which pushes a command changes: those of a selection, those of some ids, or all.
+struct QueueChoiceOptions: ParsableArguments {
+    @OptionGroup var selection: QueueSelectionOptions
+
+    @Argument(help: "Ids of pushes, as carillon queue list shows them.")
+    var ids: [String] = []
+
+    @Flag(help: "All of them.")
+    var all = false
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    /// As the API names them. `isTrial`: nothing is to be done in any case.
+    func parameters(isTrial: Bool = false) -> [String: String] {
+        var parameters = selection.parameters
+        if !ids.isEmpty { parameters["id"] = ids.joined(separator: ",") }
+        if all { parameters["all"] = "1" }
+        if dryRun || isTrial { parameters["dry_run"] = "1" }
+        return parameters
+    }
+
+    /// Nobody is to mean all by accident.
+    func require() throws {
+        guard selection.parameters.isEmpty, ids.isEmpty, !all else { return }
+        throw ValidationError("this means every push: name some, as --failed or --platform do, or say --all")
+    }
+}

@@ -1,0 +1,185 @@
+import ArgumentParser
+import CarillonRouter
+import Core
+import Foundation
+import Operations
+import RouterConfiguration
+import Storage
+
+/// `carillon rules try`
+struct RulesTry: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "try",
+        abstract: "Print the exact requests that events would cause, on every platform, without sending them.",
+        discussion: """
+            The event need not be signed; `carillon rules fixtures` prints some to start from. Device tokens are made up \
+            unless one is given, and so are keys where no configuration has any: what is encrypted to the made-up device is \
+            shown decrypted. Credentials are cut short, and secrets of the configuration read "…".
+
+            Without --config, carillon.yaml is used if there is one and neither --rules nor --plugins is given. Exits with \
+            status 1 when a platform gets no request or a plugin is refused, and, unless all fixtures are tried, when an event \
+            wakes nobody.
+
+              carillon rules try --all
+              carillon rules try --rules rules.yaml --fixture reply --fixture zap
+              carillon rules try --rules rules.yaml --fixture like --platform ios --mode sealed --language de --watch
+              carillon rules try --config carillon.yaml --event reply.json --recipient 7e7e… --platform unifiedpush \\
+                --token https://push.example.com/abc --field p256dh=BCVx… --field auth=BTBZ…
+              cat reply.json | carillon rules try --event - --json
+            """
+    )
+
+    @Option(
+        name: [.customShort("c"), .customLong("config")],
+        help: "Use rules, plugins and blocks of this configuration."
+    )
+    var config: String?
+
+    @Option(parsing: .upToNextOption, help: "Rules files to use, in place of the configuration's; asked in this order.")
+    var rules: [String] = []
+
+    @Option(
+        help: "A folder with plugins, in place of the configuration's or those beside the program; may be repeated."
+    )
+    var plugins: [String] = []
+
+    @Option(help: "A file with one event as JSON; - reads standard input; may be repeated.")
+    var event: [String] = []
+
+    @Option(help: "An event that comes with Carillon; may be repeated.")
+    var fixture: [String] = []
+
+    @Flag(help: "All events that come with Carillon.")
+    var all = false
+
+    @Option(
+        help: "The account the event concerns: 64 hex digits or npub1…; by default the one it names, or a fixture's."
+    )
+    var recipient: String?
+
+    @Option(
+        help:
+            "A platform whose request to show; may be repeated. By default all that plugins serve, or that the app has."
+    )
+    var platform: [String] = []
+
+    @Option(help: "The app whose blocks of the configuration to use.")
+    var app = "default"
+
+    @Option(help: "What the device asked for: wake, nudge, sealed or alert.")
+    var mode = "alert"
+
+    @Option(help: "The device's language, such as de or pt-BR.")
+    var language: String?
+
+    @Option(help: "The device token or endpoint to show; made up when left out.")
+    var token: String?
+
+    @Option(help: "A further field of the registration, as name=value; may be repeated.")
+    var field: [String] = []
+
+    @Option(help: "The author's name; when left out a fixture's, or the beginning of the key.")
+    var author: String?
+
+    @Flag(help: "The recipient follows the author.")
+    var followed = false
+
+    @Flag(help: "Print one JSON object for each event, on a line of its own.")
+    var json = false
+
+    @Flag(help: "Try again whenever a file changes, until ^C.")
+    var watch = false
+
+    func validate() throws {
+        if !all && event.isEmpty && fixture.isEmpty {
+            throw ValidationError("expected --event FILE, --fixture NAME or --all; carillon rules fixtures lists names")
+        }
+    }
+
+    func run() async throws {
+        let input = event.contains("-") ? Array(FileHandle.standardInput.readDataToEndOfFile()) : []
+        let fixtures = try Fixture.all()
+        let chosen = all ? fixtures : try fixture.map { try RulesFixtures.named($0, in: fixtures) }
+        let order = try order()
+        try await Watching(isOn: watch).run(files: files) {
+            try await Asking.run {
+                var order = order
+                order.configuration = try configurationPath.map {
+                    try Configuration(file: $0, withoutCredentials: true)
+                }
+                let subjects = try chosen.map { TrialSubject($0) } + event.map { try subject($0, input) }
+                try await run(order, subjects)
+            }
+        }
+    }
+
+    private func run(_ order: TrialOrder, _ subjects: [TrialSubject]) async throws {
+        let trial = try RulesTrial(order, now: Timestamp.now())
+        for refusal in trial.refusals { Terminal.error(refusal) }
+        var isComplete = trial.refusals.isEmpty
+        for (index, subject) in subjects.enumerated() {
+            let report = try await trial.run(subject)
+            if report.hasFailures { isComplete = false }
+            if let silence = report.silence, !all {
+                isComplete = false
+                Terminal.error("\(subject.name): the event wakes nobody: \(silence)")
+                if !json { continue }
+            }
+            print(json ? report.json : (index > 0 ? "\n" : "") + report.text)
+        }
+        await trial.close()
+        if !isComplete { throw ExitCode(1) }
+    }
+
+    private var configurationPath: String? {
+        let usual = "carillon.yaml"
+        if let config { return config }
+        return rules.isEmpty && plugins.isEmpty && FileManager.default.fileExists(atPath: usual) ? usual : nil
+    }
+
+    private func order() throws -> TrialOrder {
+        var order = TrialOrder()
+        order.rulesFiles = rules
+        order.pluginFolders = plugins.map { URL(fileURLWithPath: $0).standardizedFileURL.path }
+        order.platforms = platform
+        order.app = app
+        order.mode = mode
+        order.language = language
+        order.token = token
+        order.fields = try fields()
+        order.recipient = recipient
+        order.authorName = author
+        order.isAuthorFollowed = followed
+        return order
+    }
+
+    private func fields() throws -> [String: String] {
+        var fields: [String: String] = [:]
+        for pair in field {
+            guard let equals = pair.firstIndex(of: "="), equals > pair.startIndex else {
+                throw ValidationError("--field: expected name=value")
+            }
+            fields[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
+        }
+        return fields
+    }
+
+    private func files() -> [String] {
+        let rules =
+            rules.isEmpty
+            ? ConfiguredRules.files([], config: configurationPath)
+            : ConfiguredRules.files(rules, config: nil) + (configurationPath.map { [$0] } ?? [])
+        return rules + event.filter { $0 != "-" }
+    }
+
+    private func subject(_ name: String, _ input: [UInt8]) throws -> TrialSubject {
+        if name == "-" { return try TrialSubject(event: input, name: "standard input") }
+        guard let data = FileManager.default.contents(atPath: name) else {
+            Terminal.error(
+                "--event: cannot read \(name); expected a file with one event as JSON, or - for standard input"
+            )
+            throw ExitCode(1)
+        }
+        return try TrialSubject(event: Array(data), name: name)
+    }
+}

@@ -1,0 +1,231 @@
+import ArgumentParser
+import CAllocator
+import CarillonRouter
+import Cluster
+import Core
+import Dispatch
+import Foundation
+import Logging
+import Operations
+import RouterConfiguration
+import ServiceLifecycle
+import Storage
+import UnixSignals
+
+/// `carillon serve`
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run the router until it is told to stop (SIGTERM or SIGINT).",
+        discussion: """
+            Registrations and events come in over the relay socket and from the relays that the configuration and users name. \
+            Deliveries that are not through when the router stops are kept and go on at the next start.
+
+              carillon serve
+              carillon serve --config /etc/carillon/carillon.yaml --log-level debug
+
+            A feed brings events without a socket, one a line: events as they are, relay messages (["EVENT",{…}]) or what \
+            strfry tells its plugins. While the router is busy it reads no more, so whoever writes waits.
+
+              nak req --stream wss://relay.example.com | carillon serve --feed -
+              carillon serve --feed yesterday.jsonl --feed-exit
+              mkfifo -m 660 /run/carillon/feed && carillon serve --feed /run/carillon/feed
+              carillon serve --feed /var/spool/carillon-feed
+
+            Into the last one, a folder, strfry writes with the hook in contrib/strfry, and a router that is killed loses \
+            nothing of it; of the others it loses what it had read and not kept. Folders and FIFOs have no end: writers come \
+            and go. After standard input or a file the router serves on, unless --feed-exit is given.
+
+            With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress, at \
+            port 9292 of all IPv4 addresses unless PORT says otherwise:
+
+              APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
+
+            SIGHUP has it read the configuration anew, as carillon reload does. Under systemd it tells how it goes \
+            (Type=notify or notify-reload) and keeps the watchdog; contrib/systemd has a unit.
+            """
+    )
+
+    @OptionGroup var config: ConfigurationOption
+
+    @Option(
+        help: "trace, debug, info, notice, warning, error or critical; the configuration's, or info, when left out."
+    )
+    var logLevel: Logger.Level?
+
+    @Option(help: "auto, text, json or journald; the configuration's, or auto, when left out.")
+    var logFormat: LogFormat?
+
+    @Option(help: "Read events, one JSON text a line, from this file, FIFO or folder, or from standard input (-).")
+    var feed: String?
+
+    @Flag(help: "Stop when the feed has ended and everything that it wakes is kept.")
+    var feedExit = false
+
+    @Option(help: ArgumentHelp("Write the relay socket's port to this file once it listens.", visibility: .hidden))
+    var portFile: String?
+
+    @Option(help: ArgumentHelp("The same for the sealed ingress's port.", visibility: .hidden))
+    var ingressPortFile: String?
+
+    @Option(help: ArgumentHelp("The same for the API's port.", visibility: .hidden))
+    var apiPortFile: String?
+
+    @Option(help: ArgumentHelp("Where the journal listens, for tests.", visibility: .hidden))
+    var journalSocket: String?
+
+    func validate() throws {
+        if feedExit, feed == nil {
+            throw ValidationError("--feed-exit says when to stop reading --feed, which is missing")
+        }
+    }
+
+    func run() async throws {
+        // Else each thread's busiest moment counts for ever.
+        _ = carillon_bound_allocator(Int32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)), 4 << 20)
+        // Before the configuration is read: what changes after that is to be read anew.
+        let hangups = await UnixSignalsSequence(trapping: .sighup)
+        let output = LogOutput(
+            levels: LogLevels(usual: logLevel ?? .info),
+            journalStream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"],
+            journalPath: journalSocket
+        )
+        output.use(logFormat ?? .auto)
+        LoggingSystem.bootstrap { output.handler(label: $0) }
+        let logger = Logger(label: "carillon")
+        var configuration = try configuration()
+        let applyLog: @Sendable (Configuration.Log) -> Void = { [logLevel, logFormat] log in
+            output.levels.setUsual(logLevel ?? log.level ?? .info)
+            let format = logFormat ?? log.format
+            if !output.use(format), format == .journald {
+                logger.warning("No journal listens; the log goes out as text")
+            }
+        }
+        applyLog(configuration.log)
+        configuration.feed = feed.map { Configuration.Feed(path: $0, stopsAtEnd: feedExit) }
+        let member = try await Self.join(configuration, logger)
+        let router = try Terminal.printingMistakes { [configuration] in
+            try Router(
+                configuration: configuration,
+                process: RouterProcess(
+                    reread: Self.rereading(configuration),
+                    serviceManager: ServiceManager(environment: { ProcessInfo.processInfo.environment[$0] }),
+                    levels: output.levels,
+                    applyLog: applyLog
+                ),
+                logger: logger,
+                membership: member,
+                endpoints: ClusterPart.endpoints(of: member)
+            )
+        }
+        let impatience = Task { await Self.endAtSecondInterrupt(logger) }
+        defer { impatience.cancel() }
+        let reloads = Task { for await _ in hangups { await router.reloadAtSignal() } }
+        defer { reloads.cancel() }
+        try await ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: [
+                    // It ends by itself only where its feed is to be its end.
+                    ServiceGroupConfiguration.ServiceConfiguration(
+                        service: Announced(
+                            router: router,
+                            portFile: portFile,
+                            ingressPortFile: ingressPortFile,
+                            apiPortFile: apiPortFile,
+                            logger: logger
+                        ),
+                        successTerminationBehavior: .gracefullyShutdownGroup
+                    )
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: logger
+            )
+        ).run()
+    }
+
+    /// The file's, or that of the environment where there is no file.
+    private func configuration() throws -> Configuration {
+        guard config.isAbsent else {
+            return try Terminal.printingMistakes { try config.read(withoutCredentials: false) }
+        }
+        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let found = try Terminal.printingMistakes { () throws in
+            let configuration = try Configuration.sealedIngressAlone(
+                environment: ProcessInfo.processInfo.environment,
+                platforms: try CommandPlugins().platforms.catalog,
+                executableFolder: URL(fileURLWithPath: executable).deletingLastPathComponent().path,
+                folder: FileManager.default.currentDirectoryPath
+            )
+            try configuration?.makeStateFolder()
+            return configuration
+        }
+        return try found ?? config.read(withoutCredentials: false)
+    }
+
+    /// Reads the same file again; nil where there was none.
+    private static func rereading(
+        _ configuration: Configuration
+    ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
+        guard let file = configuration.file else { return nil }
+        return { () throws(Diagnostics) in try Configuration(file: file) }
+    }
+
+    /// The router's part in the cluster of the configuration; nil: it has none.
+    private static func join(_ configuration: Configuration, _ logger: Logger) async throws -> ClusterPart? {
+        guard configuration.cluster != nil else { return nil }
+        let claim = try Terminal.printingMistakes { try StoreClaim(configuration, logger: logger) }
+        return try await ClusterLink.join(configuration, claim, logger: logger).map(ClusterPart.init)
+    }
+
+    /// A second ^C ends the router immediately; work in flight continues at the next start.
+    private static func endAtSecondInterrupt(_ logger: Logger) async {
+        var interrupts = 0
+        for await _ in await UnixSignalsSequence(trapping: .sigint) {
+            interrupts += 1
+            guard interrupts > 1 else { continue }
+            logger.warning("Interrupted twice: ending at once")
+            _exit(130)
+        }
+    }
+
+    /// The router, telling others where it listens.
+    private struct Announced: Service {
+        let router: Router
+        let portFile: String?
+        let ingressPortFile: String?
+        let apiPortFile: String?
+        let logger: Logger
+
+        func run() async throws {
+            try await withGracefulShutdownHandler {
+                try await router.run { port in
+                    write(router.sealedIngressPort, to: ingressPortFile)
+                    write(router.consolePort, to: apiPortFile)
+                    write(port, to: portFile)
+                }
+            } onGracefulShutdown: {
+                endInTime()
+            }
+        }
+
+        /// Everything that was promised is on disk at any moment, so what hangs may be left where it is.
+        private func endInTime() {
+            let seconds = Int(router.shutdownTime.seconds)
+            DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
+                logger.warning("Ending now: stopping takes too long", metadata: ["seconds": "\(seconds)"])
+                _exit(0)
+            }
+        }
+
+        private func write(_ port: Int?, to file: String?) {
+            guard let port, let file else { return }
+            do {
+                try Data("\(port)\n".utf8).write(to: URL(fileURLWithPath: file), options: .atomic)
+            } catch {
+                Terminal.error("cannot write the port to \(file): \(error)")
+            }
+        }
+    }
+}
+
+extension Logger.Level: @retroactive ExpressibleByArgument {}
+extension LogFormat: ExpressibleByArgument {}

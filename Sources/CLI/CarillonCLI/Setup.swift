@@ -1,0 +1,415 @@
+import ArgumentParser
+import CarillonRouter
+import Cipher
+import Core
+import Foundation
+import Nostr
+import Operations
+import RouterConfiguration
+import Setup
+import Storage
+
+/// `carillon setup`
+struct SetupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "setup",
+        abstract: "Ask what a router needs, write its configuration, and try it.",
+        discussion: """
+            Asks for the public address, relays, push services and where their credentials lie; checks each answer at once; \
+            writes a configuration, rules, what nginx, Caddy and systemd need, and a key. Then it checks what it wrote, asks \
+            push services whether they accept the credentials (nobody is notified), and sends a test \
+            notification to a topic of ntfy's. Nothing is written before the last answer, and nothing replaced without asking.
+
+              carillon setup
+              carillon setup --folder ~/carillon
+              carillon setup --answers answers.yaml --folder /etc/carillon
+
+            An answers file holds what is to differ from the suggestions:
+
+              url: wss://notify.example.com
+              relays: [wss://relay.example.com]
+              services: [ios, unifiedpush, ntfy]
+              ios:
+                topic: com.example.app
+                team_id: TEAMID1234
+                key_id: ABCDEFGHIJ
+                key_file: AuthKey.p8
+
+            contrib/docs/setup.md lists all its keys. Exits with 0 when everything is in order, with 1 when nothing was \
+            written, and with 2 when the files are there and something is left to correct.
+            """
+    )
+
+    @Option(help: "A YAML file with the answers; nobody is asked then.")
+    var answers: String?
+
+    @Option(name: [.long, .customLong("output")], help: "The folder to write to.")
+    var folder: String?
+
+    @Flag(help: "Replace files that are there, without asking.")
+    var overwrite = false
+
+    @Flag(help: "Ask no push service and send no test notification.")
+    var offline = false
+
+    func run() async throws {
+        let machine = SetupMachine(
+            isRoot: geteuid() == 0,
+            home: ProcessInfo.processInfo.environment["HOME"] ?? NSHomeDirectory(),
+            currentFolder: FileManager.default.currentDirectoryPath,
+            pluginFolder: Configuration.pluginFoldersOfProgram.first(where: Self.hasPlugins),
+            read: Self.content
+        )
+        let questions = SetupQuestions(machine: machine)
+        var given = SetupAnswers()
+        if let folder {
+            guard let question = questions.list(for: given).first(where: { $0.key == "folder" }) else { return }
+            do throws(SetupRefusal) { given["folder"] = try question.read(folder) } catch {
+                throw ValidationError("--folder: \(error)")
+            }
+        }
+        let complete = try answers.map { try read($0, questions, given) } ?? ask(questions, given)
+        let date = String(Date.now.ISO8601Format().prefix(10))
+        let plan = SetupPlan(complete, date: date, program: Terminal.program ?? "carillon")
+        try await SetupRun(plan: plan, offline: offline, isInteractive: answers == nil, overwrite: overwrite).run()
+    }
+
+    private func read(_ path: String, _ questions: SetupQuestions, _ given: SetupAnswers) throws -> SetupAnswers {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            Terminal.error("\(path): cannot be read")
+            throw ExitCode(1)
+        }
+        let text = String(decoding: data, as: UTF8.self)
+        return try Terminal.printingMistakes {
+            try SetupAnswersFile.read(text, name: path, questions: questions, given: given)
+        }
+    }
+
+    private func ask(_ questions: SetupQuestions, _ given: SetupAnswers) throws -> SetupAnswers {
+        guard isatty(STDIN_FILENO) == 1 else {
+            Terminal.error("there is no terminal to ask at; expected --answers FILE, or a terminal")
+            throw ExitCode(1)
+        }
+        var dialogue = SetupDialogue(SetupInterview(questions, given: given))
+        return try dialogue.run()
+    }
+
+    private static func hasPlugins(_ folder: String) -> Bool {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder)
+        return names?.contains { $0.hasPrefix("libCarillon") && $0.hasSuffix(".so") } ?? false
+    }
+
+    private static func content(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: 65_536)
+        else { return nil }
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+/// The questions at a terminal.
+private struct SetupDialogue {
+    private var interview: SetupInterview
+
+    init(_ interview: SetupInterview) {
+        self.interview = interview
+    }
+
+    /// Asks until everything is answered and confirmed.
+    mutating func run() throws -> SetupAnswers {
+        print("Enter takes the answer in [brackets], ? explains, < goes back. Nothing is written before the end.\n")
+        while true {
+            if let question = interview.question {
+                try ask(question)
+            } else if try isConfirmed() {
+                return interview.complete
+            }
+        }
+    }
+
+    private mutating func ask(_ question: SetupQuestion) throws {
+        let suggestion = question.suggestion.map { " [\($0.isEmpty ? "none" : $0)]" } ?? ""
+        let text = try SetupDialogue.line("\(question.prompt)\(suggestion): ")
+        switch text.trimmingCharacters(in: .whitespaces) {
+        case "?": print("  \(question.help)")
+        case "<", "back": if !interview.back() { print("  This is the first question.") }
+        default:
+            do throws(SetupRefusal) { try interview.answer(text) } catch { print("  \(error)") }
+        }
+    }
+
+    /// Shows all answers; takes the number of one to correct.
+    private mutating func isConfirmed() throws -> Bool {
+        let summary = interview.summary
+        print("")
+        for (number, (question, answer)) in summary.enumerated() {
+            print("  \(number + 1). \(question.key): \(answer.isEmpty ? "none" : answer)")
+        }
+        while true {
+            let text = try SetupDialogue.line("\nEnter writes the files, a number corrects an answer, q leaves: ")
+            switch text.trimmingCharacters(in: .whitespaces) {
+            case "": return true
+            case "q", "quit":
+                print("Nothing was written.")
+                throw ExitCode(1)
+            case "<", "back":
+                _ = interview.back()
+                return false
+            case let text:
+                guard let number = Int(text), summary.indices.contains(number - 1) else {
+                    print("  expected a number from 1 to \(summary.count)")
+                    continue
+                }
+                interview.reopen(summary[number - 1].question.key)
+                return false
+            }
+        }
+    }
+
+    /// A line that somebody types. Fails when the input ends.
+    static func line(_ prompt: String) throws -> String {
+        print(prompt, terminator: "")
+        fflush(nil)
+        guard let line = readLine() else {
+            print("")
+            Terminal.error("the input ended")
+            throw ExitCode(1)
+        }
+        return line
+    }
+}
+
+/// Writes what was decided, tries it, and says what is left to do.
+private struct SetupRun {
+    let plan: SetupPlan
+    let offline: Bool
+    let isInteractive: Bool
+    let overwrite: Bool
+
+    func run() async throws {
+        try confirmReplacement()
+        let key = try givenKey()
+        try becomeOwner()
+        try write()
+        do {
+            try await tryOut(try makeKey(key))
+        } catch let code as ExitCode {
+            // 1 is for a setup that wrote no file.
+            throw code == .failure ? ExitCode(2) : code
+        } catch {
+            Terminal.error("\(error)")
+            throw ExitCode(2)
+        }
+    }
+
+    /// Checks what was written, asks push services, and prints the next steps.
+    private func tryOut(_ publicKey: PublicKey) async throws {
+        var isGood = true
+        try await LentCredentials.use(plan.lent) {
+            isGood = await check()
+            guard isGood, !offline else { return }
+            isGood = await probe()
+            try await testPush()
+        }
+        print("\nWhat to do next:")
+        for (number, step) in plan.nextSteps(publicKey: NIP19.npub(publicKey)).enumerated() {
+            print("  \(number + 1). \(step)")
+        }
+        if !isGood { throw ExitCode(2) }
+    }
+
+    /// By hand everything is in one folder. If root runs setup for a folder of another user, the rest runs as that user:
+    /// the files are that user's, and links in the folder lead root nowhere.
+    private func becomeOwner() throws {
+        guard !plan.isService, geteuid() == 0, FileManager.default.fileExists(atPath: plan.folder),
+            let owner = FolderOwner(ofFolderOf: plan.configurationPath)
+        else { return }
+        do throws(OperationFailure) {
+            try owner.become(plan.configurationPath)
+        } catch {
+            Terminal.error("\(error)")
+            throw ExitCode(1)
+        }
+    }
+
+    private func confirmReplacement() throws {
+        let conflicts = SetupWriter(plan).conflicts
+        guard !conflicts.isEmpty, !overwrite else { return }
+        guard isInteractive else {
+            for path in conflicts { Terminal.error("\(path): is there already; --overwrite replaces it") }
+            throw ExitCode(1)
+        }
+        print("\nThese files are there and would be replaced:")
+        for path in conflicts { print("  \(path)") }
+        guard try SetupDialogue.line("Replace them? [no]: ").lowercased().hasPrefix("y") else {
+            print("Nothing was written.")
+            throw ExitCode(1)
+        }
+    }
+
+    /// The key in the answers; nil: setup makes a new one. Keys are never replaced, so if there is a key, it must be
+    /// this one.
+    private func givenKey() throws -> KeyPair? {
+        guard let path = plan.givenKey else { return nil }
+        let key = try Terminal.printingMistakes { try IdentityFile(path: path).read() }
+        let old = IdentityFile(path: plan.keyPath)
+        let oldKey = old.exists ? try Terminal.printingMistakes { try old.read() } : key
+        guard oldKey.publicKey != key.publicKey else { return key }
+        Terminal.error(
+            "\(plan.keyPath): holds another key than \(path), and keys are never replaced; move it away first"
+        )
+        throw ExitCode(1)
+    }
+
+    private func write() throws {
+        // Ctrl-C between two files would leave half of them.
+        let signals = [SIGINT, SIGTERM, SIGHUP].map { ($0, signal($0, SIG_IGN)) }
+        defer { for (number, action) in signals { signal(number, action) } }
+        let written = try refusing { () throws(SetupRefusal) in try SetupWriter(plan).write() }
+        print("")
+        for path in written { print("wrote \(path)") }
+        if written.isEmpty { print("every file is as it should be") }
+    }
+
+    private func makeKey(_ given: KeyPair?) throws -> PublicKey {
+        // A package has made the folder of a service, for the service's user.
+        let owner = geteuid() == 0 ? FolderOwner(ofFolderOf: plan.keyPath) : nil
+        let file = IdentityFile(path: plan.keyPath, owner: owner.map { ($0.user, $0.group) })
+        if file.exists {
+            print("kept \(plan.keyPath)")
+            return try Terminal.printingMistakes { try file.read() }.publicKey
+        }
+        if let given {
+            try Terminal.printingMistakes { try file.write(given) }
+            print("wrote \(plan.keyPath), a copy of \(plan.givenKey ?? "")")
+            return given.publicKey
+        }
+        let key = try Terminal.printingMistakes { try file.create(random: SecureRandom.bytes) }
+        print("wrote \(plan.keyPath), a new key")
+        return key.publicKey
+    }
+
+    private func refusing<Value>(_ body: () throws(SetupRefusal) -> Value) throws -> Value {
+        do throws(SetupRefusal) {
+            return try body()
+        } catch {
+            Terminal.error("\(error)")
+            throw ExitCode(1)
+        }
+    }
+
+    private func check() async -> Bool {
+        print("\ncarillon check --config \(plan.configurationPath)")
+        let check = ConfigurationCheck(path: plan.configurationPath)
+        for warning in check.warnings() { print("  warning: \(warning)") }
+        let mistakes = await check.mistakes()
+        for mistake in mistakes { print("  \(mistake)") }
+        print(mistakes.isEmpty ? "  no mistakes" : "  correct this, and run carillon check again")
+        return mistakes.isEmpty
+    }
+
+    private func probe() async -> Bool {
+        guard !plan.credentialPlatforms.isEmpty,
+            let configuration = try? Configuration(file: plan.configurationPath)
+        else { return true }
+        let probe = CredentialProbe(configuration, now: { .now() })
+        var isGood = true
+        print("\nAsking push services whether they accept the credentials; nobody is notified:")
+        for platform in plan.credentialPlatforms {
+            let verdict =
+                if let token = SetupPlan.unusedToken(of: platform) {
+                    await probe.ask(platform, token: token)
+                } else {
+                    await probe.check(platform)
+                }
+            switch verdict {
+            case .accepted: print("  \(platform): accepted")
+            case .refused(let reason):
+                print(
+                    "  \(platform): REFUSED (\(reason)); correct apps.default.\(platform) in \(plan.configurationPath)"
+                )
+                isGood = false
+            case .unknown(let reason):
+                print("  \(platform): could not be asked (\(reason)); \(later(platform))")
+            }
+        }
+        return isGood
+    }
+
+    /// How to ask again.
+    private func later(_ platform: String) -> String {
+        SetupPlan.unusedToken(of: platform) == nil
+            ? "try later: \(plan.checkCommand(platform))" : "try later: carillon devices test, or setup again"
+    }
+
+    private func testPush() async throws {
+        guard let server = plan.testServer, let configuration = try? Configuration(file: plan.configurationPath) else {
+            return
+        }
+        let topic = "carillon-" + Hex.encode(SecureRandom.bytes(8))
+        let url = "\(server)/\(topic)"
+        print("\nA test notification. Open this address on a phone, or subscribe to it in the ntfy app:\n")
+        if isatty(STDOUT_FILENO) == 1 {
+            print(Self.qrCode(of: url) ?? "  (Install the package qrencode to see it as a QR code here.)")
+        }
+        print("\n  \(url)\n")
+        if isInteractive, try SetupDialogue.line("Enter sends it, s skips: ").lowercased().hasPrefix("s") { return }
+        let refusal = await CredentialProbe(configuration, now: { .now() }).notify(SetupPlan.testPlatform, at: url)
+        print(
+            refusal.map {
+                "  not sent: \($0). The router works without it; `carillon devices test` tries a device later."
+            }
+                ?? "  sent: \(server) took it"
+        )
+    }
+}
+
+extension SetupRun {
+    /// The code that the program qrencode draws for a terminal; nil if it is not installed.
+    private static func qrCode(of text: String) -> String? {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["qrencode", "-t", "ANSIUTF8", text]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return nil }
+        let drawn = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+        return drawn.isEmpty ? nil : String(decoding: drawn, as: UTF8.self)
+    }
+}
+
+/// Credentials that systemd lends to the service, lent to this command in the same way.
+private enum LentCredentials {
+    static func use(_ files: [(name: String, path: String)], _ body: () async throws -> Void) async throws {
+        guard !files.isEmpty else { return try await body() }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-setup-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // Ctrl-C must not leave copies of credentials.
+        let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                try? FileManager.default.removeItem(at: folder)
+                signal(number, SIG_DFL)
+                kill(getpid(), number)
+            }
+            source.resume()
+            return source
+        }
+        defer { for source in sources { source.cancel() } }
+        for file in files {
+            guard let data = FileManager.default.contents(atPath: file.path) else { continue }
+            _ = NewSecretFile.create(folder.appending(path: file.name).path, Array(data))
+        }
+        setenv("CREDENTIALS_DIRECTORY", folder.path, 1)
+        defer { unsetenv("CREDENTIALS_DIRECTORY") }
+        try await body()
+    }
+}

@@ -1,0 +1,290 @@
+import Core
+import Foundation
+
+/// JetStream over a client: streams that keep messages, and appends that expect something (NATS JetStream API).
+struct JetStream: Sendable {
+    /// The preconditions of an append, and its id for deduplication.
+    struct Expectation: Sendable {
+        /// The append is refused unless this is the last sequence of its subject; 0: there is none.
+        var lastOfSubject: UInt64?
+        /// Within the stream's window, a second append with the same id is ignored and gets the original response.
+        var messageID: String?
+    }
+
+    /// That a message is kept.
+    struct Appended: Decodable, Hashable, Sendable {
+        /// Its sequence in the stream.
+        let seq: UInt64
+        /// It had been there already.
+        let duplicate: Bool?
+    }
+
+    /// A message of a stream.
+    struct StoredMessage: Sendable {
+        let subject: String
+        let sequence: UInt64
+        let headers: NATSHeaders
+        let payload: [UInt8]
+    }
+
+    /// Codes of refusals that callers tell apart.
+    enum Code {
+        static let streamNotFound = 10_059
+        static let messageNotFound = 10_037
+        static let consumerNotFound = 10_014
+        /// Something else was appended since.
+        static let wrongLastSequence = 10_071
+        /// The stream, or the server's disk, is full.
+        static let noSpace = 10_077
+        /// Another append to the subject is in progress: retry.
+        static let appendUnderWay = 10_164
+        /// The same append is in progress.
+        static let duplicateUnderWay = 10_158
+        /// The servers elect a leader.
+        static let temporarilyUnavailable = 10_008
+    }
+
+    private struct Refusal: Decodable {
+        struct Flaw: Decodable {
+            let errCode: Int?
+            let code: Int?
+            let description: String?
+
+            enum CodingKeys: String, CodingKey {
+                case errCode = "err_code"
+                case code, description
+            }
+        }
+
+        let error: Flaw?
+    }
+
+    let client: NATSClient
+    /// How long an answer may take.
+    let patience: Duration
+
+    init(_ client: NATSClient, patience: Duration = .seconds(5)) {
+        self.client = client
+        self.patience = patience
+    }
+
+    // MARK: Appending
+
+    /// Appends a message to the stream that its subject belongs to.
+    func append(
+        _ subject: String,
+        _ payload: [UInt8],
+        expecting expectation: Expectation = Expectation(),
+        headers: NATSHeaders = [:]
+    ) async throws(NATSError) -> Appended {
+        var headers = headers
+        headers["Nats-Expected-Last-Subject-Sequence"] = expectation.lastOfSubject.map { "\($0)" }
+        headers["Nats-Msg-Id"] = expectation.messageID
+        let answer = try await client.request(subject, payload, headers: headers, within: patience)
+        return try Self.decode(answer.payload)
+    }
+
+    // MARK: Streams
+
+    /// Creates a stream, or updates it to this configuration.
+    func ensure(_ stream: StreamConfiguration) async throws(NATSError) {
+        do throws(NATSError) {
+            let _: StreamDescription = try await ask("STREAM.UPDATE.\(stream.name)", stream)
+        } catch .refused(code: Code.streamNotFound, _) {
+            let _: StreamDescription = try await ask("STREAM.CREATE.\(stream.name)", stream)
+        }
+    }
+
+    /// Whether JetStream is there for this account. Throws ``NATSError/noResponders`` where it is not.
+    func probe() async throws(NATSError) {
+        struct Account: Decodable {
+            let streams: Int
+        }
+        let _: Account = try await ask("INFO", Nothing())
+    }
+
+    func describe(_ stream: String) async throws(NATSError) -> StreamDescription {
+        try await ask("STREAM.INFO.\(stream)", Nothing())
+    }
+
+    /// The subjects that match `filter` and have messages, sorted. The server tells of 100,000 at most.
+    func subjects(of filter: String, in stream: String) async throws(NATSError) -> [String] {
+        struct Question: Encodable {
+            let filter: String
+
+            enum CodingKeys: String, CodingKey { case filter = "subjects_filter" }
+        }
+        struct Answer: Decodable {
+            struct State: Decodable {
+                let subjects: [String: UInt64]?
+            }
+
+            let state: State
+        }
+        let answer: Answer = try await ask("STREAM.INFO.\(stream)", Question(filter: filter))
+        return answer.state.subjects?.keys.sorted() ?? []
+    }
+
+    func delete(stream: String) async throws(NATSError) {
+        let _: Nothing = try await ask("STREAM.DELETE.\(stream)", Nothing())
+    }
+
+    /// Removes the messages of a subject before `sequence`. The last one of a subject must stay: once there is none, an
+    /// append has to expect 0, whatever came before.
+    func purge(_ stream: String, subject: String, before sequence: UInt64) async throws(NATSError) {
+        struct Purge: Encodable {
+            let filter: String
+            let seq: UInt64
+        }
+        let _: Nothing = try await ask("STREAM.PURGE.\(stream)", Purge(filter: subject, seq: sequence))
+    }
+
+    // MARK: Reading
+
+    private struct Get: Encodable {
+        var seq: UInt64?
+        var lastBySubject: String?
+        var nextBySubject: String?
+
+        enum CodingKeys: String, CodingKey {
+            case seq
+            case lastBySubject = "last_by_subj"
+            case nextBySubject = "next_by_subj"
+        }
+    }
+
+    /// The last message of a subject, read from the leader. Nil: there is none.
+    func last(of subject: String, in stream: String) async throws(NATSError) -> StoredMessage? {
+        try await get(Get(lastBySubject: subject), stream)
+    }
+
+    /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no
+    /// leader, and a stream that allows it.
+    func copy(ofLast subject: String, in stream: String) async throws(NATSError) -> [UInt8]? {
+        let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: patience)
+        switch answer.headers.status {
+        case nil: return answer.payload
+        case 404: return nil
+        case let status?: throw .refused(code: status, "a replica")
+        }
+    }
+
+    /// The first message of a subject at `sequence` or after it, read from the leader. Nil: there is none.
+    func next(
+        of subject: String,
+        from sequence: UInt64,
+        in stream: String
+    ) async throws(NATSError)
+        -> StoredMessage?
+    {
+        try await get(Get(seq: sequence, nextBySubject: subject), stream)
+    }
+
+    /// The message with that sequence, read from the leader. Nil: there is none.
+    func message(_ sequence: UInt64, in stream: String) async throws(NATSError) -> StoredMessage? {
+        try await get(Get(seq: sequence), stream)
+    }
+
+    private struct Got: Decodable, Sendable {
+        struct Message: Decodable, Sendable {
+            let subject: String
+            let seq: UInt64
+            let hdrs: Data?
+            let data: Data?
+        }
+
+        let message: Message
+    }
+
+    private func get(_ get: Get, _ stream: String) async throws(NATSError) -> StoredMessage? {
+        do throws(NATSError) {
+            let answer: Got = try await ask("STREAM.MSG.GET.\(stream)", get)
+            let message = answer.message
+            return StoredMessage(
+                subject: message.subject,
+                sequence: message.seq,
+                headers: try message.hdrs.map { data throws(NATSError) in try NATSHeaders(reading: data) } ?? [:],
+                payload: Array(message.data ?? Data())
+            )
+        } catch .refused(code: Code.messageNotFound, _) {
+            return nil
+        }
+    }
+
+    // MARK: Asking
+
+    struct Nothing: Codable {}
+
+    func ask<Answer: Decodable & Sendable>(
+        _ path: String,
+        _ question: some Encodable
+    ) async throws(NATSError)
+        -> Answer
+    {
+        guard let body = try? JSONEncoder().encode(question) else { throw .badAnswer }
+        let payload = question is Nothing ? [] : Array(body)
+        return try Self.decode(try await client.request("$JS.API.\(path)", payload, within: patience).payload)
+    }
+
+    private static func decode<Answer: Decodable>(_ payload: [UInt8]) throws(NATSError) -> Answer {
+        let (decoder, data) = (JSONDecoder(), Data(payload))
+        if let flaw = (try? decoder.decode(Refusal.self, from: data))?.error {
+            throw .refused(code: flaw.errCode ?? flaw.code ?? 0, (flaw.description ?? "without a word").excerpt)
+        }
+        guard let answer = try? decoder.decode(Answer.self, from: data) else { throw .badAnswer }
+        return answer
+    }
+}
+
+/// The configuration of a stream.
+struct StreamConfiguration: Codable, Sendable {
+    var name: String
+    var subjects: [String]
+    var replicas = 1
+    /// Bytes, at most; -1: as many as the disk takes.
+    var maxBytes: Int64 = -1
+    /// How long a message is kept, in nanoseconds; 0: for ever.
+    var maxAge: Int64 = 0
+    /// Messages of one subject, at most; -1: as many as there are.
+    var maxMessagesPerSubject: Int64 = -1
+    /// How long an append is known by its id, in nanoseconds.
+    var duplicateWindow: Int64 = 120_000_000_000
+    var retention = "limits"
+    var storage = "file"
+    /// What happens to appends that do not fit: they are refused.
+    var discard = "new"
+    var allowDirect = false
+    var deniesDeletion = false
+    var allowsRollup = false
+
+    private enum CodingKeys: String, CodingKey {
+        case name, subjects, retention, storage, discard
+        case replicas = "num_replicas"
+        case maxBytes = "max_bytes"
+        case maxAge = "max_age"
+        case maxMessagesPerSubject = "max_msgs_per_subject"
+        case duplicateWindow = "duplicate_window"
+        case allowDirect = "allow_direct"
+        case deniesDeletion = "deny_delete"
+        case allowsRollup = "allow_rollup_hdrs"
+    }
+}
+
+/// How a stream is.
+struct StreamDescription: Decodable, Sendable {
+    struct State: Decodable, Sendable {
+        let messages: UInt64
+        let bytes: UInt64
+        let first: UInt64
+        let last: UInt64
+
+        private enum CodingKeys: String, CodingKey {
+            case messages, bytes
+            case first = "first_seq"
+            case last = "last_seq"
+        }
+    }
+
+    let config: StreamConfiguration
+    let state: State
+}

@@ -1,0 +1,118 @@
+import CarillonRouter
+import Core
+import Delivery
+import Logging
+import NIOCore
+import NIOPosix
+import Nostr
+import Operations
+import RouterConfiguration
+import Storage
+
+/// A router's connection to the servers of its cluster: checked, and agreed with the other members on settings that
+/// never change.
+package final class ClusterLink: Sendable {
+    /// Looks at servers that start together until one of them leads.
+    private static let looks = 20
+    /// How long servers may take to make streams: they elect a leader for each.
+    private static let patience: Duration = .seconds(45)
+
+    /// To the other members, by the router's key.
+    let line: MemberLine
+    let settings: ClusterMember.Settings
+    let partitioning: Partitioning
+    /// Each partition's limits of dead letters: its share of the configured ones.
+    let deadLetters: DeadLetterLimits
+    /// The claim on the store that the member serves.
+    let claim: StoreClaim
+    private let group: MultiThreadedEventLoopGroup
+
+    private init(
+        _ line: MemberLine,
+        _ settings: ClusterMember.Settings,
+        _ partitioning: Partitioning,
+        _ deadLetters: DeadLetterLimits,
+        _ claim: StoreClaim,
+        _ group: MultiThreadedEventLoopGroup
+    ) {
+        self.deadLetters = deadLetters
+        self.line = line
+        self.settings = settings
+        self.partitioning = partitioning
+        self.claim = claim
+        self.group = group
+    }
+
+    /// Joins with a store; nil: the configuration has no cluster. Throws an `OperationFailure` that names the obstacle.
+    /// `isTransfer`: the cluster is made of a store, or becomes one, and until that is done no member may join.
+    package static func join(
+        _ configuration: Configuration,
+        _ claim: StoreClaim,
+        isTransfer: Bool = false,
+        logger: Logger
+    ) async throws -> ClusterLink? {
+        guard let cluster = configuration.cluster else { return nil }
+        try await check(cluster, claim.identity, logger)
+        var settings = ClusterMember.Settings(name: cluster.name, layout: cluster.layout)
+        settings.partitions = cluster.partitions
+        settings.replicas = cluster.replicas
+        settings.version = Version.current
+        settings.startedAt = Timestamp.now().seconds
+        var deadLetters = configuration.deadLetters
+        if deadLetters.isOn { deadLetters.rows = max(1, deadLetters.rows / cluster.partitions) }
+        settings.log.limits.deadLetters = deadLetters.isOn ? deadLetters.rows : 0
+        settings.capacity = cluster.capacity
+        settings.registryChanges = cluster.snapshotAfter
+        // All partitions together fill no more than half of the stream before they are snapshots.
+        settings.log.snapshotBytes = min(settings.log.snapshotBytes, cluster.capacity.log / 2 / cluster.partitions)
+        settings.configuration = configuration.fingerprintInCluster ?? ""
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var random = SystemRandomNumberGenerator()
+        var servers = try cluster.settings()
+        servers.oldestVersion = ClusterCheck.oldestVersion
+        let client = try NATSClient(servers, loop: group.next(), random: &random, log: logger) { _ in }
+        client.start()
+        let line = MemberLine(client, seal(claim.identity, logger))
+        let deadline = Deadline.now() + patience
+        while true {
+            do {
+                let partitioning = try await ClusterMember.prepare(settings, line: line, isTransfer: isTransfer)
+                return ClusterLink(line, settings, partitioning, deadLetters, claim, group)
+            } catch let error as NATSError where Deadline.now() < deadline {
+                logger.notice("The cluster's servers are not ready yet", metadata: ["reason": "\(error)"])
+                try await Task.sleep(for: .milliseconds(500))
+            } catch {
+                client.close()
+                try? await group.shutdownGracefully()
+                throw OperationFailure.unavailable("cluster: \(error)")
+            }
+        }
+    }
+
+    /// The same look at the servers that `carillon cluster check` takes.
+    private static func check(_ cluster: Configuration.Cluster, _ identity: KeyPair, _ logger: Logger) async throws {
+        var report = try await ClusterCheck(cluster, identity).run()
+        for _ in 0..<looks where !report.isUsable {
+            try await Task.sleep(for: .milliseconds(500))
+            report = try await ClusterCheck(cluster, identity).run()
+        }
+        guard report.isUsable else {
+            throw OperationFailure.unavailable("cluster: " + report.problems.joined(separator: "; "))
+        }
+        for finding in report.findings { logger.info("The cluster's servers", metadata: ["finding": "\(finding)"]) }
+    }
+
+    private static func seal(_ identity: KeyPair, _ logger: Logger) -> MemberSeal {
+        let foreign = FailureLog(
+            "A message that no member of the cluster wrote was passed over",
+            level: .warning,
+            logger: logger
+        )
+        return MemberSeal(secret: identity.secret.reveal()) { foreign.occurred(ForeignMessageError(), at: .now()) }
+    }
+
+    func close() async {
+        line.client.close()
+        try? await group.shutdownGracefully()
+    }
+}

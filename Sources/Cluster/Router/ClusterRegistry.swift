@@ -1,0 +1,152 @@
+import CarillonRouter
+import Core
+import Dispatch
+import Logging
+import Operations
+import Pipeline
+import Registry
+import Storage
+import Synchronization
+
+/// Takes up what other members write into the cluster's registry: when one says that it did, and now and then.
+final class RegistryFollower: Sendable {
+    private struct State {
+        var news: NATSClient.Subscription?
+        var watch: Task<Void, Never>?
+        /// A check is scheduled and has not started.
+        var willLook = false
+    }
+
+    private let registry: Registry
+    private let stream: RegistryStream
+    private let isCutOff: @Sendable (any Error) -> Void
+    private let now: @Sendable () -> Timestamp
+    private let queue = DispatchQueue(label: "carillon.cluster-registry")
+    private let trouble: FailureLog
+    private let state = Mutex(State())
+
+    /// `isCutOff` is called when this member is too far behind for the registry's log.
+    init(
+        _ link: ClusterLink,
+        _ parts: OwnerParts,
+        isCutOff: @escaping @Sendable (any Error) -> Void
+    ) {
+        (registry, now, self.isCutOff) = (parts.stores.registry, parts.now, isCutOff)
+        stream = RegistryStream(link.settings.layout, link.line)
+        trouble = FailureLog(
+            "The cluster's registry cannot be followed; trying again",
+            level: .warning,
+            logger: parts.logger
+        )
+    }
+
+    func start() throws {
+        let news = try stream.news { [weak self] in self?.look() }
+        // Even if no news arrived.
+        let watch = Task { [weak self] in
+            while (try? await Task.sleep(for: .seconds(1))) != nil { self?.look() }
+        }
+        state.withLock { ($0.news, $0.watch) = (news, watch) }
+    }
+
+    func stop() {
+        state.withLock { state in
+            state.watch?.cancel()
+            (state.news, state.watch) = (nil, nil)
+        }
+    }
+
+    /// One check covers all news that arrive before it starts.
+    func look() {
+        let isOrdered = state.withLock { state in
+            defer { state.willLook = true }
+            return state.willLook
+        }
+        guard !isOrdered else { return }
+        queue.async { [weak self, registry, now, trouble] in
+            self?.state.withLock { $0.willLook = false }
+            do {
+                try registry.catchUp()
+                trouble.passed(at: now())
+            } catch let error as RegistryStoreError where error.isCutOff {
+                self?.isCutOff(error)
+            } catch {
+                trouble.occurred(error, at: now())
+            }
+        }
+    }
+}
+
+/// The registry's log over JetStream.
+struct StreamedRegistryLog: RegistryLog {
+    let stream: RegistryStream
+    let snapshots: RegistrySnapshots
+
+    init(_ link: ClusterLink) {
+        stream = RegistryStream(link.settings.layout, link.line)
+        snapshots = RegistrySnapshots(link.settings.layout, link.line)
+    }
+
+    func lastPosition() throws -> UInt64 { try snapshots.logState().last }
+    func snapshotPosition() throws -> UInt64? { try snapshots.head()?.position }
+    func readSnapshot(to file: String) throws -> Bool { try snapshots.read(to: file) }
+
+    func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
+        try stream.append(record, id: id, after: position)
+    }
+
+    func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)] {
+        try stream.records(after: position)
+    }
+}
+
+/// Keeps the log of the cluster's registry short: now and then a snapshot takes the place of older changes. The member
+/// that owns the first partition writes it.
+final class RegistryShortening: Sendable {
+    private static let interval = DispatchTimeInterval.seconds(5)
+
+    private let snapshots: RegistrySnapshots
+    private let store: RegistryStore
+    /// After this number of changes a snapshot is written.
+    private let changes: Int
+    private let queue = DispatchQueue(label: "carillon.cluster-snapshots", qos: .utility)
+    private let logger: Logger
+
+    init(_ link: ClusterLink, _ store: RegistryStore, logger: Logger) {
+        snapshots = RegistrySnapshots(link.settings.layout, link.line)
+        self.store = store
+        changes = link.settings.registryChanges
+        self.logger = logger
+    }
+
+    /// Looks after it as long as `isHere` says; nil: no longer.
+    func begin(_ isHere: @escaping @Sendable () -> Bool?) {
+        queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
+            guard let self, let here = isHere() else { return }
+            if here { shorten() }
+            begin(isHere)
+        }
+    }
+
+    private func shorten() {
+        do {
+            let log = try snapshots.logState()
+            let last = try snapshots.head()?.position ?? 0
+            guard log.last > last else { return }
+            // A member that lags by less than a snapshot finds the missing changes, unless the stream lacks the space.
+            let isTight = log.mostBytes > 0 && log.bytes > UInt64(log.mostBytes) / 2
+            guard isTight || log.last - last >= UInt64(changes) else { return }
+            let file = SharedFile.path(besides: store.path)
+            defer { try? SharedFile.remove(file) }
+            let position = try store.writeShared(to: file)
+            guard position > last else { return }
+            try snapshots.keep(file, at: position, name: "\(DeliveryIDs.fresh())", isShort: isTight)
+            logger.info(
+                "A snapshot of the registry takes the place of older changes",
+                metadata: ["change": "\(position)"]
+            )
+        } catch {
+            logger.warning("The log of the cluster's registry cannot be shortened", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import CarillonRouter
+import Core
+import Delivery
+import HTTPClient
+import Logging
+import Nostr
+import Observability
+import Operations
+import Pipeline
+import PluginHost
+import Push
+import Registry
+import RouterConfiguration
+
+/// A partition that this member owns: one pipeline for its accounts and one courier for the resulting deliveries, over
+/// the partition's log.
+final class PartitionRunner: Sendable {
+    /// How long a moving partition may take to finish accepted events and attempts in progress.
+    private static let patience: Duration = .seconds(5)
+
+    let intake = Intake()
+    private let store: LoggedStore
+    let courier: Courier
+    private let pipeline: PipelineThread
+    private let parts: OwnerParts
+    private let alarm: any Alarm
+    private let logger: Logger
+    private let now: @Sendable () -> Timestamp
+
+    /// Attempts nothing before ``start()``. `maySend` is asked before each attempt. Throws when the registry cannot be
+    /// read.
+    init(
+        _ store: LoggedStore,
+        accepted causes: [[UInt8]],
+        of partition: Int,
+        in partitioning: Partitioning,
+        _ parts: OwnerParts,
+        maySend: @escaping @Sendable () -> Bool
+    ) throws {
+        (self.store, self.parts, logger, now) = (store, parts, parts.logger, parts.now)
+        let alarm = DispatchAlarm(now: parts.now)
+        self.alarm = alarm
+        let (registry, observers) = (parts.stores.registry, parts.observers)
+        let courier = try Courier(
+            CourierEnvironment(
+                store: store,
+                directory: LeasedDevices(devices: RegisteredDevices(registry: registry), maySend: maySend),
+                observer: observers.adding(PaceFeedback(intake: intake, now: parts.now)),
+                now: parts.now,
+                alarm: alarm,
+                host: CourierEnvironment.host(of:),
+                transport: { [transports = parts.outgoing.transports] in transports[$0] }
+            ),
+            log: parts.logger
+        )
+        var dependencies = parts.dependencies
+        dependencies.observer = observers
+        dependencies.ruledEvents = parts.stores.keptEvents?.ofRules
+        dependencies.threads = 1
+        self.courier = courier
+        pipeline = PipelineThread(
+            isFull: { courier.isFull },
+            pipeline: try Pipeline(
+                settings: parts.settings.pipeline(parts.outgoing.plugins.platformCatalog).ofPartition,
+                registry: registry,
+                feed: IndexFeed(of: UInt8(truncatingIfNeeded: partition)) {
+                    partitioning.partition(of: $0.bytes.array) == partition
+                },
+                intake: intake,
+                storage: PipelineStorage(
+                    accepted: causes.compactMap { Bytes32(bytes: $0).map { EventID($0) } },
+                    paceStore: store.outbox,
+                    capacity: courier.capacity
+                ) { try courier.accept($0, causes: $1.map(\.bytes.array), pace: $2) },
+                dependencies: dependencies
+            )
+        )
+    }
+
+    /// Takes events from other members, each with its place in the batch. Calls `taken` with the counts of requested
+    /// notifications; with nil if not all events are kept.
+    func take(_ events: [(Int, HandedOverEvent)], taken: @escaping @Sendable (HandOverNotes?) -> Void) {
+        // Each request is counted separately.
+        let groups = Dictionary(grouping: events) { place, event in
+            EventGroup(origin: event.origin, place: event.origin.isRequest ? place : nil)
+        }
+        let join = HandOverJoin(groups.count, ended: taken)
+        for (group, events) in groups {
+            guard let source = group.origin.source(parts.order(of:)) else {
+                // It would come again for ever, and everything in its batch with it.
+                logger.error("A requested notification cannot be read by this member's rules; it is left out")
+                join.end([:])
+                continue
+            }
+            intake.submit(
+                Submission(events: events.map(\.1.json), source: source) { verdicts in
+                    guard verdicts.allSatisfy(\.result.isFinal) else { return join.end(nil) }
+                    guard case .api(let order) = source, let place = group.place, let counts = order.counts else {
+                        return join.end([:])
+                    }
+                    join.end([place: counts.bytes])
+                }
+            )
+        }
+    }
+
+    private struct EventGroup: Hashable {
+        let origin: HandedOverEvent.Origin
+        /// In the batch; nil: of several events.
+        let place: Int?
+    }
+
+    /// Ends in order: finishes accepted events and attempts in progress.
+    func drain() async {
+        intake.close()
+        // After the end there is nothing to abandon.
+        alarm.ring(at: now() + Self.patience) { [intake] in intake.abandon() }
+        await pipeline.join()
+        await courier.shutdown(deadline: now() + Self.patience)
+    }
+
+    /// Ends immediately: drops uncommitted work, and sends no more pushes.
+    func abandon() {
+        store.close()
+        intake.abandon()
+        Task { [courier, now] in await courier.shutdown(deadline: now()) }
+    }
+}
+
+/// The devices, as long as this member may send to them.
+private struct LeasedDevices: DeviceDirectory {
+    struct NoLease: Error, CustomStringConvertible {
+        let description = "the lease of the partition is not renewed; nothing is sent"
+    }
+
+    let devices: RegisteredDevices
+    let maySend: @Sendable () -> Bool
+
+    func address(of device: DeviceID) throws -> DeviceAddress? {
+        guard maySend() else { throw NoLease() }
+        return try devices.address(of: device)
+    }
+
+    func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
+        try devices.removeGone(device, registeredAt: registeredAt)
+    }
+
+    func markProven(_ devices: [DeviceID]) throws { try self.devices.markProven(devices) }
+}
+
+extension OwnerParts {
+    /// The order in a request that another member has taken; nil: it cannot be read here.
+    fileprivate func order(of request: [UInt8]) -> NotificationOrder? {
+        Notifier.order(of: request, settings.rules, KnownPlatforms(outgoing.plugins))
+    }
+}
+
+extension PipelineSettings {
+    /// The same for a partition's pipeline: the file of contexts belongs to the router's main pipeline.
+    var ofPartition: PipelineSettings {
+        var settings = self
+        settings.contextPath = nil
+        return settings
+    }
+}

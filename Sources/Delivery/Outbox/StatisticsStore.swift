@@ -1,0 +1,110 @@
+import Core
+import GRDB
+
+/// What a number of a day is of. Names nobody.
+package struct DailyFigure: Hashable, Sendable {
+    package enum What: String, Sendable, Hashable, CaseIterable {
+        /// How often an event was to wake a device, alone or with others.
+        case matched
+        /// How often it would have, but for a rule, a filter or what the device wants.
+        case suppressed
+        /// Pushes that a push service accepted.
+        case delivered
+        /// Pushes that it refused for good, and those for devices that it called gone.
+        case failed
+        /// Pushes whose time was over.
+        case expired
+        /// Registered devices, when they were last counted.
+        case devices
+    }
+
+    /// The UTC day, counted from 1970.
+    package var day: Int
+    package var what: What
+    /// Empty where it is not known or does not matter, as in all of these.
+    package var platform = ""
+    package var app = ""
+    package var mode = ""
+    package var language = ""
+
+    package init(
+        day: Int,
+        _ what: What,
+        platform: String = "",
+        app: String = "",
+        mode: String = "",
+        language: String = ""
+    ) {
+        self.day = day
+        self.what = what
+        self.platform = platform
+        self.app = app
+        self.mode = mode
+        self.language = language
+    }
+
+    /// The UTC day of `moment`, counted from 1970.
+    package static func day(of moment: Timestamp) -> Int { Int(moment.milliseconds / 86_400_000) }
+}
+
+/// The counts by day in an outbox's file.
+package struct StatisticsStore: Sendable {
+    private let outbox: Outbox
+
+    package init(_ outbox: Outbox) { self.outbox = outbox }
+
+    /// Adds to what was counted. `replaced` take the place of what their days say of the same things. Days before
+    /// `oldest` go.
+    package func add(_ figures: [DailyFigure: Int], replaced: [DailyFigure: Int], oldest: Int) throws {
+        try outbox.writeUnflushed { try Self.add(figures, replaced: replaced, oldest: oldest, $0) }
+    }
+
+    private static func add(
+        _ figures: [DailyFigure: Int],
+        replaced: [DailyFigure: Int],
+        oldest: Int,
+        _ database: Database
+    ) throws {
+        for pair in Set(replaced.keys.map { Pair(day: $0.day, what: $0.what) }) {
+            try database.execute(
+                sql: "DELETE FROM outbox_figure WHERE day = ? AND what = ?",
+                arguments: [pair.day, pair.what.rawValue]
+            )
+        }
+        let upsert = try database.cachedStatement(
+            sql: """
+                INSERT INTO outbox_figure VALUES (?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET count = count + excluded.count
+                """
+        )
+        for (figure, count) in [figures, replaced].joined() {
+            try upsert.execute(arguments: [
+                figure.day, figure.what.rawValue, figure.platform, figure.app, figure.mode, figure.language, count,
+            ])
+        }
+        try database.execute(sql: "DELETE FROM outbox_figure WHERE day < ?", arguments: [oldest])
+    }
+
+    private struct Pair: Hashable {
+        let day: Int
+        let what: DailyFigure.What
+    }
+
+    static func all(since day: Int, _ database: Database) throws -> [DailyFigure: Int] {
+        var figures: [DailyFigure: Int] = [:]
+        let rows = try Row.fetchCursor(database, sql: "SELECT * FROM outbox_figure WHERE day >= ?", arguments: [day])
+        while let row = try rows.next() {
+            guard let what = DailyFigure.What(rawValue: row["what"]) else { continue }
+            let figure = DailyFigure(
+                day: row["day"],
+                what,
+                platform: row["platform"],
+                app: row["app"],
+                mode: row["mode"],
+                language: row["language"]
+            )
+            figures[figure] = row["count"]
+        }
+        return figures
+    }
+}

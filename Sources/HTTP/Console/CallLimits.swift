@@ -1,0 +1,164 @@
+import Core
+import Listeners
+import NIOCore
+import Synchronization
+
+/// How often somebody may ask, and how many calls are in work at the same time.
+final class CallLimits: Sendable {
+    private struct State {
+        var strangers: RateTable<ClientAddress>
+        var principals: RateTable<APIPrincipal>
+        var callsInWork = 0
+        var ownersInWork = 0
+        var sendsInWork = 0
+        var longBodies = 0
+    }
+
+    /// Addresses, and principals, whose rates are known.
+    private static let mostKnown = 10_000
+
+    private let limits: ConsoleConfiguration.Limits
+    private let isTrustedProxy: @Sendable (String) -> Bool
+    private let counts: LimitCounts
+    private let now: @Sendable () -> Timestamp
+    private let state: Mutex<State>
+
+    init(_ configuration: ConsoleConfiguration, now: @escaping @Sendable () -> Timestamp) {
+        limits = configuration.limits
+        isTrustedProxy = configuration.isTrustedProxy
+        counts = configuration.counts
+        self.now = now
+        state = Mutex(
+            State(
+                strangers: RateTable(
+                    burst: limits.strangersBurst,
+                    perSecond: Double(limits.strangersPerSecond),
+                    capacity: Self.mostKnown
+                ),
+                principals: RateTable(
+                    burst: limits.principalBurst,
+                    perSecond: Double(limits.perPrincipalPerSecond),
+                    capacity: Self.mostKnown
+                )
+            )
+        )
+    }
+
+    // MARK: How often
+
+    func admit(_ principal: APIPrincipal) throws(APIProblem) {
+        let (isAdmitted, pause) = state.withLock { state in
+            (state.principals.take(principal, now: now()), state.principals.pause)
+        }
+        if !isAdmitted { throw tooMany(pause) }
+    }
+
+    func admitStranger(_ head: APIRequestHead) throws(APIProblem) {
+        let forwarded = head.fields("x-forwarded-for")
+        let client =
+            ClientAddress(peer: head.peer, forwardedFor: forwarded, isTrustedProxy: isTrustedProxy)
+            // A proxy that names nobody stands for one client.
+            ?? ClientAddress(head.peer)
+        guard let client else { return }
+        let (isAdmitted, pause) = state.withLock { state in
+            (state.strangers.take(client, now: now()), state.strangers.pause)
+        }
+        if !isAdmitted { throw tooMany(pause) }
+    }
+
+    private func tooMany(_ pause: Duration) -> APIProblem {
+        counts.refused(by: .requests)
+        return APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
+    }
+
+    // MARK: How many at a time
+
+    /// Does `body` if there is a place for it. However many users ask, half of the places are left for operators.
+    func work<Answer>(for access: APIAccess, _ body: () async throws -> Answer) async throws -> Answer {
+        let isAdmitted = state.withLock { state in
+            switch access {
+            case .scope(.send):
+                guard state.sendsInWork < limits.sendsAtATime else { return false }
+                state.sendsInWork += 1
+            case .owner:
+                guard state.callsInWork < limits.callsAtATime,
+                    state.ownersInWork < max(1, limits.callsAtATime / 2)
+                else { return false }
+                state.callsInWork += 1
+                state.ownersInWork += 1
+            case .everybody, .scope:
+                guard state.callsInWork < limits.callsAtATime else { return false }
+                state.callsInWork += 1
+            }
+            return true
+        }
+        guard isAdmitted else {
+            counts.refused(by: .work)
+            throw APIProblem(503, "too many calls are in work: try again later", retryAfter: 1)
+        }
+        defer { end(access) }
+        return try await body()
+    }
+
+    private func end(_ access: APIAccess) {
+        state.withLock { state in
+            switch access {
+            case .scope(.send): state.sendsInWork -= 1
+            case .owner:
+                state.callsInWork -= 1
+                state.ownersInWork -= 1
+            case .everybody, .scope: state.callsInWork -= 1
+            }
+        }
+    }
+
+    /// Has a place taken until ``endLongBody()``.
+    func admitLongBody() throws(APIProblem) {
+        let isAdmitted = state.withLock { state in
+            guard state.longBodies < limits.longBodiesAtATime else { return false }
+            state.longBodies += 1
+            return true
+        }
+        guard !isAdmitted else { return }
+        counts.refused(by: .work)
+        throw APIProblem(503, "too many calls with long bodies are in work: try again later", retryAfter: 1)
+    }
+
+    func endLongBody() { state.withLock { $0.longBodies -= 1 } }
+}
+
+/// The body of a request while it is read. One that turns out longer than usual needs leave: a look at what is asked,
+/// and who asks.
+struct GatheredBody {
+    private(set) var bytes = ByteBuffer()
+    /// Whether it got leave to be longer than usual.
+    private(set) var isLong = false
+    private var limit: ByteCount
+    private var refusal: APIProblem?
+
+    init(usual: ByteCount) {
+        limit = usual
+    }
+
+    /// `leave` is asked once at most, and says how long the body may be.
+    mutating func add(_ part: ByteBuffer, leave: () throws(APIProblem) -> ByteCount) throws(RequestError) {
+        let count = bytes.readableBytes + part.readableBytes
+        if count > limit.bytes, !isLong {
+            do throws(APIProblem) {
+                limit = try leave()
+                isLong = true
+            } catch {
+                refusal = error
+            }
+        }
+        guard count <= limit.bytes else { throw .tooLong }
+        bytes.writeImmutableBuffer(part)
+    }
+
+    /// What to answer when it was too long.
+    var problem: APIProblem { refusal ?? Self.tooLong(limit) }
+
+    static func tooLong(_ limit: ByteCount) -> APIProblem {
+        APIProblem(413, "the body: expected at most \(limit.bytes) bytes")
+    }
+}

@@ -1,0 +1,272 @@
+import Core
+import Synchronization
+
+/// What decides about an open connection when places run out. Written on its event loop, read by any.
+package final class SocketActivity: Sendable {
+    /// Milliseconds since 1970: a `Timestamp`, which cannot be atomic.
+    private let lastMessage: Atomic<Int64>
+    private let keeping = Atomic(false)
+
+    package init(now: Timestamp) {
+        lastMessage = Atomic(now.milliseconds)
+    }
+
+    var lastMessageAt: Timestamp { Timestamp(milliseconds: lastMessage.load(ordering: .relaxed)) }
+    /// Whether its client has shown a key (NIP-42), registered a device, or waits for the response to a request.
+    var keepsPlace: Bool { keeping.load(ordering: .relaxed) }
+
+    package func noteMessage(at now: Timestamp) { lastMessage.store(now.milliseconds, ordering: .relaxed) }
+    package func keepPlace(_ keepsPlace: Bool = true) { keeping.store(keepsPlace, ordering: .relaxed) }
+}
+
+/// The pipeline event for a connection that must give its place to another one.
+package struct GiveWay: Sendable {
+    package init() {}
+}
+
+/// Which connections of a server have a place. When none is left, an idle connection that may not keep its place gives
+/// way: among those with the most neighbours, the one that was silent for longest. `Socket` is what the owner closes
+/// then.
+package struct SocketPlaces<Socket: Sendable>: Sendable {
+    /// A number that no other connection has.
+    package typealias Number = UInt64
+
+    package enum Decision {
+        /// It has a place, perhaps that of another one.
+        case admitted(Number, inPlaceOf: Socket?)
+        /// By a limit, which is logged once in a while.
+        case refused(limit: Int, shouldLog: Bool)
+    }
+
+    private struct Place: Sendable {
+        let number: Number
+        let socket: Socket
+        let activity: SocketActivity
+        let isInReserve: Bool
+        var client: ClientAddress?
+    }
+
+    /// Default: how long a connection must have been silent to give way.
+    package static var idleAfter: Duration { .seconds(10) }
+    /// How many connections are checked for one that gives way. If there are more, each has its turn.
+    static var glance: Int { 1_024 }
+
+    private var counts: ConnectionCounts
+    private let idleAfter: Duration
+    private let ownGiveWay: Bool
+    private let reserve: Int
+    private var places: [Place] = []
+    private var indices: [Number: Int] = [:]
+    private var latest: Number = 0
+    /// Whether the latest connection that was admitted has a place beyond the limit.
+    package private(set) var isInReserve = false
+    /// Where the next check begins.
+    private var cursor = 0
+
+    /// - Parameters:
+    ///   - counts: The limits.
+    ///   - idleAfter: How long a connection must have been silent to give way.
+    ///   - ownGiveWay: Whether a client with too many connections loses an idle one. Otherwise it must close one itself.
+    ///   - reserve: Places beyond the limit, for short requests while all others are taken.
+    package init(
+        counts: ConnectionCounts,
+        idleAfter: Duration = Self.idleAfter,
+        ownGiveWay: Bool = false,
+        reserve: Int = 0
+    ) {
+        self.counts = counts
+        self.idleAfter = idleAfter
+        self.ownGiveWay = ownGiveWay
+        self.reserve = reserve
+    }
+
+    /// Gives a new connection a place. `client` is nil for a proxy, whose client may become known later
+    /// (``name(_:_:now:)``).
+    package mutating func admit(
+        _ client: ClientAddress?,
+        _ socket: Socket,
+        _ activity: SocketActivity,
+        now: Timestamp
+    ) -> Decision {
+        var former: Place?
+        isInReserve = false
+        if let obstacle = counts.obstacle(to: client) {
+            if let index = idlest(for: obstacle, now: now) {
+                former = remove(at: index)
+                isInReserve = former?.isInReserve ?? false
+            } else if obstacle != .all || !counts.hasRoom(beyond: reserve) {
+                return refusal(by: obstacle, now)
+            } else {
+                isInReserve = true
+            }
+        }
+        latest += 1
+        counts.add(client)
+        indices[latest] = places.count
+        places.append(
+            Place(number: latest, socket: socket, activity: activity, isInReserve: isInReserve, client: client)
+        )
+        return .admitted(latest, inPlaceOf: former?.socket)
+    }
+
+    /// Names the client of a connection that a proxy brought. The connection keeps its place, perhaps at the cost of
+    /// another one, or is refused and keeps it until it ends.
+    package mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Decision {
+        guard indices[number] != nil else { return .refused(limit: 0, shouldLog: false) }
+        var former: Socket?
+        if let obstacle = counts.obstacle(toOneOfThese: client) {
+            guard let index = idlest(for: obstacle, now: now) else { return refusal(by: obstacle, now) }
+            former = remove(at: index).socket
+        }
+        guard let index = indices[number] else { return .refused(limit: 0, shouldLog: false) }
+        counts.name(client)
+        places[index].client = client
+        return .admitted(number, inPlaceOf: former)
+    }
+
+    /// A connection has ended. One that gave way has no place to give up.
+    package mutating func leave(_ number: Number) {
+        if let index = indices[number] { _ = remove(at: index) }
+    }
+
+    private mutating func refusal(by obstacle: ConnectionCounts.Obstacle, _ now: Timestamp) -> Decision {
+        let (limit, shouldLog) = counts.refusal(by: obstacle, now: now)
+        return .refused(limit: limit, shouldLog: shouldLog)
+    }
+
+    private mutating func idlest(for obstacle: ConnectionCounts.Obstacle, now: Timestamp) -> Int? {
+        let network: ClientAddress?
+        switch obstacle {
+        case .client(let client):
+            guard ownGiveWay else { return nil }
+            network = client
+        case .all: network = nil
+        case .network(let address): network = address
+        }
+        // Those of the reserve last: whoever takes such a place may do little with it.
+        var best: (index: Int, isInReserve: Bool, crowd: Int, silentSince: Timestamp)?
+        let count = min(places.count, Self.glance)
+        let idleSince = now - idleAfter
+        for offset in 0..<count {
+            let index = (cursor + offset) % places.count
+            let place = places[index]
+            guard !place.activity.keepsPlace, place.activity.lastMessageAt <= idleSince else { continue }
+            if let network, place.client?.lies(in: network) != true { continue }
+            let (crowd, silentSince) = (counts.crowd(around: place.client), place.activity.lastMessageAt)
+            if let best,
+                best.isInReserve == place.isInReserve
+                    ? (best.crowd, silentSince) >= (crowd, best.silentSince) : place.isInReserve
+            {
+                continue
+            }
+            best = (index, place.isInReserve, crowd, silentSince)
+        }
+        if !places.isEmpty { cursor = (cursor + count) % places.count }
+        return best?.index
+    }
+
+    private mutating func remove(at index: Int) -> Place {
+        let place = places[index]
+        places.swapAt(index, places.count - 1)
+        places.removeLast()
+        indices[place.number] = nil
+        if index < places.count { indices[places[index].number] = index }
+        counts.remove(place.client)
+        return place
+    }
+}
+
+/// Counts open connections altogether, by client and by the networks that clients lie in, so that nobody takes every
+/// place.
+package struct ConnectionCounts: Sendable {
+    /// Who has no place left.
+    package enum Obstacle: Hashable, Sendable {
+        case all
+        /// One client, by its own connections.
+        case client(ClientAddress)
+        /// A network, by the connections of all its clients.
+        case network(ClientAddress)
+    }
+
+    private let limit: Int
+    private let limitPerClient: Int
+    private var total = 0
+    private var counts: [ClientAddress: Int] = [:]
+    private var lines: TokenBucket
+
+    /// `limit` is for all connections together, `limitPerAddress` for those of one client.
+    package init(limit: Int, limitPerAddress: Int, now: Timestamp) {
+        self.limit = limit
+        self.limitPerClient = limitPerAddress
+        self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
+    }
+
+    /// Whether there is a place left of so many beyond the limit.
+    func hasRoom(beyond reserve: Int) -> Bool { total < limit + reserve }
+
+    /// What refuses one more connection of `client`, if anything. Unknown clients have no limit of their own: proxies,
+    /// and this machine, which may be one, stand for many.
+    package func obstacle(to client: ClientAddress?) -> Obstacle? {
+        obstacle(toOneOfThese: client) ?? (total < limit ? nil : .all)
+    }
+
+    /// The same for a connection that is already counted and whose client becomes known only now.
+    package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
+        guard let client, !client.isLoopback else { return nil }
+        guard counts[client, default: 0] < limitPerClient else { return .client(client) }
+        for network in ClientAddress.Network.allCases {
+            guard let address = client.network(network) else { continue }
+            if counts[address, default: 0] >= limit(of: network) { return .network(address) }
+        }
+        return nil
+    }
+
+    /// The limit that refuses a connection, and whether to log that, which is done once in a while.
+    package mutating func refusal(by obstacle: Obstacle, now: Timestamp) -> (limit: Int, shouldLog: Bool) {
+        let limit =
+            switch obstacle {
+            case .all: limit
+            case .client: limitPerClient
+            case .network(let address): ClientAddress.Network.allCases.first { address.is($0) }.map(limit(of:)) ?? limit
+            }
+        return (limit, lines.take(at: now))
+    }
+
+    private func limit(of network: ClientAddress.Network) -> Int {
+        max(limitPerClient, min(limitPerClient.multipliedWithoutOverflow(by: network.allowance), limit / network.share))
+    }
+
+    /// Counts a connection regardless of limits.
+    package mutating func add(_ client: ClientAddress?) {
+        total += 1
+        name(client, by: 1)
+    }
+
+    package mutating func remove(_ client: ClientAddress?) {
+        total -= 1
+        name(client, by: -1)
+    }
+
+    /// Notes that a counted connection belongs to `client`.
+    package mutating func name(_ client: ClientAddress?) { name(client, by: 1) }
+
+    /// The number of connections of the client and its neighbours.
+    package func crowd(around client: ClientAddress?) -> Int {
+        client.map { counts[$0.network(.bits48) ?? $0, default: 0] } ?? 0
+    }
+
+    private mutating func name(_ client: ClientAddress?, by change: Int) {
+        guard let client, !client.isLoopback else { return }
+        for address in [client] + ClientAddress.Network.allCases.compactMap(client.network) {
+            let count = counts[address, default: 0] + change
+            counts[address] = count == 0 ? nil : count
+        }
+    }
+}
+
+extension Int {
+    fileprivate func multipliedWithoutOverflow(by factor: Int) -> Int {
+        let (product, isOverflow) = multipliedReportingOverflow(by: factor)
+        return isOverflow ? .max : product
+    }
+}

@@ -1,0 +1,92 @@
+import Core
+
+/// Decides when an origin gets another connection. Knows no clock; chance comes from outside.
+struct ConnectionPlan {
+    enum Decision: Equatable {
+        case none
+        case connect
+        /// Not before this time.
+        case connectAt(Deadline)
+    }
+
+    /// The existing connections.
+    struct Census {
+        var connecting = 0
+        /// Open and not draining.
+        var usable = 0
+        /// Whether a usable connection has not answered yet: the peer may still allow it more streams.
+        var hasUnproven = false
+    }
+
+    private(set) var backoff: Backoff
+    private let limit: Int
+
+    init(settings: ConnectionSettings) {
+        backoff = Backoff(start: settings.backoffStart, limit: settings.backoffLimit)
+        limit = settings.connectionsPerOrigin
+    }
+
+    /// Decides for `waiting` requests that no connection can take.
+    func decide(waiting: Int, census: Census, now: Deadline) -> Decision {
+        guard waiting > 0, census.connecting == 0 else { return .none }
+        if census.usable == 0 { return now >= backoff.retryAt ? .connect : .connectAt(backoff.retryAt) }
+        return census.usable < limit && !census.hasUnproven && now >= backoff.retryAt ? .connect : .none
+    }
+
+    /// Whether another connection is opened in advance because the last one takes no more requests: only while requests
+    /// still come.
+    func wantsReplacement(census: Census, lastRequest: Deadline, now: Deadline) -> Bool {
+        census.usable == 0 && census.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
+    }
+
+    /// How long after a request more are expected.
+    private static let busyFor: Duration = .minutes(1)
+
+    /// Notes that a connection ended without ever answering.
+    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
+        backoff.failed(reason, now: now, jitter: jitter)
+    }
+
+    mutating func succeeded() {
+        backoff.succeeded()
+    }
+
+    /// Why a new request with this deadline cannot succeed, when only a new connection could carry it; nil if it can.
+    func hopeless(deadline: Deadline, now: Deadline) -> HTTPFailure.Reason? {
+        guard let reason = backoff.lastReason, now < backoff.retryAt else { return nil }
+        return reason == .forbiddenAddress || deadline <= backoff.retryAt ? reason : nil
+    }
+}
+
+/// The wait after failed connections: doubles from a start to a limit, and is reduced at random by up to half, so that
+/// connections that failed together do not come back together.
+struct Backoff {
+    private let start: Duration
+    private let limit: Duration
+    private var failures = 0
+    /// When the next attempt may be made.
+    private(set) var retryAt: Deadline = .distantPast
+    private(set) var lastReason: HTTPFailure.Reason?
+
+    init(start: Duration, limit: Duration) {
+        self.start = start
+        self.limit = limit
+    }
+
+    /// - Parameters:
+    ///   - reason: The failure of requests that cannot wait.
+    ///   - now: The present time.
+    ///   - jitter: From 0 to 1.
+    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
+        let full = min(limit, start * (1 << min(failures, 20)))
+        failures += 1
+        lastReason = reason
+        retryAt = now + full / 2 * (1 + min(max(jitter, 0), 1))
+    }
+
+    mutating func succeeded() {
+        failures = 0
+        lastReason = nil
+        retryAt = .distantPast
+    }
+}

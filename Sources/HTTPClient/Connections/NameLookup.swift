@@ -1,0 +1,326 @@
+import Core
+import DequeModule
+import Dispatch
+import Glibc
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Turns names into addresses.
+package protocol NameLookup: Sendable {
+    /// Looks `host` up and calls `completion` once, on any thread: with no addresses when none were found, or when
+    /// `isWanted` returns false before it begins.
+    func lookUp(
+        _ host: String,
+        port: Int,
+        isWanted: @escaping @Sendable () -> Bool,
+        completion: @escaping @Sendable ([SocketAddress]) -> Void
+    )
+}
+
+/// Looks names up for connections. Users may choose names whose servers never answer, so theirs are separate from the
+/// operator's.
+package struct NameLookups: Sendable {
+    package var operators: any NameLookup
+    package var users: any NameLookup
+
+    package init() { self.init(operators: ThreadedLookup(), users: ThreadedLookup()) }
+
+    init(operators: any NameLookup, users: any NameLookup) {
+        self.operators = operators
+        self.users = users
+    }
+}
+
+/// Looks names up on the threads of a pool, as many at a time as it has threads.
+struct PooledLookup: NameLookup {
+    let threads: NIOThreadPool
+
+    func lookUp(
+        _ host: String,
+        port: Int,
+        isWanted: @escaping @Sendable () -> Bool,
+        completion: @escaping @Sendable ([SocketAddress]) -> Void
+    ) {
+        threads.submit { state in
+            // Pools that are shut down do not look up.
+            completion(state == .active && isWanted() ? SystemNames.lookUp(host, port: port) : [])
+        }
+    }
+}
+
+/// Looks each name up on a thread of its own, so that a name whose servers never answer delays no other
+/// (``LookupQueue``). The same name is looked up once at a time: callers that want it meanwhile get the same answer.
+final class ThreadedLookup: NameLookup {
+    typealias Completion = @Sendable ([SocketAddress]) -> Void
+
+    private struct State {
+        var queue: LookupQueue
+        /// When the queue is looked at again without a new name or an end.
+        var timer: Deadline?
+    }
+
+    /// The most look-ups at a time.
+    static let limit = 1_024
+    private static let timers = DispatchQueue(label: "carillon.name-lookups")
+
+    private let state: Mutex<State>
+    private let resolve: @Sendable (_ host: String, _ port: Int) -> [SocketAddress]
+
+    /// `resolve` may block.
+    init(resolve: @escaping @Sendable (_ host: String, _ port: Int) -> [SocketAddress] = SystemNames.lookUp) {
+        state = Mutex(State(queue: LookupQueue(limit: Self.limit)))
+        self.resolve = resolve
+    }
+
+    func lookUp(
+        _ host: String,
+        port: Int,
+        isWanted: @escaping @Sendable () -> Bool,
+        completion: @escaping Completion
+    ) {
+        let request = LookupQueue.Request(isWanted: isWanted, completion: completion)
+        let dropped = state.withLock { $0.queue.append(request, for: .init(host: host, port: port)) }
+        for request in dropped { request.completion([]) }
+        begin()
+    }
+
+    /// Begins all look-ups that may begin now, and comes back for the rest.
+    private func begin() {
+        while true {
+            let (name, unwanted) = state.withLock { $0.queue.next(now: .now()) }
+            for request in unwanted { request.completion([]) }
+            guard let name else { break }
+            let work: @Sendable () -> Void = { self.end(name, self.resolve(name.host, name.port)) }
+            if !DetachedThread.run(work) { end(name, []) }
+        }
+        let start: Deadline? = state.withLock { state in
+            guard let start = state.queue.nextStart, start < state.timer ?? .distantFuture else { return nil }
+            state.timer = start
+            return start
+        }
+        guard let start else { return }
+        let wait = max(.milliseconds(1), start - .now())
+        Self.timers.asyncAfter(deadline: .now() + .milliseconds(Int(wait.milliseconds))) {
+            self.state.withLock { $0.timer = nil }
+            self.begin()
+        }
+    }
+
+    private func end(_ name: LookupQueue.Name, _ addresses: [SocketAddress]) {
+        let requests = state.withLock { $0.queue.ended(name, now: .now()) }
+        for request in requests { request.completion(addresses) }
+        begin()
+    }
+}
+
+/// The system's resolver.
+enum SystemNames {
+    /// Every address of `host` once. Blocks for as long as name servers take.
+    static func lookUp(_ host: String, port: Int) -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_flags = AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
+        defer { freeaddrinfo(list) }
+        // Every address comes once for each kind of socket.
+        var seen: Set<IPAddress> = []
+        return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap { entry in
+            guard let entry, let address = entry.pointee.ai_addr,
+                let ip = IPAddress(address, length: Int(entry.pointee.ai_addrlen)), seen.insert(ip).inserted
+            else { return nil }
+            let bytes = UnsafeRawPointer(address)
+            return switch ip {
+            case .v4: SocketAddress(bytes.loadUnaligned(as: sockaddr_in.self), host: host)
+            case .v6: SocketAddress(bytes.loadUnaligned(as: sockaddr_in6.self), host: host)
+            }
+        }
+    }
+}
+
+/// Decides which name is looked up next, and when. Knows no clock.
+///
+/// A look-up cannot be stopped, and users choose names whose servers never answer. So the newest name goes first, and
+/// beyond a number of look-ups that run at a time further ones begin at a steady pace: when hundreds hang, the next one
+/// still begins within ``pace``.
+struct LookupQueue {
+    struct Name: Hashable {
+        var host: String
+        var port: Int
+    }
+
+    struct Request {
+        let isWanted: @Sendable () -> Bool
+        let completion: ThreadedLookup.Completion
+    }
+
+    /// Between two look-ups beyond the unpaced ones. With ``ThreadedLookup/limit`` it takes longer to use up all threads
+    /// than the system's resolver waits for name servers (30 s with three).
+    static let pace: Duration = .milliseconds(60)
+    /// A look-up that ends sooner lets the next one begin at once.
+    private static let quick: Duration = .milliseconds(250)
+    /// Names that wait; beyond that the oldest is not found.
+    private static let waitingLimit = 8_192
+
+    private let limit: Int
+    private let unpaced: Int
+    private var requests: [Name: [Request]] = [:]
+    private var running: [Name: Deadline] = [:]
+    /// The newest last.
+    private var waiting: Deque<Name> = []
+    private var pacedUntil: Deadline = .distantPast
+
+    /// `limit` is the most look-ups at a time; a quarter of them are not paced.
+    init(limit: Int) {
+        self.limit = limit
+        unpaced = max(1, limit / 4)
+    }
+
+    /// When ``next(now:)`` may return a name; nil before another look-up ends or another name comes.
+    var nextStart: Deadline? {
+        guard !waiting.isEmpty, running.count < limit else { return nil }
+        return running.count < unpaced ? .distantPast : pacedUntil
+    }
+
+    /// Adds a request. Returns those that have to go for it: their name is not found.
+    mutating func append(_ request: Request, for name: Name) -> [Request] {
+        guard requests[name] == nil else {
+            requests[name]?.append(request)
+            return []
+        }
+        requests[name] = [request]
+        waiting.append(name)
+        guard waiting.count > Self.waitingLimit, let oldest = waiting.popFirst() else { return [] }
+        return requests.removeValue(forKey: oldest) ?? []
+    }
+
+    /// The name to look up now, if any, and requests that are no longer wanted, whose name is not looked up.
+    mutating func next(now: Deadline) -> (name: Name?, unwanted: [Request]) {
+        var unwanted: [Request] = []
+        while let start = nextStart, start <= now, let name = waiting.popLast() {
+            guard requests[name]?.contains(where: { $0.isWanted() }) == true else {
+                unwanted += requests.removeValue(forKey: name) ?? []
+                continue
+            }
+            if running.count >= unpaced { pacedUntil = now + Self.pace }
+            running[name] = now
+            return (name, unwanted)
+        }
+        return (nil, unwanted)
+    }
+
+    /// Notes that a look-up ended. Returns the requests that wait for its result.
+    mutating func ended(_ name: Name, now: Deadline) -> [Request] {
+        if let start = running.removeValue(forKey: name), now - start < Self.quick { pacedUntil = .distantPast }
+        return requests.removeValue(forKey: name) ?? []
+    }
+}
+
+/// Runs work on a thread that nobody joins.
+enum DetachedThread {
+    private final class Work {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) {
+            self.run = run
+        }
+    }
+
+    /// Runs `work` on a thread of its own. Returns false, with nothing done, when the system has none left.
+    static func run(_ work: @escaping @Sendable () -> Void) -> Bool {
+        var attributes = pthread_attr_t()
+        guard pthread_attr_init(&attributes) == 0 else { return false }
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        let work = Unmanaged.passRetained(Work(work))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread,
+            &attributes,
+            { context in
+                if let context { Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run() }
+                return nil
+            },
+            work.toOpaque()
+        )
+        if code != 0 { work.release() }
+        return code == 0
+    }
+}
+
+/// Looks a name up once and hands out only addresses that may be connected to.
+///
+/// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched on the loop alone.
+package final class GuardedResolver: Resolver, @unchecked Sendable {
+    private let addressGuard: AddressGuard?
+    private let names: any NameLookup
+    private let v4: EventLoopPromise<[SocketAddress]>
+    private let v6: EventLoopPromise<[SocketAddress]>
+    private var isStarted = false
+    private let isGivenUp = Atomic(false)
+
+    /// A resolver serves one connection. Without a guard every address is permitted. `threads` wait for name servers:
+    /// names that may be slow on purpose need threads of their own.
+    package convenience init(
+        loop: any EventLoop,
+        addressGuard: AddressGuard?,
+        threads: NIOThreadPool = .singleton
+    ) {
+        self.init(loop: loop, addressGuard: addressGuard, names: PooledLookup(threads: threads))
+    }
+
+    /// The same, with another way to look up names.
+    package init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
+        self.addressGuard = addressGuard
+        self.names = names
+        v4 = loop.makePromise()
+        v6 = loop.makePromise()
+    }
+
+    package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        start(host: host, port: port)
+        return v4.futureResult
+    }
+
+    package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        start(host: host, port: port)
+        return v6.futureResult
+    }
+
+    /// Skips a look-up that has not begun: one that nobody waits for any more must not delay others.
+    package func cancelQueries() {
+        isGivenUp.store(true, ordering: .relaxed)
+    }
+
+    private func start(host: String, port: Int) {
+        guard !isStarted else { return }
+        isStarted = true
+        names.lookUp(
+            host,
+            port: port,
+            isWanted: { !self.isGivenUp.load(ordering: .relaxed) },
+            completion: { self.answer($0) }
+        )
+    }
+
+    private func answer(_ found: [SocketAddress]) {
+        let permitted = found.filter { addressGuard?.permits($0) ?? true }
+        guard !permitted.isEmpty else {
+            let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress
+            let failure = HTTPFailure(reason, mayHaveBeenProcessed: false)
+            v4.fail(failure)
+            v6.fail(failure)
+            return
+        }
+        v6.succeed(permitted.filter { $0.protocol == .inet6 })
+        v4.succeed(permitted.filter { $0.protocol == .inet })
+    }
+}
+
+extension AddressGuard {
+    fileprivate func permits(_ address: SocketAddress) -> Bool {
+        let ip = address.withSockAddr { IPAddress($0, length: $1) }
+        return ip.map { permits($0) } ?? false
+    }
+}

@@ -1,0 +1,327 @@
+import Core
+import NIOCore
+import Synchronization
+
+/// All connections of one route, and the requests that wait for them.
+///
+/// `@unchecked Sendable`: everything but the locked inbox and `lastRequest` is touched on `loop` alone.
+final class OriginConnections: @unchecked Sendable {
+    /// What the origins of a pool share.
+    struct Surroundings: Sendable {
+        /// Makes connections.
+        var connector: any Connector
+        /// Limits and times.
+        var settings: ConnectionSettings
+        /// Chance between 0 and 1.
+        var jitter: @Sendable () -> Double
+        /// Requests begin only while it is open.
+        var gate: RequestGate?
+        /// Takes requests when an origin speaks no HTTP/2.
+        var withoutHTTP2: @Sendable (Exchange) -> Void
+        /// Called on the loop of an origin that was to leave and has ended.
+        var left: @Sendable (OriginConnections) -> Void = { _ in }
+    }
+
+    let route: ConnectionRoute
+    let loop: any EventLoop
+    let settings: ConnectionSettings
+    private let surroundings: Surroundings
+    private let inbox = Mutex(OriginInbox())
+    /// Milliseconds on the loop's clock: a `Deadline`, which cannot be atomic.
+    private let lastArrival: Synchronization.Atomic<Int64>
+
+    private var arrivals: [Exchange] = []
+    private var waiting: WaitingRequests
+    private var connections: [HTTP2Connection] = []
+    private var plan: ConnectionPlan
+    private var leftToCurlUntil: Deadline = .distantPast
+    private var timer: Scheduled<Void>?
+    private var timerAt: Deadline = .distantFuture
+    private var isShutDown = false
+    private var isLeaving: Bool
+    private var isGone = false
+
+    /// - Parameters:
+    ///   - route: Where the connections lead.
+    ///   - loop: Carries everything.
+    ///   - surroundings: What it shares with others.
+    init(route: ConnectionRoute, loop: any EventLoop, surroundings: Surroundings) {
+        self.route = route
+        self.loop = loop
+        self.surroundings = surroundings
+        settings = surroundings.settings
+        lastArrival = Synchronization.Atomic(loop.time.milliseconds)
+        isLeaving = route.scope?.isRetired ?? false
+        waiting = WaitingRequests(limit: settings.waitingPerOrigin)
+        plan = ConnectionPlan(settings: settings)
+    }
+
+    /// When the last request came, on the loop's clock.
+    var lastRequest: Deadline { Deadline(milliseconds: lastArrival.load(ordering: .relaxed)) }
+
+    /// Takes a request, from any thread. Returns false once this has ended.
+    func post(_ exchange: Exchange) -> Bool {
+        switch inbox.withLock({ $0.post(exchange) }) {
+        case .first:
+            WakeUps.ask { self.loop.execute { self.drainInbox() } }
+            return true
+        case .joined:
+            return true
+        case .closed:
+            return false
+        }
+    }
+
+    /// Fails all outstanding requests and closes every connection.
+    func shutDown() -> EventLoopFuture<Void> {
+        inbox.withLock { $0.close() }
+        return loop.submit {
+            self.isShutDown = true
+            self.drainInbox()
+            for exchange in self.waiting.takeAll() { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+            for connection in self.connections { connection.close(.shutdown) }
+            self.timer?.cancel()
+        }
+    }
+
+    /// What is open, and what waits.
+    func count() -> EventLoopFuture<HTTPSnapshot.OriginCount> {
+        loop.submit {
+            let connecting = self.connections.count { $0.isConnecting }
+            return HTTPSnapshot.OriginCount(
+                connections: self.connections.count - connecting,
+                connecting: connecting,
+                streams: self.connections.reduce(0) { $0 + $1.inFlight },
+                waiting: self.waiting.count
+            )
+        }
+    }
+
+    /// Lets it finish its requests, close its connections and end.
+    func leave() {
+        loop.execute {
+            self.isLeaving = true
+            self.leaveIfDone()
+        }
+    }
+
+    private func drainInbox() {
+        inbox.withLock { $0.drain(into: &arrivals) }
+        let now = loop.time
+        lastArrival.store(now.milliseconds, ordering: .relaxed)
+        let hasLanes = connections.contains { $0.isConnecting || $0.isUsable }
+        for exchange in arrivals {
+            if isShutDown {
+                exchange.fail(.shutdown, mayHaveBeenProcessed: false)
+            } else if now < leftToCurlUntil {
+                surroundings.withoutHTTP2(exchange)
+            } else if !hasLanes, let reason = plan.hopeless(deadline: exchange.deadline, now: now) {
+                exchange.fail(reason, mayHaveBeenProcessed: false)
+            } else if waiting.append(exchange) {
+                wake(by: exchange.deadline)
+            } else {
+                exchange.fail(.overloaded, mayHaveBeenProcessed: false)
+            }
+        }
+        arrivals.removeAll(keepingCapacity: true)
+        assign()
+        leaveSoonIfDone()
+    }
+
+    /// Gives connections the requests that they can take, and opens another one for the rest.
+    private func assign() {
+        let now = loop.time
+        if !waiting.isEmpty { spread(now: now) }
+        guard !isShutDown, !waiting.isEmpty else { return }
+        switch plan.decide(waiting: waiting.count, census: census(), now: now) {
+        case .none:
+            break
+        case .connect:
+            connect()
+        case .connectAt(let time):
+            wake(by: time)
+        }
+    }
+
+    /// Each request goes to the connection with the fewest requests.
+    private func spread(now: Deadline) {
+        // A copy: a flush may end a connection.
+        let connections = connections
+        let isHeldBack = surroundings.gate?.isOpen == false
+        while !waiting.isEmpty, let connection = Self.leastLoaded(connections) {
+            // With one connection nothing has to be compared.
+            var count = connections.count == 1 ? connection.free : 1
+            var isRefused = false
+            while count > 0, !isRefused, let exchange = waiting.next() {
+                count -= 1
+                if exchange.deadline <= now {
+                    exchange.fail(.timeout, mayHaveBeenProcessed: false)
+                } else if isHeldBack {
+                    exchange.fail(.closed, mayHaveBeenProcessed: false)
+                } else if !connection.submit(exchange, now: now) {
+                    waiting.putBack(exchange)
+                    isRefused = true
+                }
+            }
+            // A connection that refuses takes nothing more.
+            guard !isRefused || connection.free == 0 else { break }
+        }
+        // Including those that are full now.
+        for connection in connections { connection.flush() }
+    }
+
+    private static func leastLoaded(_ connections: [HTTP2Connection]) -> HTTP2Connection? {
+        if connections.count == 1 { return connections[0].free > 0 ? connections[0] : nil }
+        var best: HTTP2Connection?
+        var load = Int.max
+        for connection in connections where connection.free > 0 && connection.inFlight < load {
+            best = connection
+            load = connection.inFlight
+        }
+        return best
+    }
+
+    private func census() -> ConnectionPlan.Census {
+        connections.reduce(into: ConnectionPlan.Census()) { census, connection in
+            if connection.isConnecting { census.connecting += 1 }
+            guard connection.isUsable else { return }
+            census.usable += 1
+            if !connection.hasAnswered { census.hasUnproven = true }
+        }
+    }
+
+    private func connect() {
+        let connection = HTTP2Connection(owner: self, loop: loop, settings: settings)
+        connections.append(connection)
+        wake(by: loop.time + settings.connectTimeout)
+        let bound = NIOLoopBound(connection, eventLoop: loop)
+        surroundings.connector.connect(bound, along: route, timeout: settings.connectTimeout, on: loop)
+            .whenFailure { error in
+                bound.value.connectFailed((error as? HTTPFailure)?.reason ?? .unreachable)
+            }
+    }
+
+    /// Opens a connection in place of one whose peer takes no more requests, before the next request comes.
+    private func replaceDrained() {
+        let now = loop.time
+        guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
+        if plan.wantsReplacement(census: census(), lastRequest: lastRequest, now: now) { connect() }
+    }
+
+    private func leaveSoonIfDone() {
+        guard isLeaving else { return }
+        // Later: a connection is calling right now.
+        loop.execute { self.leaveIfDone() }
+    }
+
+    private func leaveIfDone() {
+        guard isLeaving, !isShutDown, !isGone, waiting.isEmpty else { return }
+        for connection in connections where connection.inFlight == 0 { connection.close(.closed) }
+        guard connections.isEmpty, inbox.withLock({ $0.closeIfEmpty() }) else { return }
+        isGone = true
+        timer?.cancel()
+        surroundings.left(self)
+    }
+
+    /// Makes `sweep` run at `time` at the latest.
+    private func wake(by time: Deadline) {
+        guard time < timerAt, !isShutDown else { return }
+        timer?.cancel()
+        timerAt = time
+        timer = loop.scheduleTask(deadline: NIODeadline(time)) { self.sweep() }
+    }
+
+    private func sweep() {
+        timerAt = .distantFuture
+        let now = loop.time
+        for exchange in waiting.takeDue(by: now) { exchange.fail(.timeout, mayHaveBeenProcessed: false) }
+        let next = connections.reduce(waiting.soonestDeadline) { min($0, $1.check() ?? .distantFuture) }
+        if next < .distantFuture { wake(by: max(next, now + .milliseconds(1))) }
+        assign()
+        leaveSoonIfDone()
+    }
+}
+
+// MARK: The events of a connection, on its event loop
+
+extension OriginConnections {
+    /// It may take requests now; they are flushed after this returns.
+    func connectionIsReady(_ connection: HTTP2Connection) {
+        if connection.hasAnswered { plan.succeeded() }
+        if !connection.isUsable { replaceDrained() }
+        assign()
+        leaveSoonIfDone()
+    }
+
+    /// The server chose another protocol in ALPN (RFC 7301); the connection closes itself.
+    func connectionSpeaksNoHTTP2(_ connection: HTTP2Connection) {
+        leftToCurlUntil = loop.time + settings.withoutHTTP2
+        for exchange in waiting.takeAll() { surroundings.withoutHTTP2(exchange) }
+    }
+
+    /// The server has not processed this request.
+    func connectionRefused(_ exchange: Exchange) {
+        exchange.refusals += 1
+        if isShutDown {
+            exchange.fail(.shutdown, mayHaveBeenProcessed: false)
+        } else if exchange.refusals > settings.resends {
+            exchange.fail(.closed, mayHaveBeenProcessed: false)
+        } else {
+            waiting.putBack(exchange)
+            wake(by: exchange.deadline)
+        }
+    }
+
+    /// The last event of a connection.
+    func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPFailure.Reason) {
+        connections.removeAll { $0 === connection }
+        let now = loop.time
+        if !hasAnswered, now >= leftToCurlUntil {
+            plan.failed(reason, now: now, jitter: surroundings.jitter())
+            if !connections.contains(where: { $0.isConnecting || $0.isUsable }) {
+                for exchange in waiting.takeAll() { exchange.fail(reason, mayHaveBeenProcessed: false) }
+            }
+        }
+        assign()
+        leaveSoonIfDone()
+    }
+}
+
+/// Requests that senders on any thread leave for an origin's event loop. Kept under a lock.
+struct OriginInbox {
+    enum Arrival {
+        /// The loop must be woken.
+        case first
+        case joined
+        case closed
+    }
+
+    private var arrivals: [Exchange] = []
+    private var isWakePending = false
+    private var isClosed = false
+
+    mutating func post(_ exchange: Exchange) -> Arrival {
+        guard !isClosed else { return .closed }
+        arrivals.append(exchange)
+        guard !isWakePending else { return .joined }
+        isWakePending = true
+        return .first
+    }
+
+    /// Swaps all arrivals for `empty`, whose storage serves the next ones.
+    mutating func drain(into empty: inout [Exchange]) {
+        isWakePending = false
+        swap(&arrivals, &empty)
+    }
+
+    mutating func close() {
+        isClosed = true
+    }
+
+    /// Returns false when a request has arrived.
+    mutating func closeIfEmpty() -> Bool {
+        guard arrivals.isEmpty else { return false }
+        close()
+        return true
+    }
+}

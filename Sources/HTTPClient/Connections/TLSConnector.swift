@@ -1,0 +1,182 @@
+import Core
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Opens the channels of connections.
+protocol Connector: Sendable {
+    /// Opens a channel and ends its pipeline with a `ConnectionHandler` for `connection`, all on `loop`. Fails with an
+    /// `HTTPFailure` when no channel could be made; the connection itself receives the channel's later events.
+    ///
+    /// - Parameters:
+    ///   - connection: Receives the channel's bytes.
+    ///   - route: The destination; its name is looked up anew.
+    ///   - timeout: For the connection.
+    ///   - loop: The connection's event loop.
+    /// - Returns: Nothing, once connected.
+    func connect(
+        _ connection: NIOLoopBound<HTTP2Connection>,
+        along route: ConnectionRoute,
+        timeout: Duration,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void>
+}
+
+/// Opens channels over TCP and TLS (1.2 at least, certificates checked, ALPN offering `h2`), through a proxy if there
+/// is one.
+struct TLSConnector: Connector {
+    let dialer: OriginDialer
+
+    func connect(
+        _ connection: NIOLoopBound<HTTP2Connection>,
+        along route: ConnectionRoute,
+        timeout: Duration,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        guard let context = context(of: route.scope) else {
+            return loop.makeFailedFuture(HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        }
+        return dialer.dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
+            .flatMapThrowing { channel in
+                // Only now: there are several channels while addresses race, and one of them wins.
+                try channel.pipeline.syncOperations.addHandlers([
+                    dialer.tlsHandler(for: route.origin, context),
+                    ConnectionHandler(connection: connection.value),
+                ])
+            }
+            .flatMapErrorThrowing { throw Self.failure(of: $0) }
+    }
+
+    /// Nil when the scope's certificate and key do not belong together.
+    private func context(of scope: ConnectionScope?) -> NIOSSLContext? {
+        guard let scope, let certificate = scope.clientCertificate else { return dialer.context }
+        return scope.tlsContext {
+            try? dialer.context { tls in
+                tls.certificateChain = certificate.chain
+                tls.privateKey = certificate.key
+            }
+        }
+    }
+
+    private static func failure(of error: any Error) -> HTTPFailure {
+        if let failure = error as? HTTPFailure { return failure }
+        guard let error = error as? NIOConnectionError else {
+            return HTTPFailure(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
+        }
+        if error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure {
+            return cause
+        }
+        return HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+    }
+}
+
+/// Connects to origins over TCP, through a proxy if there is one, and does TLS with them.
+package struct OriginDialer: Sendable {
+    private let tls: TLSConfiguration
+    package let context: NIOSSLContext
+    let addressGuard: AddressGuard
+    let hasProxy: Bool
+    private let tunnel: ProxyTunnel?
+    private let names: NameLookups
+
+    /// - Parameters:
+    ///   - configuration: Roots, exceptions of the address guard, proxy.
+    ///   - names: Looks names up, again for every connection.
+    ///   - logger: Logs about the proxy.
+    ///   - change: Changes what TLS does.
+    /// - Throws: ``HTTPLanesError`` when a file, the proxy or a block of addresses cannot be used.
+    package init(
+        _ configuration: HTTPLanes.Configuration,
+        names: NameLookups = NameLookups(),
+        logger: Logger,
+        _ change: (inout TLSConfiguration) -> Void
+    ) throws {
+        addressGuard = try AddressGuard(allowing: configuration.allowPrivate)
+        let proxy = try configuration.proxy.map { url in
+            guard let proxy = Proxy(url) else { throw HTTPLanesError.notAProxy }
+            return proxy
+        }
+        hasProxy = proxy != nil
+        tunnel = proxy.flatMap { $0.canTunnel ? ProxyTunnel(proxy: $0, log: logger) : nil }
+        self.names = names
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        if let file = configuration.caFile { tls.additionalTrustRoots = [.file(file)] }
+        change(&tls)
+        self.tls = tls
+        do {
+            context = try NIOSSLContext(configuration: tls)
+        } catch {
+            throw HTTPLanesError.unusableRoots(configuration.caFile ?? "the system's")
+        }
+    }
+
+    /// Whether connections can be made: a proxy must tunnel, as nothing may go around it.
+    package var canDial: Bool { !hasProxy || tunnel != nil }
+
+    /// Connects to `origin`; if guarded, only to addresses that the address guard permits. A proxy judges itself where
+    /// names lead. `prepare` gets the connected channel before the proxy is asked for the origin.
+    package func dial(
+        _ origin: Origin,
+        isGuarded: Bool,
+        timeout: Duration,
+        on loop: any EventLoop,
+        options: (ClientBootstrap) -> ClientBootstrap = { $0 },
+        _ prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in }
+    ) -> EventLoopFuture<any Channel> {
+        if isGuarded, let address = origin.address, !addressGuard.permits(address) {
+            return loop.makeFailedFuture(HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+        }
+        let timeout = TimeAmount(timeout)
+        let deadline = loop.now + timeout
+        let checksAddresses = isGuarded && tunnel == nil
+        let resolver = GuardedResolver(
+            loop: loop,
+            addressGuard: checksAddresses ? addressGuard : nil,
+            names: checksAddresses ? names.users : names.operators
+        )
+        let bootstrap = ClientBootstrap(group: loop)
+            .resolver(resolver)
+            .connectTimeout(timeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+        return options(bootstrap)
+            .connect(host: tunnel?.proxy.host ?? origin.host, port: tunnel?.proxy.port ?? Int(origin.port))
+            .flatMapThrowing { channel in
+                try prepare(channel)
+                return channel
+            }
+            .flatMap { channel in
+                tunnel?.dig(through: channel, to: origin, deadline: deadline).map { channel }
+                    ?? loop.makeSucceededFuture(channel)
+            }
+    }
+
+    /// A handler that does TLS with `origin`.
+    package func tlsHandler(for origin: Origin, _ context: NIOSSLContext) throws -> NIOSSLClientHandler {
+        try NIOSSLClientHandler(context: context, serverHostname: origin.address == nil ? origin.host : nil)
+    }
+
+    /// Another context, such as one with a certificate.
+    package func context(_ change: (inout TLSConfiguration) throws -> Void) throws -> NIOSSLContext {
+        var tls = tls
+        try change(&tls)
+        return try NIOSSLContext(configuration: tls)
+    }
+}
+
+/// Where connections lead, and who may use them: requests of different routes never share one.
+struct ConnectionRoute: Hashable, Sendable {
+    var origin: Origin
+    /// Whether addresses are checked: users' URLs may lead to fewer of them than the operator's.
+    var isGuarded: Bool
+    var scope: ConnectionScope?
+}
+
+extension ConnectionRoute {
+    init(_ exchange: Exchange) {
+        origin = exchange.url.origin
+        isGuarded = exchange.request.untrustedURL
+        scope = exchange.request.scope
+    }
+}

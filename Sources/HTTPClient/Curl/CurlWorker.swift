@@ -1,0 +1,343 @@
+import CCurl
+import Core
+import NIOCore
+
+/// The work of libcurl's thread: takes requests, moves bytes and hands answers out, until told to stop.
+///
+/// `@unchecked Sendable`: once made, it is used on that thread alone.
+final class CurlWorker: @unchecked Sendable {
+    /// The next work for the thread.
+    struct Errand {
+        enum End {
+            case none, whenDone, now
+        }
+
+        var arrivals: [Exchange] = []
+        /// Requests with the addresses of their hosts.
+        var found: [(exchange: Exchange, addresses: [SocketAddress])] = []
+        var end = End.none
+
+        var isEmpty: Bool { arrivals.isEmpty && found.isEmpty }
+    }
+
+    /// A transfer that takes so long leaves its place to one that waits.
+    private static let slowAfter: Duration = .milliseconds(250)
+    /// How often that is looked for.
+    private static let placeInterval: Duration = .milliseconds(50)
+    /// How long a host's only transfer may take when there are more slow ones than may be, and a host waits that has none.
+    private static let onlyOneGivesUpAfter: Duration = .milliseconds(750)
+    /// How often transfers are looked for whose connections bring input without end.
+    private static let floodInterval: Duration = .milliseconds(20)
+
+    private let multi: UnsafeMutableRawPointer
+    private let configuration: HTTPLanes.Configuration
+    private let addressGuard: AddressGuard
+    private let scope: ConnectionScope?
+    private let roots: SharedRoots?
+    /// Begins to look up a host's addresses, which come with an errand; nil: libcurl looks them up, or a proxy.
+    private let lookUp: (@Sendable (Exchange) -> Void)?
+    private let connections: KeptConnections
+    /// Requests that have not ended.
+    private var admitted: FairShares
+    private var addresses = HostAddresses()
+    private var queue: TransferQueue
+    private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
+    private var spareHandles: [UnsafeMutableRawPointer] = []
+    private var soonestDeadline: Deadline = .distantFuture
+    private var placesMadeAt: Deadline = .distantPast
+    private var floodsSoughtAt: Deadline = .distantPast
+    /// How many requests have ended.
+    private var finished = 0
+
+    init(
+        multi: UnsafeMutableRawPointer,
+        configuration: HTTPLanes.Configuration,
+        addressGuard: AddressGuard,
+        roots: SharedRoots?,
+        scope: ConnectionScope?,
+        lookUp: (@Sendable (Exchange) -> Void)?
+    ) {
+        self.multi = multi
+        self.lookUp = lookUp
+        self.roots = roots
+        self.configuration = configuration
+        self.addressGuard = addressGuard
+        self.scope = scope
+        admitted = FairShares(room: configuration.curl.requests)
+        queue = TransferQueue(places: configuration.curl.connections, slowPlaces: configuration.curl.slowTransfers)
+        let connectionLimit = configuration.curl.connections + configuration.curl.slowTransfers
+        connections = KeptConnections(limit: connectionLimit)
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connectionLimit)
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.curl.connections)
+        _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.curl.connectionsPerHost)
+    }
+
+    /// Works until an errand says to stop, then fails all that is left.
+    ///
+    /// - Parameter nextErrand: Called with the number of requests that were completed since the last call.
+    func run(nextErrand: (_ finished: Int) -> Errand) {
+        while true {
+            let errand = nextErrand(finished)
+            finished = 0
+            for exchange in errand.arrivals { take(exchange) }
+            for (exchange, addresses) in errand.found { found(addresses, for: exchange) }
+            if errand.end == .now { break }
+            while let exchange = queue.next() { begin(exchange) }
+            if !queue.isEmpty {
+                makePlaces()
+                while let exchange = queue.next() { begin(exchange) }
+            }
+            if configuration.gate?.isOpen == false { holdBack() }
+            if errand.end == .whenDone, transfers.isEmpty, addresses.isEmpty { break }
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            // The answers of one turn wake whoever takes them once.
+            WakeUps.together {
+                collect()
+                stopFloods()
+                expire()
+            }
+            // If a completion has sent another request, a wake-up is pending and this returns at once.
+            curl_multi_poll(multi, nil, 0, pause(), nil)
+        }
+        for exchange in addresses.takeAll() + queue.takeAll() {
+            exchange.fail(.shutdown, mayHaveBeenProcessed: false)
+        }
+        for transfer in transfers.values {
+            curl_multi_remove_handle(multi, transfer.easy)
+            let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
+            end(transfer).fail(.shutdown, mayHaveBeenProcessed: mayHaveBeenProcessed)
+        }
+        transfers.removeAll()
+    }
+
+    func close() {
+        for easy in spareHandles { curl_easy_cleanup(easy) }
+        spareHandles.removeAll()
+        curl_multi_cleanup(multi)
+    }
+
+    /// Takes a request. One beyond the limit is refused; or another one, to a host that has something under way.
+    private func take(_ exchange: Exchange) {
+        let share = exchange.request.share
+        if !admitted.hasRoom(for: share) {
+            guard let surplus = queue.takeSurplus(of: share, except: exchange.url.origin.host) else {
+                finished += 1
+                return exchange.fail(.overloaded, mayHaveBeenProcessed: false)
+            }
+            refuse(surplus, .overloaded)
+        }
+        admitted.take(share)
+        guard let lookUp, !addresses.areKnown(to: exchange, now: .now()) else { return queue.append(exchange) }
+        soonestDeadline = min(soonestDeadline, exchange.deadline)
+        lookUp(exchange)
+    }
+
+    private func found(_ found: [SocketAddress], for exchange: Exchange) {
+        guard addresses.found(found, for: exchange, now: .now()) else { return }
+        if exchange.addresses == nil { refuse(exchange, .unresolved) } else { queue.append(exchange) }
+    }
+
+    private func begin(_ exchange: Exchange) {
+        guard let easy = spareHandles.popLast() ?? curl_easy_init() else {
+            queue.ended(exchange)
+            return refuse(exchange, .overloaded)
+        }
+        begin(exchange, on: easy)
+    }
+
+    /// With `isFresh` the request goes over a new connection.
+    private func begin(_ exchange: Exchange, on easy: UnsafeMutableRawPointer, isFresh: Bool = false) {
+        let transfer = CurlTransfer(
+            exchange: exchange,
+            easy: easy,
+            addressGuard: addressGuard,
+            connections: connections
+        )
+        let isAlone = exchange.request.scope != scope
+        guard transfer.prepare(configuration, roots, isAlone: isAlone, isFresh: isFresh),
+            curl_multi_add_handle(multi, easy) == CURLM_OK
+        else {
+            return refuse(end(transfer), .protocolError)
+        }
+        transfers[easy] = transfer
+        soonestDeadline = min(soonestDeadline, exchange.deadline)
+    }
+
+    /// Takes their places from transfers that take long, as others wait.
+    private func makePlaces() {
+        let now = Deadline.now()
+        guard now - placesMadeAt >= Self.placeInterval else { return }
+        placesMadeAt = now
+        let old = transfers.values.filter { now - $0.begunAt >= Self.slowAfter }.sorted { $0.begunAt < $1.begunAt }
+        var candidates = giveUps(among: old, now: now).prefix(queue.idleHosts).makeIterator()
+        for transfer in old where !transfer.exchange.isSlow {
+            if !queue.hasSlowPlace, let candidate = candidates.next() { giveUp(candidate, .evicted) }
+            queue.slow(transfer.exchange)
+        }
+    }
+
+    /// Slow transfers that may be given up for hosts that have none, in order: first of the host that has the most, and
+    /// the oldest first. `old` are sorted by age.
+    private func giveUps(among old: [CurlTransfer], now: Deadline) -> [CurlTransfer] {
+        var counts: [String: Int] = [:]
+        var candidates: [(transfer: CurlTransfer, younger: Int)] = []
+        for transfer in old.reversed() {
+            let younger = counts[transfer.exchange.url.origin.host, default: 0]
+            counts[transfer.exchange.url.origin.host] = younger + 1
+            guard transfer.exchange.isSlow, younger > 0 || now - transfer.begunAt >= Self.onlyOneGivesUpAfter else {
+                continue
+            }
+            candidates.append((transfer, younger))
+        }
+        return candidates.sorted { ($0.younger, $1.transfer.begunAt) > ($1.younger, $0.transfer.begunAt) }
+            .map(\.transfer)
+    }
+
+    /// Ends transfers whose servers send without end.
+    private func stopFloods() {
+        let now = Deadline.now()
+        guard now - floodsSoughtAt >= Self.floodInterval else { return }
+        floodsSoughtAt = now
+        for transfer in transfers.values where transfer.isFlooded {
+            transfer.dropConnection()
+            giveUp(transfer, .protocolError)
+        }
+    }
+
+    private func refuse(_ exchange: Exchange, _ reason: HTTPFailure.Reason) {
+        ended(exchange)
+        exchange.fail(reason, mayHaveBeenProcessed: false)
+    }
+
+    private func ended(_ exchange: Exchange) {
+        finished += 1
+        admitted.giveBack(exchange.request.share)
+    }
+
+    /// Gives up what no server has seen yet.
+    private func holdBack() {
+        for transfer in transfers.values where !transfer.mayHaveBeenProcessed {
+            curl_multi_remove_handle(multi, transfer.easy)
+            transfers[transfer.easy] = nil
+            refuse(end(transfer), .closed)
+        }
+    }
+
+    private func collect() {
+        var code = CURLE_OK
+        while let easy = ccurl_next_finished(multi, &code) {
+            curl_multi_remove_handle(multi, easy)
+            guard let transfer = transfers.removeValue(forKey: easy) else { continue }
+            transfer.ended()
+            if transfer.metUnreadInput {
+                reset(transfer)
+                begin(transfer.exchange, on: easy, isFresh: true)
+                continue
+            }
+            let result = transfer.result(code)
+            ended(transfer.exchange)
+            end(transfer, isAnswered: (try? result.get()) != nil).complete(result)
+        }
+    }
+
+    private func expire() {
+        let now = Deadline.now()
+        for exchange in queue.takeDue(by: now) { refuse(exchange, .timeout) }
+        guard soonestDeadline <= now else { return }
+        for exchange in addresses.takeDue(by: now) { refuse(exchange, .timeout) }
+        for transfer in transfers.values where transfer.exchange.deadline <= now { giveUp(transfer, .timeout) }
+        soonestDeadline = transfers.values.reduce(addresses.soonestDeadline) { min($0, $1.exchange.deadline) }
+    }
+
+    /// Ends a transfer that took too long, or too much.
+    private func giveUp(_ transfer: CurlTransfer, _ reason: HTTPFailure.Reason) {
+        curl_multi_remove_handle(multi, transfer.easy)
+        transfers[transfer.easy] = nil
+        let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
+        ended(transfer.exchange)
+        end(transfer).fail(reason, mayHaveBeenProcessed: mayHaveBeenProcessed)
+    }
+
+    /// How long the thread may sleep, in milliseconds.
+    private func pause() -> Int32 {
+        if finished > 0 { return 0 }
+        let placesMade = queue.isEmpty ? Deadline.distantFuture : placesMadeAt + Self.placeInterval
+        let left = min(soonestDeadline, queue.soonestDeadline, placesMade) - Deadline.now()
+        return Int32(min(max(.zero, left), .minutes(1)).milliseconds)
+    }
+
+    /// Returns a transfer's handle and place, and the exchange that remains to be answered.
+    private func end(_ transfer: CurlTransfer, isAnswered: Bool = false) -> Exchange {
+        reset(transfer)
+        if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
+        queue.ended(transfer.exchange, isAnswered: isAnswered)
+        return transfer.exchange
+    }
+
+    /// Removes all traces of a transfer from its handle.
+    private func reset(_ transfer: CurlTransfer) {
+        curl_easy_reset(transfer.easy)
+        transfer.releaseLists()
+    }
+}
+
+/// Finds the addresses of hosts for libcurl, and holds their requests until then. Knows no clock.
+///
+/// libcurl itself would begin a thread for each name. It leaves the thread behind when it gives up on a name, so hosts
+/// whose name servers never answer could use up all threads.
+struct HostAddresses {
+    private struct Found {
+        let addresses: String
+        let until: Deadline
+    }
+
+    /// As libcurl does.
+    private static let lifetime: Duration = .minutes(1)
+
+    private var found = BoundedCache<String, Found>(capacity: 4_096)
+    private var waiting: [ObjectIdentifier: Exchange] = [:]
+
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// No waiting request has a deadline before this.
+    var soonestDeadline: Deadline { waiting.values.reduce(.distantFuture) { min($0, $1.deadline) } }
+
+    /// Whether a request can begin, as the addresses of its host are known. Otherwise it waits here until ``found(_:for:now:)``.
+    mutating func areKnown(to exchange: Exchange, now: Deadline) -> Bool {
+        let origin = exchange.url.origin
+        guard origin.address == nil else { return true }
+        if let known = found.peek(origin.host), known.until > now {
+            exchange.addresses = known.addresses
+            return true
+        }
+        waiting[ObjectIdentifier(exchange)] = exchange
+        return false
+    }
+
+    /// Ends a request's wait. Returns false when it no longer waits.
+    mutating func found(_ addresses: [SocketAddress], for exchange: Exchange, now: Deadline) -> Bool {
+        guard waiting.removeValue(forKey: ObjectIdentifier(exchange)) != nil else { return false }
+        let texts = addresses.compactMap { address -> String? in
+            guard let text = address.ipAddress else { return nil }
+            return address.protocol == .inet6 ? "[\(text)]" : text
+        }
+        guard !texts.isEmpty else { return true }
+        let text = texts.joined(separator: ",")
+        exchange.addresses = text
+        found.set(Found(addresses: text, until: now + Self.lifetime), for: exchange.url.origin.host)
+        return true
+    }
+
+    /// Takes out requests whose deadline is `time` or earlier.
+    mutating func takeDue(by time: Deadline) -> [Exchange] {
+        let due = waiting.values.filter { $0.deadline <= time }
+        for exchange in due { waiting[ObjectIdentifier(exchange)] = nil }
+        return due
+    }
+
+    mutating func takeAll() -> [Exchange] {
+        defer { waiting.removeAll() }
+        return Array(waiting.values)
+    }
+}

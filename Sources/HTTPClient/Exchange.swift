@@ -1,0 +1,112 @@
+import Core
+import DequeModule
+
+/// A request on its way, with the completion that takes its answer.
+///
+/// `@unchecked Sendable`: it has one holder at a time and is handed over whole, from the sender's thread through a
+/// locked inbox to the loop or thread that carries it.
+final class Exchange: @unchecked Sendable {
+    let request: HTTPRequest
+    let url: URLParts
+    let deadline: Deadline
+    /// How often a server has refused it unprocessed.
+    var refusals = 0
+    /// Whether it has left its place with libcurl to others (``TransferQueue/slow(_:)``).
+    var isSlow = false
+    /// Those of its host, as libcurl reads them, where it does not look them up.
+    var addresses: String?
+    private var completion: (@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)?
+
+    init(
+        request: HTTPRequest,
+        url: URLParts,
+        deadline: Deadline,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        self.request = request
+        self.url = url
+        self.deadline = deadline
+        self.completion = completion
+    }
+
+    deinit {
+        // Only an event loop that was shut down before its connections drops unfinished work; the promise holds even
+        // then.
+        completion?(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
+    }
+
+    func complete(_ result: Result<HTTPResponse, HTTPFailure>) {
+        guard let completion = completion.take() else {
+            assertionFailure("a request was completed twice")
+            return
+        }
+        completion(result)
+    }
+
+    func fail(_ reason: HTTPFailure.Reason, mayHaveBeenProcessed: Bool) {
+        complete(.failure(HTTPFailure(reason, mayHaveBeenProcessed: mayHaveBeenProcessed)))
+    }
+}
+
+/// A bounded queue of requests that wait for a stream, first come, first served. Knows no clock.
+struct WaitingRequests {
+    private var requests: Deque<Exchange> = []
+    private let limit: Int
+    /// No waiting request has an earlier deadline.
+    private(set) var soonestDeadline: Deadline = .distantFuture
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var count: Int { requests.count }
+    var isEmpty: Bool { requests.isEmpty }
+
+    /// Returns false when the queue is full.
+    mutating func append(_ exchange: Exchange) -> Bool {
+        guard requests.count < limit else { return false }
+        requests.append(exchange)
+        soonestDeadline = min(soonestDeadline, exchange.deadline)
+        return true
+    }
+
+    /// Puts back, in front, a request that was taken before or that a server refused. This always succeeds.
+    mutating func putBack(_ exchange: Exchange) {
+        requests.prepend(exchange)
+        soonestDeadline = min(soonestDeadline, exchange.deadline)
+    }
+
+    mutating func next() -> Exchange? {
+        requests.popFirst()
+    }
+
+    mutating func takeNewest() -> Exchange? {
+        requests.popLast()
+    }
+
+    /// Takes out those whose deadline is `time` or earlier.
+    mutating func takeDue(by time: Deadline) -> [Exchange] {
+        guard soonestDeadline <= time else { return [] }
+        var due: [Exchange] = []
+        var later: Deque<Exchange> = []
+        soonestDeadline = .distantFuture
+        for exchange in requests {
+            if exchange.deadline <= time {
+                due.append(exchange)
+            } else {
+                later.append(exchange)
+                soonestDeadline = min(soonestDeadline, exchange.deadline)
+            }
+        }
+        requests = later
+        return due
+    }
+
+    mutating func takeAll() -> [Exchange] {
+        defer {
+            requests.removeAll()
+            soonestDeadline = .distantFuture
+        }
+        return Array(requests)
+    }
+}

@@ -1,0 +1,250 @@
+import Core
+import Dispatch
+import Logging
+import NIOCore
+import NIOSSL
+import Synchronization
+
+/// All outgoing HTTP: HTTP/2 connections of our own for users' and busy origins, libcurl for everything else.
+///
+///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
+///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
+///     await http.shutdown()  // before the group's
+///
+/// libcurl carries requests to other origins that are not busy, to those that speak no HTTP/2, and all requests through a
+/// proxy that does not tunnel.
+package final class HTTPLanes: HTTPSender {
+    private let pool: ConnectionPool
+    private let curl: CurlClients
+    private let dialer: OriginDialer
+    private let busyOrigins = Mutex(BusyOrigins())
+    private let shares = Synchronization.Atomic<UInt32>(0)
+
+    /// - Parameters:
+    ///   - configuration: Roots, proxy, exceptions, limits.
+    ///   - group: Carries the connections; must outlive them.
+    ///   - logger: Logs about connections, never about requests.
+    /// - Throws: `HTTPLanesError` when a file, the proxy or a block of addresses cannot be used.
+    package convenience init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
+        try self.init(configuration: configuration, group: group, logger: logger, names: NameLookups())
+    }
+
+    /// `names` looks up the names of hosts.
+    init(configuration: Configuration, group: any EventLoopGroup, logger: Logger, names: NameLookups) throws {
+        let dialer = try OriginDialer(configuration, names: names, logger: logger) { tls in
+            // Lets a server without h2 choose rather than hang up, so that its requests can go another way.
+            tls.applicationProtocols = ["h2", "http/1.1"]
+        }
+        self.dialer = dialer
+        let curl = try CurlClients(configuration: configuration, addressGuard: dialer.addressGuard, names: names)
+        self.curl = curl
+        pool = ConnectionPool(
+            group: group,
+            surroundings: OriginConnections.Surroundings(
+                connector: TLSConnector(dialer: dialer),
+                settings: configuration.lanes,
+                jitter: { Double.random(in: 0...1) },
+                gate: configuration.gate,
+                withoutHTTP2: { exchange in
+                    if !curl.send(exchange) { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+                }
+            ),
+            originLimit: configuration.multiplexedOrigins
+        )
+    }
+
+    package func send(
+        _ request: consuming HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        guard let url = URLParts(request.url) else { return Self.refuse(.invalidURL, completion) }
+        guard request.isWellFormed else { return Self.refuse(.protocolError, completion) }
+        if request.untrustedURL, let address = url.origin.address, !dialer.addressGuard.permits(address) {
+            return Self.refuse(.forbiddenAddress, completion)
+        }
+        // Some milliseconds do not matter, and the exact clock takes as long as all the rest here.
+        let deadline = Deadline.nowRoughly() + request.timeout
+        let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
+        guard isForPool(exchange) ? pool.send(exchange) : curl.send(exchange) else {
+            return Self.later { exchange.fail(.shutdown, mayHaveBeenProcessed: false) }
+        }
+    }
+
+    /// Whether a request goes over an HTTP/2 connection of our own. libcurl is for origins that get one now and then;
+    /// a user's server could keep its HTTP/2 busy with frames without end.
+    private func isForPool(_ exchange: Exchange) -> Bool {
+        guard dialer.canDial, exchange.url.origin.isSecure else { return false }
+        if exchange.request.multiplexed || exchange.request.untrustedURL { return true }
+        return busyOrigins.withLock { $0.note(exchange.url.origin, now: .now()) }
+    }
+
+    /// Why no request to a user's URL could ever be sent; nil if one may be sent as long as its name leads to permitted
+    /// addresses. A proxy judges addresses itself.
+    package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
+        guard let url = URLParts(url) else { return .invalidURL }
+        return dialer.hasProxy || dialer.addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
+    }
+
+    package func retire(_ scope: ConnectionScope) {
+        scope.retire()
+        pool.retire(scope)
+        curl.retire(scope)
+    }
+
+    package func share() -> any HTTPSender {
+        AccountSender(http: self, number: shares.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// What is open now.
+    package func snapshot() async -> HTTPSnapshot {
+        var snapshot = await pool.snapshot()
+        snapshot.otherRequests = curl.outstanding
+        return snapshot
+    }
+
+    /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be
+    /// called before the event loop group shuts down.
+    package func shutdown() async {
+        await pool.shutDown()
+        await curl.shutDown()
+    }
+
+    private static func refuse(
+        _ reason: HTTPFailure.Reason,
+        _ completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
+    }
+
+    /// A queue that lives as long as the process and does no name look-ups: a refusal must arrive even when nothing
+    /// else of ours runs any more.
+    private static let refusals = DispatchQueue(label: "carillon.http-refusals")
+
+    private static func later(_ work: @escaping @Sendable () -> Void) {
+        refusals.async(execute: work)
+    }
+}
+
+/// Outgoing HTTP for one account; see ``HTTPSender/share()``.
+struct AccountSender: HTTPSender {
+    let http: HTTPLanes
+    let number: UInt32
+
+    func send(
+        _ request: consuming HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        request.share = number
+        http.send(request, completion: completion)
+    }
+
+    func retire(_ scope: ConnectionScope) { http.retire(scope) }
+
+    func share() -> any HTTPSender { http.share() }
+}
+
+/// What outgoing HTTP has open at a moment, for metrics.
+package struct HTTPSnapshot: Sendable, Hashable {
+    /// All HTTP/2 connections to one origin, or to all origins that users chose.
+    package struct OriginCount: Sendable, Hashable {
+        /// Connections that are open.
+        package var connections = 0
+        /// Connections that are being opened.
+        package var connecting = 0
+        /// Requests under way on them.
+        package var streams = 0
+        /// Requests that wait for a stream.
+        package var waiting = 0
+
+        static func += (left: inout Self, right: Self) {
+            left.connections += right.connections
+            left.connecting += right.connecting
+            left.streams += right.streams
+            left.waiting += right.waiting
+        }
+    }
+
+    /// By host, and port where that is not 443. Only origins that the operator or a plugin chose: users' endpoints are
+    /// their secret.
+    package var origins: [String: OriginCount] = [:]
+    /// All origins that users chose.
+    package var users = OriginCount()
+    /// Requests that libcurl carries, including those that wait.
+    package var otherRequests = 0
+}
+
+/// Why outgoing HTTP cannot start with its configuration.
+package enum HTTPLanesError: Error, Equatable, CustomStringConvertible {
+    case notAnAddressBlock(String)
+    case unusableRoots(String)
+    case notAProxy
+    case noLibcurl
+
+    package var description: String {
+        switch self {
+        case .notAnAddressBlock(let text):
+            "http.allow_private: \"\(text)\" is no block of addresses; write one like 10.1.2.0/24 or fd00:1::/32, "
+                + "with no bits set behind the prefix"
+        case .unusableRoots(let file):
+            "http.ca_file: no certificates could be read from \(file); it must be a readable PEM file"
+        case .notAProxy:
+            // Not what was written: it may hold a password.
+            "http.proxy: write \(Proxy.form)"
+        case .noLibcurl:
+            "libcurl could not be initialised; install version 7.87 or newer"
+        }
+    }
+}
+
+extension AddressGuard {
+    /// A guard that permits `blocks` in CIDR notation besides public addresses.
+    ///
+    /// Throws an ``HTTPLanesError`` when a text is no such block.
+    package init(allowing blocks: [String]) throws {
+        self.init(
+            exceptions: try blocks.map { text in
+                guard let block = AddressBlock(text) else { throw HTTPLanesError.notAnAddressBlock(text) }
+                return block
+            }
+        )
+    }
+}
+
+/// Which origins get requests so often that HTTP/2 connections of our own pay, although no plugin says so: a request
+/// over one of these takes a tenth of libcurl's processor time. Knows no clock.
+///
+/// Users choose origins, so it remembers a bounded number, each for a minute at most.
+struct BusyOrigins {
+    private let often: Int
+    private let limit: Int
+    private var counts: [Origin: Int] = [:]
+    /// Those that were busy in the last period.
+    private var former: Set<Origin> = []
+    private var end: Deadline = .distantPast
+
+    /// An origin is busy from so many requests in half a minute on. At most `limit` are counted at a time.
+    init(often: Int = 3, limit: Int = 8_192) {
+        self.often = often
+        self.limit = limit
+    }
+
+    /// Counts a request. Returns whether its origin is busy.
+    mutating func note(_ origin: Origin, now: Deadline) -> Bool {
+        if now >= end { begin(now: now) }
+        guard let count = counts[origin] else {
+            if counts.count < limit { counts[origin] = 1 }
+            return former.contains(origin)
+        }
+        if count < often { counts[origin] = count + 1 }
+        return count + 1 >= often || former.contains(origin)
+    }
+
+    private mutating func begin(now: Deadline) {
+        // After a pause nothing of before counts.
+        former = now < end + Self.period ? Set(counts.lazy.filter { [often] in $0.value >= often }.map(\.key)) : []
+        counts.removeAll(keepingCapacity: true)
+        end = now + Self.period
+    }
+
+    private static let period: Duration = .seconds(30)
+}

@@ -1,0 +1,279 @@
+import Core
+import GRDB
+import Nostr
+import Storage
+
+/// Decides which table the next entries go to, and which tables have expired. A trace is some ten tables, so that old
+/// entries go as a whole and no search is needed. Knows no database.
+///
+/// An owner of many entries has the further ones in tables of the crowd. Where there are too many in all, the larger
+/// part gives way: so a few owners cannot push out the entries of everybody else.
+struct TraceSegments: Equatable {
+    struct Segment: Equatable {
+        let number: Int64
+        let beganAt: Timestamp
+        var rows: Int
+        /// Whether it is for owners of many entries.
+        var isOfCrowd = false
+    }
+
+    /// The oldest goes in tenths, so that up to a tenth less than its limits is kept.
+    private static let count = 10
+    /// Stray entries, which strangers cause at will, get one row in that many of a segment: they must not push the rest
+    /// out.
+    private static let strayShare = 10
+    /// One owner gets one row in that many of a segment; their further entries go to the crowd's.
+    private static let ownerShare = 20
+
+    private let limits: TraceLimits
+    /// In the order in which they began. The last one of each kind is written to.
+    private(set) var segments: [Segment]
+    /// In the last segment that is not the crowd's, since the start.
+    private var strays = 0
+    /// The same by owner.
+    private var entries: [TraceEntry.Owner: Int] = [:]
+
+    init(_ segments: [Segment] = [], limits: TraceLimits) {
+        self.segments = segments
+        self.limits = limits
+    }
+
+    private var segmentRows: Int { max(1, limits.rows / Self.count) }
+
+    private var segmentAge: Duration { max(.milliseconds(1), limits.age / Self.count) }
+
+    /// Makes room for that many entries, or a whole segment, of the time `now`. Returns the
+    /// segment that takes them, how many it takes, whether it has to be made, and the segments that have to go.
+    mutating func makeSpace(
+        for count: Int = .max,
+        ofCrowd: Bool = false,
+        at now: Timestamp
+    ) -> (segment: Segment, room: Int, begins: Bool, dropped: [Int64]) {
+        var last = segments.last { $0.isOfCrowd == ofCrowd }
+        let begins = last.map { isFull($0, at: now) } ?? true
+        if begins {
+            // Those that were admitted before there was any segment are in the first one.
+            if last != nil, !ofCrowd { forgetOwners() }
+            last = Segment(number: (segments.last?.number ?? 0) + 1, beganAt: now, rows: 0, isOfCrowd: ofCrowd)
+            if let last { segments.append(last) }
+        }
+        let segment = last ?? Segment(number: 0, beganAt: now, rows: 0)
+        let room = segmentRows - segment.rows
+        return (segment, room, begins, dropOld(at: now, for: min(count, room)))
+    }
+
+    /// Removes segments that have expired by `now`, the last ones too. Returns their numbers.
+    mutating func expire(at now: Timestamp) -> [Int64] {
+        let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
+        segments.removeAll { expired.contains($0.number) }
+        if segments.isEmpty { forgetOwners() }
+        return expired
+    }
+
+    /// Whether there is room for one more stray entry.
+    mutating func admitsStray() -> Bool {
+        guard strays < max(1, segmentRows / Self.strayShare) else { return false }
+        strays += 1
+        return true
+    }
+
+    /// Whether one more entry of `owner` goes to the crowd's.
+    mutating func belongsToCrowd(_ owner: TraceEntry.Owner) -> Bool {
+        let most = max(1, segmentRows / Self.ownerShare)
+        return Self.isAtLimit(&entries[owner, default: 0], most)
+    }
+
+    /// Counts one more unless there are `most` already.
+    private static func isAtLimit(_ count: inout Int, _ most: Int) -> Bool {
+        guard count < most else { return true }
+        count += 1
+        return false
+    }
+
+    /// That many rows were written to that segment.
+    mutating func add(_ rows: Int, to number: Int64) {
+        guard let index = segments.firstIndex(where: { $0.number == number }) else { return }
+        segments[index].rows += rows
+    }
+
+    private mutating func forgetOwners() {
+        strays = 0
+        entries.removeAll(keepingCapacity: true)
+    }
+
+    /// Removes segments that are no longer written to and too old, or too many once there are `count` more rows.
+    /// Returns their numbers.
+    private mutating func dropOld(at now: Timestamp, for count: Int) -> [Int64] {
+        let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
+        let past = segments.filter { segment in !current.contains { $0.number == segment.number } }
+        var kept = past.filter { now - $0.beganAt < limits.age }
+        let room = limits.rows - count - current.reduce(0) { $0 + $1.rows }
+        // A clock that is put back again and again begins many short ones.
+        while kept.count > 2 * Self.count || kept.reduce(0, { $0 + $1.rows }) > room {
+            let crowd = kept.reduce(0) { $0 + ($1.isOfCrowd ? $1.rows : 0) }
+            let rest = kept.reduce(0) { $0 + ($1.isOfCrowd ? 0 : $1.rows) }
+            kept.remove(at: kept.firstIndex { $0.isOfCrowd == (crowd >= rest) } ?? 0)
+        }
+        let dropped = past.map(\.number).filter { number in !kept.contains { $0.number == number } }
+        segments.removeAll { dropped.contains($0.number) }
+        return dropped
+    }
+
+    /// A clock that was put back begins a new one as well: otherwise the segment would last until time has caught up.
+    private func isFull(_ segment: Segment, at now: Timestamp) -> Bool {
+        segment.rows >= segmentRows || now - segment.beganAt >= segmentAge || now < segment.beganAt
+    }
+}
+
+/// How much is kept of what became of events.
+package struct TraceLimits: Sendable, Hashable {
+    package static let rowRange = 1_000...100_000_000
+    package static let dayRange = 1...365
+    /// In hours.
+    package static let keptEventsRange = 0...168
+
+    /// Entries at most; the oldest tenth goes for newer ones.
+    package var rows: Int
+    /// How long an entry is kept at most.
+    package var days: Int
+    /// How long whole events are kept for `carillon rules diff`; nil: none is.
+    package var keptEvents: Duration?
+
+    package init(rows: Int = 500_000, days: Int = 7, keptEvents: Duration? = nil) {
+        self.rows = rows
+        self.days = days
+        self.keptEvents = keptEvents
+    }
+
+    package var age: Duration { .days(days) }
+}
+
+/// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are
+/// paused.
+enum TraceSchema {
+    /// How many pages of 4 KiB the log may have before a commit copies them back: each copy writes most of the index
+    /// again. Not larger pages: the statuses of a million devices lie in as many places, and each touches a page.
+    static let pagesBetweenCheckpoints = 4_000
+    /// In bytes; what the log exceeds it by goes.
+    static let largestLog = 32 << 20
+
+    /// Where a trace is, by which it is known for one.
+    static func file(at path: String) -> RenewableFile {
+        RenewableFile(
+            path: path,
+            // "Crln" and what it is.
+            applicationID: 0x4372_6C02,
+            version: 1,
+            tables: """
+                CREATE TABLE segments (
+                    number INTEGER PRIMARY KEY,
+                    began_at INTEGER NOT NULL,
+                    is_of_crowd INTEGER NOT NULL
+                ) STRICT;
+                CREATE TABLE devices (
+                    device INTEGER PRIMARY KEY,
+                    changed_at INTEGER NOT NULL,
+                    delivered_at INTEGER,
+                    delivered_status INTEGER,
+                    failed_at INTEGER,
+                    failed_kind TEXT,
+                    failed_status INTEGER,
+                    failed_reason TEXT
+                ) STRICT;
+                CREATE TABLE pauses (
+                    platform TEXT NOT NULL,
+                    app TEXT NOT NULL,
+                    since INTEGER NOT NULL,
+                    until INTEGER NOT NULL,
+                    cause TEXT NOT NULL,
+                    reason TEXT NOT NULL
+                ) STRICT;
+                """
+        )
+    }
+
+    /// Each row has some entries (``PackedEntries``): those of an event are found by it, reports of other deliveries by
+    /// these. `row` is the number of the first entry; the entries' numbers rise through all segments, in the order in
+    /// which things happened.
+    ///
+    /// The index has the first eight bytes of an event (``head(of:)``), which are a third of its pages and compared as
+    /// one number.
+    static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
+        let number = segment.number
+        try db.execute(
+            sql: """
+                CREATE TABLE entries_\(number) (
+                    row INTEGER PRIMARY KEY,
+                    head INTEGER,
+                    event BLOB,
+                    delivery BLOB,
+                    count INTEGER NOT NULL,
+                    entries BLOB NOT NULL
+                ) STRICT;
+                CREATE INDEX events_\(number) ON entries_\(number) (head) WHERE head IS NOT NULL;
+                CREATE INDEX reports_\(number) ON entries_\(number) (delivery) WHERE delivery IS NOT NULL;
+                INSERT INTO segments (number, began_at, is_of_crowd)
+                    VALUES (\(number), \(segment.beganAt.milliseconds), \(segment.isOfCrowd ? 1 : 0));
+                """
+        )
+    }
+
+    /// What an event is found by.
+    static func head(of event: EventID) -> Int64 { Int64(bitPattern: UInt64(littleEndian: event.bytes.words.0)) }
+
+    static func drop(_ number: Int64, in db: Database) throws {
+        try db.execute(sql: "DROP TABLE IF EXISTS entries_\(number); DELETE FROM segments WHERE number = \(number)")
+    }
+
+    static func segments(in db: Database) throws -> [TraceSegments.Segment] {
+        try Row.fetchAll(db, sql: "SELECT number, began_at, is_of_crowd FROM segments ORDER BY number").map { row in
+            let number: Int64 = row[0]
+            let rows = try Int.fetchOne(db, sql: "SELECT sum(count) FROM entries_\(number)") ?? 0
+            return TraceSegments.Segment(number: number, beganAt: row[1], rows: rows, isOfCrowd: row[2])
+        }
+    }
+
+    /// A number that no entry is above. The last row may have entries from all over the last write, and that had no
+    /// more than there are.
+    static func lastNumber(in db: Database, _ segments: [TraceSegments.Segment]) throws -> Int64 {
+        let last = try segments.reduce(0) { last, segment in
+            max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(segment.number)") ?? 0)
+        }
+        return last + segments.reduce(0) { $0 + Int64($1.rows) }
+    }
+}
+
+extension RenewableFile {
+    /// Reads the file without changing it; nil if it has no tables. Throws a ``TraceError`` for a file of another version
+    /// or program.
+    func read<Value>(_ body: (Database) throws -> Value) throws -> Value? {
+        try opened(timeout: 5) { db in
+            switch try state(of: db) {
+            case .empty: nil
+            case .outdated: throw TraceError.otherVersion(path)
+            case .foreign: throw TraceError.foreign(path)
+            case .ready: try body(db)
+            }
+        }
+    }
+
+    private func opened<Value>(timeout: Double, _ body: (Database) throws -> Value) throws -> Value {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(timeout)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        defer { try? queue.close() }
+        return try queue.read(body)
+    }
+
+    /// Whether another program's database is at its place. Changes nothing; what is damaged passes for ours.
+    var isForeign: Bool {
+        get throws {
+            do {
+                return try opened(timeout: 1) { try state(of: $0) == .foreign }
+            } catch let error as DatabaseError where error.isDamage {
+                return false
+            }
+        }
+    }
+}

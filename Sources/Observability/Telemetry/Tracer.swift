@@ -1,0 +1,263 @@
+import Core
+import Delivery
+import Foundation
+import HTTPClient
+import JSON
+import Logging
+import Pipeline
+import Synchronization
+
+/// Exports the way of events as spans, by OTLP over HTTP. Neither content nor tokens nor keys are in them.
+package final class Tracer: PipelineObserver, DeliveryObserver {
+    private struct State {
+        var recorder: SpanRecorder
+        var queue = SpanQueue()
+        var isAlarmSet = false
+        var isLast = false
+        var waiter: CheckedContinuation<Void, Never>?
+        var toldAt: Timestamp?
+    }
+
+    /// What became of spans since the start, by a word.
+    package var counts: [(result: String, count: Int)] {
+        state.withLock { state in
+            let counts = state.queue.counts
+            return [
+                ("sent", counts.sent), ("dropped", counts.dropped + state.recorder.shed), ("refused", counts.refused),
+            ]
+        }
+    }
+
+    private static let timeout: Duration = .seconds(10)
+    /// Between two lines of the log about the collector.
+    private static let quiet: Duration = .hours(1)
+
+    private let settings: TracingSettings
+    private let headers: HTTPFields
+    private let sender: any HTTPSender
+    private let alarm: any Alarm
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// Throws what is wrong with the file of headers.
+    package init(
+        _ settings: TracingSettings,
+        ids: TraceIDs,
+        sender: any HTTPSender,
+        alarm: (any Alarm)? = nil,
+        now: @escaping @Sendable () -> Timestamp,
+        logger: Logger
+    ) throws(CollectorHeadersError) {
+        self.settings = settings
+        var headers = HTTPFields()
+        headers.append("content-type", "application/json")
+        for field in try settings.headers() { headers.append(field.name, field.value) }
+        self.headers = headers
+        // The collector's slowness is no push service's affair.
+        self.sender = sender.share()
+        self.alarm = alarm ?? DispatchAlarm(now: now)
+        self.now = now
+        self.logger = logger
+        state = Mutex(State(recorder: SpanRecorder(ids)))
+    }
+
+    package func record(_ counts: [PipelineStep: Int]) {}
+
+    package func trace(_ steps: [TraceStep], at time: Timestamp) { export { $0.add(steps, at: time) } }
+
+    package func attemptsBegan(_ attempts: [AttemptStart]) {
+        let now = now()
+        state.withLock { $0.recorder.began(attempts, at: now) }
+    }
+
+    package func deliveriesReported(_ reports: [DeliveryReport]) {
+        let now = now()
+        export { $0.ended(reports, at: now) }
+    }
+
+    package func deliveriesPostponed(_ reports: [DeliveryReport]) { deliveriesReported(reports) }
+
+    package func queuePaused(_ pause: QueuePause) {}
+
+    package func queueResumed(_ queue: QueueName) {}
+
+    package func outboxFailed(_ error: any Error) {}
+
+    /// Sends what there is, for at most so long. What has not ended has no spans.
+    package func finish(within time: Duration) async {
+        // The sender answers in the end, also when the collector does not.
+        alarm.ring(at: now() + time) { [self] in release() }
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                state.isLast = true
+                if !state.queue.isIdle { state.waiter = continuation }
+                return state.queue.isIdle
+            }
+            if isIdle { continuation.resume() } else { act() }
+        }
+    }
+
+    private func release() {
+        let waiter = state.withLock { state in
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    private func export(_ record: (inout SpanRecorder) -> [Span]) {
+        let hasNew = state.withLock { state in
+            let spans = record(&state.recorder)
+            if !spans.isEmpty { state.queue.add(spans, now: now()) }
+            return !spans.isEmpty
+        }
+        if hasNew { act() }
+    }
+
+    /// Does what the queue wants done now.
+    private func act() {
+        let (action, isNewAlarm, isIdle) = state.withLock { state -> (SpanQueue.Action, Bool, Bool) in
+            let action = state.queue.next(now: now(), isLast: state.isLast)
+            guard case .wait = action else { return (action, false, state.queue.isIdle) }
+            defer { state.isAlarmSet = true }
+            return (action, !state.isAlarmSet, false)
+        }
+        switch action {
+        case .nothing: if isIdle { release() }
+        case .wait(let due):
+            guard isNewAlarm else { return }
+            alarm.ring(at: due) { [weak self] in
+                self?.state.withLock { $0.isAlarmSet = false }
+                self?.act()
+            }
+        case .send(let spans): send(spans)
+        }
+    }
+
+    private func send(_ spans: [Span]) {
+        var request = HTTPRequest(
+            method: "POST",
+            url: settings.endpoint,
+            headers: headers,
+            body: OTLP.body(spans, service: settings.service, version: settings.version)
+        )
+        request.timeout = Self.timeout
+        sender.send(request) { [self] result in
+            let outcome = SpanQueue.Outcome(result)
+            let now = now()
+            let isWorthALine = state.withLock { state in
+                state.queue.finish(outcome, now: now)
+                // At the end nothing is tried again: there is no time.
+                if state.isLast, case .later = outcome { state.queue = SpanQueue() }
+                if case .taken(refused: 0) = outcome { return false }
+                let isQuiet = state.toldAt.map { now >= $0 && now - $0 < Self.quiet } ?? false
+                if !isQuiet { state.toldAt = now }
+                return !isQuiet
+            }
+            if isWorthALine { report(result) }
+            act()
+        }
+    }
+
+    private func report(_ result: Result<HTTPResponse, HTTPFailure>) {
+        let reason =
+            switch result {
+            case .success(let response): "status \(response.status)"
+            case .failure(let failure): failure.reason.rawValue
+            }
+        logger.warning("The collector does not take spans", metadata: ["key": "tracing.otlp", "reason": "\(reason)"])
+    }
+}
+
+extension SpanQueue.Outcome {
+    init(_ result: Result<HTTPResponse, HTTPFailure>) {
+        switch result {
+        case .failure: self = .later(.zero)
+        case .success(let response):
+            switch response.status {
+            case 200...299: self = .taken(refused: Self.refused(response.body))
+            case 429, 502, 503, 504:
+                let seconds = response.headers.first { $0.name == "retry-after" }.flatMap { Int64($0.value) } ?? 0
+                self = .later(.seconds(min(max(0, seconds), 3_600)))
+            default: self = .refused
+            }
+        }
+    }
+
+    /// `{"partialSuccess":{"rejectedSpans":"3"}}`, where the number may be text.
+    private static func refused(_ body: [UInt8]) -> Int {
+        guard case .object(let answer)? = try? JSONValue(parsing: String(decoding: body, as: UTF8.self)),
+            case .object(let partial)? = answer["partialSuccess"]
+        else { return 0 }
+        switch partial["rejectedSpans"] {
+        case .string(let text): return Int(text) ?? 0
+        case .number(let number): return Int(number) ?? 0
+        default: return 0
+        }
+    }
+}
+
+/// Where spans go, and of how many events.
+package struct TracingSettings: Sendable, Equatable {
+    /// Where a collector takes traces by OTLP over HTTP: with the path, `/v1/traces`.
+    package let endpoint: String
+    /// The part of the events that is traced, from 0 to 1.
+    package var sample = 0.01
+    /// A file with further headers for the collector, which may be secret; nil: none.
+    package var headersFile: String?
+    /// What the collector knows this router as.
+    package var service = "carillon"
+    /// The router's version.
+    package var version = ""
+
+    /// `url` is a collector's, with or without the path for traces. Nil when it is none.
+    package init?(url: String) {
+        guard let parts = URLParts(url), !parts.target.contains("?") else { return nil }
+        let path = parts.target.hasSuffix("/") ? String(parts.target.dropLast()) : parts.target
+        endpoint =
+            URLParts("http\(parts.origin.isSecure ? "s" : "")://\(parts.origin.authority)")
+            .map { String($0.normalized.dropLast()) + (path.hasSuffix("/v1/traces") ? path : path + "/v1/traces") }
+            ?? url
+    }
+
+    /// The headers in ``headersFile``; none where there is no such file.
+    package func headers() throws(CollectorHeadersError) -> HTTPFields {
+        guard let headersFile else { return HTTPFields() }
+        return try CollectorHeaders.read(headersFile)
+    }
+}
+
+/// Reads a file of headers: a line each, as in `authorization: Bearer …`.
+package enum CollectorHeaders {
+    private static let limit = 65_536
+
+    package static func read(_ path: String) throws(CollectorHeadersError) -> HTTPFields {
+        guard let data = FileManager.default.contents(atPath: path), data.count <= limit else {
+            throw CollectorHeadersError(
+                description: "\(path): expected a file that can be read, of \(limit) bytes at most"
+            )
+        }
+        var fields = HTTPFields()
+        let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() where !line.allSatisfy(\.isWhitespace) && line.first != "#" {
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].lowercased()
+            guard parts.count == 2, !name.isEmpty else {
+                throw CollectorHeadersError(
+                    description: "\(path), line \(index + 1): expected a header, as in name: value"
+                )
+            }
+            fields.append(name, parts[1].trimmingCharacters(in: .whitespaces))
+        }
+        guard fields.isWellFormed else {
+            throw CollectorHeadersError(description: "\(path): a header's name or value holds what no header may hold")
+        }
+        return fields
+    }
+}
+
+/// What is wrong with a file of headers; never a header.
+package struct CollectorHeadersError: Error, CustomStringConvertible {
+    package let description: String
+}

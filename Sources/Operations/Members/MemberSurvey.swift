@@ -1,0 +1,322 @@
+import Console
+import Core
+import Foundation
+import Nostr
+import Synchronization
+
+/// The routers that work as one with this one. Operators ask any of them, and it asks the others.
+package protocol Peers: LivePeers {
+    func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply
+
+    /// Whether this member owns the partition of an account.
+    func owns(_ account: PublicKey) -> Bool
+}
+
+/// What came of asking another member.
+package enum PeerReply: Sendable, Hashable {
+    case answer([UInt8])
+    /// None came.
+    case silence(MemberSilence)
+}
+
+/// Why a member's answer is missing.
+package enum MemberSilence: Sendable, Hashable {
+    case absent
+    case late
+    /// The question could not be sent; why.
+    case unasked(String)
+    case otherVersion
+
+    /// The codes of what ``sentence(of:)`` says.
+    static let codes: Set = ["member-absent", "member-late", "member-unasked", "member-version"]
+
+    /// The words go on after the member's name.
+    func sentence(of member: String) -> Sentence {
+        switch self {
+        case .absent: Sentence("member-absent", ["member": member], "is not there")
+        case .late: Sentence("member-late", ["member": member], "does not answer in time")
+        case .unasked(let why):
+            Sentence("member-unasked", ["member": member, "detail": why], "cannot be asked: \(why)")
+        case .otherVersion: Sentence("member-version", ["member": member], "answers as another version does")
+        }
+    }
+
+    /// The same as the reason why somebody is refused.
+    func failure(of member: String) -> OperationFailure {
+        let sentence = sentence(of: member)
+        return .unavailable(Sentence(sentence.says.code, sentence.says.values, "\(member) \(sentence.words)"))
+    }
+}
+
+/// An answer on its way: one byte, 0 for what was asked for and 1 for a refusal, and either as JSON.
+enum MemberAnswer {
+    /// NATS takes a MiB unless its operator says otherwise.
+    static let longest = 900_000
+
+    /// Why a member does not do what it was asked.
+    private struct Refusal: Codable {
+        var kind: String
+        var words: String
+        /// Versions before this one know no such thing.
+        var says: Statement?
+    }
+
+    static func bytes(_ answer: some Encodable) -> [UInt8] {
+        let bytes = [0] + MemberJSON.bytes(answer)
+        guard bytes.count <= longest else { return refusal(.unavailable("has more to say than one answer holds")) }
+        return bytes
+    }
+
+    static func refusal(_ failure: OperationFailure) -> [UInt8] {
+        let kind =
+            switch failure.kind {
+            case .invalid: "invalid"
+            case .unknown: "unknown"
+            case .unavailable, .unreachable: "unavailable"
+            }
+        return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description, says: failure.says))
+    }
+
+    /// Throws the ``OperationFailure`` of a refusal. Nil: the bytes, which may be anything, are no such answer.
+    static func read<Answer: Decodable>(_ bytes: [UInt8], as type: Answer.Type) throws(OperationFailure) -> Answer? {
+        switch bytes.first {
+        case 0: return MemberJSON.read(bytes.dropFirst(), as: Answer.self)
+        case 1:
+            guard let refusal = MemberJSON.read(bytes.dropFirst(), as: Refusal.self) else { return nil }
+            let kind: OperationFailure.Kind =
+                switch refusal.kind {
+                case "invalid": .invalid
+                case "unknown": .unknown
+                default: .unavailable
+                }
+            throw OperationFailure(kind: kind, description: refusal.words, says: refusal.says)
+        default: return nil
+        }
+    }
+}
+
+/// Asks all members at once: the one place where answers of several routers come together. Questions are declared here
+/// by name, and each member answers them for itself.
+package final class MemberSurvey: Sendable {
+    /// How long members have for what they only read.
+    package static let patience: Duration = .seconds(3)
+    /// The same for what they change, which has to be kept.
+    static let patienceForChanges: Duration = .seconds(30)
+
+    package struct Result<Answer: Sendable>: Sendable {
+        /// In the order of the members' names, at least one; the only one where the router serves alone.
+        package var answers: [(member: String, answer: Answer)]
+        /// Nil: the router serves alone.
+        package var asked: MembersAsked?
+    }
+
+    private struct Question: Decodable {
+        var question: String
+    }
+
+    private static let noAnswer = Sentence("members-silent", [:], "no member of the cluster answers")
+    fileprivate static let unknownQuestion = OperationFailure.unavailable(
+        Sentence("unknown-question", [:], "this member's version does not know the question")
+    )
+
+    /// Nil: the router serves alone.
+    package let peers: (any Peers)?
+    private let answering = Mutex<[String: @Sendable ([UInt8]) async throws -> [UInt8]]>([:])
+
+    package init(peers: (any Peers)?) { self.peers = peers }
+
+    /// Declares a question; `here` is this member's own answer, also to the others.
+    package func question<Parameters: Codable & Sendable, Answer: Codable & Sendable>(
+        _ name: String,
+        here: @escaping @Sendable (Parameters) async throws -> Answer
+    ) -> MemberQuestion<Parameters, Answer> {
+        answering.withLock { answering in
+            answering[name] = { bytes in
+                guard let question = MemberJSON.read(bytes, as: MemberQuestion<Parameters, Answer>.Wire.self) else {
+                    throw Self.unknownQuestion
+                }
+                return MemberAnswer.bytes(try await here(question.of))
+            }
+        }
+        return MemberQuestion(name: name, survey: self, here: here)
+    }
+
+    /// Answers another member's question. The bytes may be anything.
+    package func answer(_ bytes: [UInt8]) async -> [UInt8] {
+        do {
+            guard let name = MemberJSON.read(bytes, as: Question.self)?.question,
+                let answer = answering.withLock({ $0[name] })
+            else { throw Self.unknownQuestion }
+            return try await answer(bytes)
+        } catch let failure as OperationFailure {
+            return MemberAnswer.refusal(failure)
+        } catch {
+            return MemberAnswer.refusal(.unavailable("\(error)"))
+        }
+    }
+
+    fileprivate func ask<Answer: Codable & Sendable>(
+        _ question: [UInt8],
+        within span: Duration,
+        here: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Result<Answer> {
+        guard let peers else { return Result(answers: [("", try await here())]) }
+        async let replies = Self.replies(to: question, from: peers, within: span)
+        var result = Result<Answer>(answers: [])
+        var silent: [MembersAsked.Silent] = []
+        var refusal: OperationFailure?
+        do {
+            result.answers.append((peers.name, try await here()))
+        } catch let failure as OperationFailure where failure.kind != .invalid {
+            refusal = failure
+            silent.append(MembersAsked.Silent(peers.name, failure))
+        }
+        for (member, reply) in await replies {
+            switch reply {
+            case .silence(let why): silent.append(MembersAsked.Silent(member, why))
+            case .answer(let bytes):
+                do throws(OperationFailure) {
+                    if let answer = try MemberAnswer.read(bytes, as: Answer.self) {
+                        result.answers.append((member, answer))
+                    } else {
+                        silent.append(MembersAsked.Silent(member, .otherVersion))
+                    }
+                } catch {
+                    refusal = refusal ?? error
+                    silent.append(MembersAsked.Silent(member, error))
+                }
+            }
+        }
+        guard !result.answers.isEmpty else { throw refusal ?? .unavailable(Self.noAnswer) }
+        result.answers.sort { $0.member < $1.member }
+        result.asked = MembersAsked(answered: result.answers.map(\.member), silent: silent)
+        return result
+    }
+
+    private static func replies(
+        to question: [UInt8],
+        from peers: any Peers,
+        within span: Duration
+    ) async -> [(String, PeerReply)] {
+        await withTaskGroup(of: (String, PeerReply).self) { group in
+            for member in peers.others {
+                group.addTask { (member, await peers.ask(question, of: member, within: span)) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+}
+
+/// A question that every member answers for itself.
+package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & Sendable>: Sendable {
+    /// The question on its way to other members.
+    fileprivate struct Wire: Codable {
+        var question: String
+        var of: Parameters
+    }
+
+    fileprivate let name: String
+    fileprivate let survey: MemberSurvey
+    /// This member's own answer.
+    let here: @Sendable (Parameters) async throws -> Answer
+
+    private func bytes(_ parameters: Parameters) -> [UInt8] {
+        MemberJSON.bytes(Wire(question: name, of: parameters))
+    }
+
+    /// The answers of all members. A member that refuses counts as silent, with its words. Throws an
+    /// ``OperationFailure`` if this member cannot understand the question, or no member answers it.
+    package func ask(
+        _ parameters: Parameters,
+        within span: Duration = MemberSurvey.patience
+    ) async throws -> MemberSurvey.Result<Answer> {
+        try await survey.ask(bytes(parameters), within: span) { [here] in try await here(parameters) }
+    }
+
+    /// The answer of one other member. Throws an ``OperationFailure``, also for its silence.
+    package func ask(_ parameters: Parameters, of member: String) async throws(OperationFailure) -> Answer {
+        switch await survey.peers?.ask(bytes(parameters), of: member, within: MemberSurvey.patience) {
+        case .silence(let why)?: throw why.failure(of: member)
+        case .answer(let bytes)?:
+            guard let answer = try MemberAnswer.read(bytes, as: Answer.self) else {
+                throw MemberSilence.otherVersion.failure(of: member)
+            }
+            return answer
+        case nil: throw MemberSilence.absent.failure(of: member)
+        }
+    }
+}
+
+/// An answer that is put together of the members' own.
+protocol JoinedAnswer: Codable, Sendable {
+    /// `answers` are at least one, in the order of the members' names.
+    static func joined(_ answers: [(member: String, answer: Self)], _ asked: MembersAsked) -> Self
+}
+
+extension MemberQuestion where Answer: JoinedAnswer {
+    /// The joined answer of all members; where the router serves alone its own.
+    func whole(_ parameters: Parameters, within span: Duration = MemberSurvey.patience) async throws -> Answer {
+        let result = try await ask(parameters, within: span)
+        guard let asked = result.asked else { return result.answers[0].answer }
+        return .joined(result.answers, asked)
+    }
+}
+
+/// The parameters of a question that has none.
+package struct NoParameters: Codable, Sendable {
+    package init() {}
+}
+
+/// What members say to each other, as JSON.
+enum MemberJSON {
+    static func bytes(_ value: some Encodable) -> [UInt8] {
+        // Nothing in here is a number without a spelling in JSON, which is all that can fail.
+        (try? JSONEncoder().encode(value)).map(Array.init) ?? []
+    }
+
+    /// Nil: the bytes, which may be anything, are nothing of the kind.
+    static func read<Value: Decodable>(_ bytes: some Collection<UInt8>, as type: Value.Type) -> Value? {
+        try? JSONDecoder().decode(Value.self, from: Data(bytes))
+    }
+}
+
+/// Which members an answer is of.
+package struct MembersAsked: Codable, Sendable, Equatable {
+    package struct Silent: Codable, Sendable, Equatable {
+        package var name: String
+        /// Why its part is missing, in words.
+        package var reason: String
+        /// The same for programs; of a refusal what the member said. Nil: only the words say it.
+        package var says: Statement?
+
+        package init(_ name: String, _ silence: MemberSilence) {
+            let sentence = silence.sentence(of: name)
+            (self.name, reason, says) = (name, sentence.words, sentence.says)
+        }
+
+        /// A member that refuses.
+        init(_ name: String, _ refusal: OperationFailure) {
+            (self.name, reason, says) = (name, "says: \(refusal)", refusal.says)
+        }
+    }
+
+    /// In the order of their names.
+    package var answered: [String]
+    /// Members whose part is missing.
+    package var silent: [Silent]
+
+    package init(answered: [String], silent: [Silent]) {
+        (self.answered, self.silent) = (answered.sorted(), silent.sorted { $0.name < $1.name })
+    }
+
+    /// The same for two questions that make one answer.
+    func and(_ other: MembersAsked?) -> MembersAsked {
+        guard let other else { return self }
+        let silent = silent + other.silent.filter { silent in !self.silent.contains { $0.name == silent.name } }
+        let names = Set(silent.map(\.name))
+        return MembersAsked(answered: answered.filter { !names.contains($0) }, silent: silent)
+    }
+
+    /// What is missing, a line each.
+    package var lines: [String] { silent.map { "\($0.name) \($0.reason): what it has is missing here" } }
+}

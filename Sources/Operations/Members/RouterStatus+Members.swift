@@ -1,0 +1,139 @@
+import Console
+
+/// The status of several routers that work as one: their own, added up.
+extension RouterStatus: JoinedAnswer {
+    static func joined(_ members: [(member: String, answer: RouterStatus)], _ asked: MembersAsked) -> RouterStatus {
+        var whole = members[0].answer
+        for (_, other) in members.dropFirst() { whole.add(other) }
+        whole.issues = issues(members) + asked.silent.map(\.issue)
+        whole.memberStatus = members.map { name, status in
+            Member(
+                name: name,
+                version: status.version,
+                uptime: status.uptime,
+                waiting: status.waiting.deliveries,
+                failed: status.waiting.failed,
+                pushesPerSecond: status.pushes.perSecond,
+                issues: status.issues.count
+            )
+        }
+        whole.members = asked
+        return whole
+    }
+
+    private mutating func add(_ other: RouterStatus) {
+        if other.version != version { version = [version, other.version].min() ?? version }
+        // The youngest: what is counted since the start is counted since then at least.
+        if other.uptime < uptime { (startedAt, uptime) = (other.startedAt, other.uptime) }
+        events = events + other.events
+        pushes = pushes + other.pushes
+        latency = Latency(
+            p50Ms: [latency.p50Ms, other.latency.p50Ms].compactMap(\.self).max(),
+            p99Ms: [latency.p99Ms, other.latency.p99Ms].compactMap(\.self).max()
+        )
+        waiting = Waiting(
+            deliveries: waiting.deliveries + other.waiting.deliveries,
+            limit: waiting.limit + other.waiting.limit,
+            oldest: [waiting.oldest, other.waiting.oldest].compactMap(\.self).max(),
+            failed: waiting.failed + other.waiting.failed
+        )
+        queues = Self.merged(queues + other.queues, by: \.name, adding: { $0.add($1) })
+        relays.connected += other.relays.connected
+        relays.connecting += other.relays.connecting
+        relays.waiting += other.relays.waiting
+        relays.idle += other.relays.idle
+        filters = Self.merged(filters + other.filters, by: \.name, adding: { $0.dropped += $1.dropped })
+        plugins += other.plugins
+        refusedPlugins = Self.merged(refusedPlugins + other.refusedPlugins, by: \.self, adding: { _, _ in })
+        credentials = Self.merged(
+            credentials + other.credentials,
+            by: \.name,
+            adding: { $0 = $1.days < $0.days ? $1 : $0 }
+        )
+        // Each has a disk of its own: the fullest one is the next trouble.
+        disk = Disk(used: disk.used + other.disk.used, free: min(disk.free, other.disk.free))
+    }
+
+    /// One of each key, in the order in which the keys came first.
+    private static func merged<Item>(
+        _ items: [Item],
+        by key: (Item) -> String,
+        adding add: (inout Item, Item) -> Void
+    ) -> [Item] {
+        var (places, merged): ([String: Int], [Item]) = ([:], [])
+        for item in items {
+            if let place = places[key(item)] {
+                add(&merged[place], item)
+            } else {
+                places[key(item)] = merged.count
+                merged.append(item)
+            }
+        }
+        return merged
+    }
+
+    private static func issues(_ members: [(member: String, answer: RouterStatus)]) -> [Issue] {
+        let all = members.flatMap { name, status in
+            status.issues.map { issue in
+                var issue = issue
+                issue.member = name
+                return issue
+            }
+        }
+        let isFed = members.contains { $0.answer.issues.allSatisfy { $0.what != noSource } }
+        return merged(all.filter { !isFed || $0.what != noSource }, by: \.name, adding: { $0.add($1) })
+    }
+
+    /// Events that reach one member reach all.
+    private static let noSource = "no-source"
+}
+
+extension RouterStatus.Flow {
+    fileprivate static func + (left: Self, right: Self) -> Self {
+        Self(total: left.total + right.total, perSecond: left.perSecond + right.perSecond)
+    }
+}
+
+extension RouterStatus.Issue {
+    /// What it is about: the same in all members that have it.
+    fileprivate var name: String { "\(what) \(detail)" }
+
+    fileprivate mutating func add(_ other: Self) {
+        member = [member, other.member].compactMap(\.self).joined(separator: ", ")
+        isGrave = isGrave || other.isGrave
+    }
+}
+
+extension RouterStatus.Credential {
+    fileprivate var name: String { "\(platform)/\(app)/\(what)" }
+}
+
+extension RouterStatus.Queue {
+    fileprivate var name: String { "\(platform)/\(app)" }
+
+    /// The same queue of another member. It is as bad as the worst.
+    fileprivate mutating func add(_ other: Self) {
+        waiting += other.waiting
+        inFlight += other.inFlight
+        retrying += other.retrying
+        pausedHosts += other.pausedHosts
+        if state == "ok" || (state == "paused" && other.state == "failed") {
+            (state, reason, until) = (other.state, other.reason, other.until)
+            cause = other.cause
+        }
+    }
+}
+
+extension MembersAsked.Silent {
+    fileprivate var issue: RouterStatus.Issue {
+        let says = says.flatMap { MemberSilence.codes.contains($0.code) ? $0 : nil }
+        return RouterStatus.Issue(
+            what: "member-silent",
+            detail: "the member \(name) \(reason); what it has is missing here",
+            says: says ?? Statement("member-silent", ["member": name, "detail": reason]),
+            remedy: "look at its log and its connection to NATS; carillon cluster members shows who owns what",
+            isGrave: false,
+            member: name
+        )
+    }
+}

@@ -1,0 +1,287 @@
+import Core
+import Dispatch
+import HTTPClient
+import Logging
+import NIOCore
+import NIOPosix
+import PluginHost
+import Push
+import Synchronization
+
+/// Plugins as in a running router, on a host that records their requests: a played push service answers, or a lab.
+///
+/// For one delivery at a time.
+package final class RecordedServices: TrialServices {
+    private struct Stage {
+        let transport: TransportInstance
+        let http: TrialHTTP
+        let streams: RecordingStreams
+    }
+
+    /// How long a delivery may take. Push services answer immediately here.
+    static let timeout: Duration = .seconds(10)
+
+    private let host: PluginHost
+    private let blocks: [String: String]
+    private let platforms: PlatformCatalog
+    private let log: Logger
+    private let stopsAtTimeout: Bool
+    private let stages = Mutex<[String: Stage]>([:])
+    private let answers: Mutex<TrialHTTP.Answers>
+
+    /// `blocks` are platform blocks by platform. Default: the sample of `platforms`, with throw-away keys. Each request
+    /// gets 200.
+    package convenience init(host: PluginHost, blocks: [String: String] = [:], platforms: PlatformCatalog) {
+        self.init(
+            host: host,
+            blocks: blocks,
+            platforms: platforms,
+            log: Logger(label: "carillon.dry-run") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    init(
+        host: PluginHost,
+        blocks: [String: String],
+        platforms: PlatformCatalog,
+        answers: TrialHTTP.Answers = .usual,
+        log: Logger,
+        stopsAtTimeout: Bool = false
+    ) {
+        self.host = host
+        self.blocks = blocks
+        self.platforms = platforms
+        self.log = log
+        self.stopsAtTimeout = stopsAtTimeout
+        self.answers = Mutex(answers)
+    }
+
+    package func seals(_ platform: String) -> Bool { host.encryptingPlatforms.contains(platform) }
+
+    package func send(
+        _ notification: Notification,
+        id: DeliveryID,
+        to address: DeviceAddress
+    ) async throws -> TrialReply {
+        let stage = try stage(for: address)
+        try stage.transport.validate(address)
+        let start = stage.transport.now()
+        var reply = TrialReply(await stage.transport.outcome(of: notification, id: id, to: address))
+        if stopsAtTimeout, stage.transport.now() - start >= Self.timeout { throw UnansweredDelivery() }
+        reply.exchanges = stage.http.takeExchanges()
+        reply.stream = stage.streams.takeTarget()
+        return reply
+    }
+
+    /// Throws what the plugin says against its block or the address.
+    func check(_ address: DeviceAddress) throws {
+        try stage(for: address).transport.validate(address)
+    }
+
+    /// Has every request answered so from now on.
+    func play(_ answer: PlayedAnswer) {
+        answers.withLock { $0 = .played(answer) }
+        stages.withLock { for stage in $0.values { stage.http.play(answer) } }
+    }
+
+    private func stage(for address: DeviceAddress) throws -> Stage {
+        try stages.withLock { stages in
+            if let stage = stages[address.platform] { return stage }
+            let http = TrialHTTP(answers.withLock { $0 })
+            let streams = RecordingStreams()
+            let transport = try host.makeTransport(
+                platform: address.platform,
+                app: address.app,
+                configuration: blocks[address.platform] ?? sample(of: address.platform),
+                settings: InstanceSettings(sender: http, streams: streams, log: log, deliveryTimeout: Self.timeout)
+            )
+            let stage = Stage(transport: transport, http: http, streams: streams)
+            stages[address.platform] = stage
+            return stage
+        }
+    }
+
+    /// A block with throw-away keys, which no push service knows.
+    private func sample(of platform: String) -> String {
+        platforms[platform]?.sample.configuration(generate: SampleKeys.make) ?? "{}"
+    }
+}
+
+/// A delivery that the plugin does not end. Each further one would take as long.
+private struct UnansweredDelivery: Error, CustomStringConvertible {
+    let description = """
+        the plugin did not end a delivery within \(RecordedServices.timeout.seconds) s, and the others are not tried. \
+        'deliver' must return without waiting for the push service, and each delivery needs one outcome
+        """
+}
+
+/// Streams that end when they have begun, and where they would have led.
+private final class RecordingStreams: StreamConnector {
+    private let target = Mutex<String?>(nil)
+
+    func stream(to target: StreamTarget, _ receiver: any StreamReceiver) -> any StreamConnection {
+        self.target.withLock { $0 = "\(target.host):\(target.port)" }
+        return NoStreams().stream(to: target, receiver)
+    }
+
+    func takeTarget() -> String? {
+        target.withLock { target in
+            defer { target = nil }
+            return target
+        }
+    }
+}
+
+/// A lab that answers the requests of a plugin on trial.
+package struct TrialLab: Sendable {
+    /// `http://localhost:PORT`
+    private let url: String
+    fileprivate let lanes: HTTPLanes
+
+    /// Throws what speaks against connections to the lab at `url`.
+    package init(url: String) throws {
+        self.url = url
+        lanes = try HTTPLanes(
+            configuration: .init(allowPrivate: ["127.0.0.0/8", "::1/128"]),
+            group: .singletonMultiThreadedEventLoopGroup,
+            logger: Logger(label: "carillon.trial") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    package func close() async { await lanes.shutdown() }
+
+    /// The request as the lab gets it; what goes to this machine goes where it is to go.
+    fileprivate func redirected(_ request: HTTPRequest) -> HTTPRequest {
+        guard let parts = URLParts(request.url), !Self.isLocal(parts.origin.host) else { return request }
+        var request = request
+        request.url = url + parts.target
+        request.headers.append("x-forwarded-host", parts.origin.host)
+        (request.untrustedURL, request.multiplexed, request.scope) = (false, false, nil)
+        return request
+    }
+
+    private static func isLocal(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host == "[::1]" || host.hasPrefix("127.")
+    }
+}
+
+/// Carries the requests of a plugin on trial to a lab, or gives played answers, and records both.
+final class TrialHTTP: HTTPSender {
+    /// A request as the plugin made it.
+    struct Exchange: Sendable {
+        let request: HTTPRequest
+        /// For people.
+        var answer = "no answer yet"
+    }
+
+    /// Who answers the requests.
+    enum Answers: Sendable {
+        case lab(TrialLab)
+        case played(PlayedAnswer)
+        /// Nobody: each gets 200, or a token.
+        case usual
+    }
+
+    private struct State {
+        var exchanges: [Exchange] = []
+        /// How often they were taken: answers that come later have nowhere to go.
+        var generation = 0
+        var answers: Answers
+    }
+
+    private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "carillon.trial-http")
+
+    init(_ answers: Answers) {
+        state = Mutex(State(answers: answers))
+    }
+
+    /// Answers every request so from now on.
+    func play(_ answer: PlayedAnswer) { state.withLock { $0.answers = .played(answer) } }
+
+    /// The exchanges since the last time, in order.
+    func takeExchanges() -> [Exchange] {
+        state.withLock { state in
+            defer { (state.exchanges, state.generation) = ([], state.generation + 1) }
+            return state.exchanges
+        }
+    }
+
+    func send(
+        _ request: HTTPRequest,
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+    ) {
+        let (index, generation, answers) = state.withLock { state in
+            state.exchanges.append(Exchange(request: request))
+            return (state.exchanges.count - 1, state.generation, state.answers)
+        }
+        let end = { @Sendable [self] (result: Result<HTTPResponse, HTTPFailure>, words: String) in
+            state.withLock { if $0.generation == generation { $0.exchanges[index].answer = words } }
+            completion(result)
+        }
+        let answer: PlayedAnswer
+        switch answers {
+        case .lab(let lab):
+            lab.lanes.send(lab.redirected(request)) { end($0, PlayedAnswer.words(for: $0)) }
+            return
+        case .played(let played): answer = played
+        case .usual: answer = request.isTokenRequest ? .token : PlayedAnswer(200)
+        }
+        queue.async { end(answer.result, answer.name) }
+    }
+}
+
+extension HTTPRequest {
+    /// An OAuth 2.0 token request (RFC 6749 section 4): made on the way to a push, not the push.
+    var isTokenRequest: Bool {
+        String(decoding: body.prefix(256), as: UTF8.self).contains("grant_type=")
+    }
+}
+
+/// The answer of a played push service.
+struct PlayedAnswer: Sendable {
+    let name: String
+    let result: Result<HTTPResponse, HTTPFailure>
+
+    init(_ status: Int, retryAfter: Int? = nil) {
+        var headers = HTTPFields()
+        if let retryAfter { headers.append("retry-after", "\(retryAfter)") }
+        self.init(.success(HTTPResponse(status: status, headers: headers)))
+    }
+
+    private init(_ reason: HTTPFailure.Reason) {
+        self.init(.failure(HTTPFailure(reason, mayHaveBeenProcessed: true)))
+    }
+
+    private init(_ result: Result<HTTPResponse, HTTPFailure>) {
+        name = Self.words(for: result)
+        self.result = result
+    }
+
+    /// The answer of a push service, for people.
+    static func words(for result: Result<HTTPResponse, HTTPFailure>) -> String {
+        switch result {
+        case .failure(let failure): "no answer (\(failure.reason.rawValue))"
+        case .success(let response):
+            "\(response.status)"
+                + (response.headers.first { $0.name == "retry-after" }.map { ", Retry-After: \($0.value)" } ?? "")
+        }
+    }
+
+    /// A token, to a token request.
+    static let token = PlayedAnswer(
+        .success(
+            HTTPResponse(
+                status: 200,
+                body: Array(#"{"access_token":"dry-run","expires_in":3600,"token_type":"Bearer"}"#.utf8)
+            )
+        )
+    )
+
+    /// The usual answers of push services.
+    static let all = [
+        PlayedAnswer(200), PlayedAnswer(400), PlayedAnswer(401), PlayedAnswer(403), PlayedAnswer(404),
+        PlayedAnswer(410), PlayedAnswer(413), PlayedAnswer(429, retryAfter: 30), PlayedAnswer(500), PlayedAnswer(503),
+        PlayedAnswer(.timeout), PlayedAnswer(.tlsUntrusted),
+    ]
+}

@@ -1,0 +1,540 @@
+import Core
+import Delivery
+import Logging
+import Nostr
+import Registry
+import Storage
+
+/// Takes events through the stages: ``admit(_:_:)`` and ``route(_:waitingAt:_:)`` show them in order. Belongs to one
+/// thread.
+///
+///     bytes → gate → matcher → context → filters → pacing → composer
+///               └ registry: registrations, lists, deletions
+final class EventRouter {
+    private var gate: Gate
+    private let lookahead: SignatureLookahead
+    private var registry: RegistryStage
+    private var deletions: Deletions
+    private var context: EventContext
+    private var demand: ContextDemand
+    private var waiting: WaitingEvents
+    private var handedOver: HandedOverEvents
+    private var accounts: AccountStage
+    private let dependencies: PipelineDependencies
+    private let intake: Intake
+    /// Logs that the registry cannot be read or written.
+    private let trouble: FailureLog
+    /// Whether there is a relay to ask, once a batch needed to know.
+    private var isReachable: Bool?
+
+    /// Loads the index of `registry`, of the accounts of `feed` alone where that is given, and what the disk has of paces.
+    /// Throws when the disk cannot be read.
+    init(
+        _ settings: PipelineSettings,
+        _ registry: Registry,
+        feed: IndexFeed?,
+        intake: Intake,
+        _ storage: PipelineStorage,
+        _ dependencies: PipelineDependencies
+    ) throws {
+        let now = dependencies.now()
+        let trouble = FailureLog(
+            "The registry cannot be read or written; what needs it is not accepted",
+            logger: dependencies.logger
+        )
+        let stage = try RegistryStage(registry, feed: feed, settings, dependencies.remoteSigner, trouble: trouble)
+        deletions = Deletions(
+            try storage.paceStore?.withdrawals() ?? [],
+            registry: registry,
+            // A pipeline of a partition gets deletions from the pipeline that ended the registrations.
+            endsRegistrations: feed == nil,
+            isOurRelay: dependencies.isOurRelay,
+            trouble: trouble
+        )
+        gate = Gate(purposes: Purposes(settings, stage.lists, dependencies, keys: stage.keys))
+        for id in storage.accepted { gate.remember(id) }
+        lookahead = SignatureLookahead(threads: dependencies.threads)
+        context = try EventContext(settings, logger: dependencies.logger)
+        demand = ContextDemand(settings)
+        waiting = WaitingEvents(
+            limits: WaitingEvents.Limits(
+                wait: dependencies.contextFetcher == nil ? .zero : settings.contextWait,
+                events: settings.contextCapacity
+            )
+        )
+        handedOver = HandedOverEvents(to: dependencies.owners, intake: intake)
+        accounts = AccountStage(settings, registry, feed: feed, storage, dependencies, trouble: trouble)
+        try accounts.load(stage.index, at: now)
+        context.follow(demand.needs(of: stage.index))
+        dependencies.screen?.open(stage.index, gate.purposes, following: stage.changes)
+        self.registry = stage
+        self.dependencies = dependencies
+        self.intake = intake
+        self.trouble = trouble
+    }
+
+    // MARK: The gate
+
+    /// Takes submissions through the gate and on, `following` next time. `number` is the first one's, for its answer;
+    /// `beat` is called before each.
+    func admit(
+        _ submissions: [Submission],
+        before following: [Submission]?,
+        from number: Int,
+        _ batch: inout OpenBatch,
+        beat: () -> Void
+    ) {
+        if !lookahead.hasBegun { lookAhead(at: submissions, batch.time) }
+        let ahead = lookahead.take()
+        var place = 0
+        if let following { lookAhead(at: following, batch.time) }
+        for (offset, submission) in submissions.enumerated() {
+            beat()
+            for (position, json) in submission.events.enumerated() {
+                let answer = AnswerPlace(submission: number + offset, position: position)
+                let verification = place < ahead.count ? ahead[place] : nil
+                place += 1
+                json.withUnsafeBytes {
+                    // We signed what is ours.
+                    admit($0, submission.isOurs ? .valid : verification, from: submission.source, at: answer, &batch)
+                }
+            }
+        }
+        settleRegistrations(&batch)
+    }
+
+    /// Reads events whose turn is next, and begins to check their signatures on other threads.
+    private func lookAhead(at submissions: [Submission], _ now: Timestamp) {
+        lookahead.begin(submissions) { json, source in
+            guard let event = json.withUnsafeBytes({ try? gate.scanner.scan($0) }) else { return nil }
+            return gate.expectsCheck(event, from: source, index: registry.index, now: now) ? event : nil
+        }
+    }
+
+    private func admit(
+        _ json: UnsafeRawBufferPointer,
+        _ verification: Verification?,
+        from source: EventSource,
+        at place: AnswerPlace,
+        _ batch: inout OpenBatch
+    ) {
+        do throws(EventError) {
+            let scanned = try gate.scanner.scan(json)
+            let event = IncomingEvent(
+                scanned: scanned,
+                json: json,
+                source: source,
+                place: place,
+                verification: verification
+            )
+            admit(event, &batch)
+        } catch {
+            batch.stop(.malformed, EventVerdict(id: nil, .refused(MachineReadablePrefix.invalid.message(error))))
+        }
+    }
+
+    /// Takes an event through the gate, and to the stages that it is for.
+    private func admit(_ incoming: IncomingEvent, _ batch: inout OpenBatch) {
+        let purpose = gate.purposes[incoming.scanned.kind]
+        if registry.mustSettle(before: incoming.scanned.kind, isRecipientList: purpose == .recipientList) {
+            settleRegistrations(&batch)
+        }
+        let isWanted = wants(incoming, for: purpose, at: batch.time)
+        let result = gate.judge(incoming, index: registry.index, isListWanted: isWanted, now: batch.time)
+        lookahead.note(isChecked: result.isChecked)
+        switch result {
+        case .stopped(let step, let verdict): batch.stop(step, verdict)
+        case .repeated(let id): addCopy(of: id, at: incoming.place, &batch)
+        case .fetched(let event): learn(fetched: event, &batch)
+        case .registration(let event):
+            begin(event, &batch)
+            let isDeleted = deletions.contains(event)
+            let outcome = registry.add(registration: event, isDeleted: isDeleted, from: incoming.source)
+            if let outcome { batch.note(outcome) }
+        case .list(let event):
+            begin(event, &batch)
+            registry.add(list: event)
+        case .deletion(let event): delete(by: event, incoming, &batch)
+        case .request(let event): answer(event, from: incoming.source, &batch)
+        case .hint(let event, let named):
+            begin(event, &batch)
+            let hint = AddressedEvent(event: event, accounts: named, source: incoming.source)
+            batch.note(
+                handedOver.handOver(hint, at: incoming.place, in: registry.index)
+                    ?? accounts.wake(by: hint, in: registry.index, &context, &batch.effects)
+            )
+        case .unaddressed(let scanned):
+            if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: incoming.json) {
+                learn(event, at: batch.time)
+            }
+            batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
+        case .recipientList(let event, let named):
+            if named.isEmpty {
+                learn(event, at: batch.time)
+                begin(event, &batch)
+            } else {
+                take(event, named, incoming, &batch)
+            }
+            registry.add(recipientList: event, isAddressed: !named.isEmpty)
+        case .addressed(let event, let named): take(event, named, incoming, &batch)
+        }
+    }
+
+    /// Whether a list or a deletion is worth a signature check.
+    private func wants(_ incoming: IncomingEvent, for purpose: Purposes.Purpose, at now: Timestamp) -> Bool {
+        guard purpose == .deletion else { return registry.wants(incoming.scanned, for: purpose) }
+        let author = incoming.scanned.pubkey
+        // Other owners may keep events that never came here.
+        return deletions.isWanted(incoming, at: now) {
+            handedOver.isInUse || holds($0, by: author)
+        } isAuthorKnown: {
+            knows(author)
+        }
+    }
+
+    /// A verified event sets out; further copies of it wait for how it ends.
+    private func begin(_ event: Event, _ batch: inout OpenBatch) {
+        gate.hold(event.id)
+        batch.verdicts.begin(event.id)
+    }
+
+    private func addCopy(of id: EventID, at place: AnswerPlace, _ batch: inout OpenBatch) {
+        if batch.verdicts.contains(id) {
+            batch.effects.log.note(.duplicate, id)
+            batch.verdicts.addCopy(id)
+        } else if waiting.join(id, at: place) || handedOver.join(id, at: place) {
+            batch.effects.log.note(.duplicate, id)
+            batch.verdicts.addCopy(ofWaiting: id)
+        } else {
+            batch.stop(.notKept, EventVerdict(id: id, .notKept))
+        }
+    }
+
+    // MARK: To accounts
+
+    private func take(
+        _ event: Event,
+        _ named: [AccountNumber],
+        _ incoming: IncomingEvent,
+        _ batch: inout OpenBatch
+    ) {
+        if registry.hasRecipientLists { settleRegistrations(&batch) }
+        learn(event, at: batch.time)
+        let addressed = AddressedEvent(event: event, accounts: named, source: incoming.source)
+        if incoming.source.mayWake {
+            begin(event, &batch)
+            batch.note(route(addressed, waitingAt: (incoming.place, incoming.json.count), &batch))
+        } else if event.kind.isGiftWrap || event.kind == .contactList {
+            // It was there before the router listened, and wakes no device later either.
+            begin(event, &batch)
+            batch.note(
+                handedOver.handOver(addressed, at: incoming.place, in: registry.index)
+                    ?? accounts.takeBaseline(addressed, in: registry.index, &batch.effects)
+            )
+        } else {
+            // Others are recognised by their dates. A copy from elsewhere may be new, also in this batch.
+            batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
+        }
+    }
+
+    /// Takes a verified event through the stages for accounts. With `place` and size it may wait for what its texts refer
+    /// to; without, it has waited.
+    private func route(
+        _ addressed: AddressedEvent,
+        waitingAt place: (AnswerPlace, size: Int)?,
+        _ batch: inout OpenBatch
+    ) -> EventOutcome {
+        let event = addressed.event
+        if event.isExpired(at: batch.time.seconds) {
+            return EventOutcome(event: event.id, end: .stopped(.accepted), step: .expired)
+        }
+        if deletions.contains(event) {
+            return EventOutcome(event: event.id, end: .stopped(.accepted), step: .deleted)
+        }
+        if let place, let outcome = handedOver.handOver(addressed, at: place.0, in: registry.index) { return outcome }
+        if accounts.isOutdated(event) {
+            let reason = StepReason.outdated.rawValue
+            return EventOutcome(event: event.id, end: .finished(.accepted), step: .duplicate, reason: reason)
+        }
+        do {
+            let plans = try accounts.matcher.plan(addressed, in: registry.index, &context, at: batch.time)
+            if let place, try awaitContext(of: plans, addressed, at: place, batch.time) {
+                return EventOutcome(event: event.id, end: .waits, step: .waiting)
+            }
+            // What reads the disk comes first: it may fail.
+            let sessions = try accounts.filters.sessions(for: plans, of: event, at: batch.time)
+            accounts.push(plans, of: addressed, sessions, accepted: gate.accepted, &context, &batch.effects)
+            accounts.matcher.remember(addressed, in: registry.index)
+            return EventOutcome(event: event.id, end: .finished(.accepted))
+        } catch {
+            trouble.occurred(error, at: batch.time)
+            return .notKept(event.id)
+        }
+    }
+
+    // MARK: Context
+
+    private func learn(_ event: Event, at now: Timestamp) {
+        guard !deletions.contains(event) else { return }
+        context.learn(event, at: now)
+        if context.isWorthLearning(event.kind) { found(event, at: now) }
+    }
+
+    /// An event that was asked for, by us or by the reader of lists of relays and devices.
+    private func learn(fetched event: Event, _ batch: inout OpenBatch) {
+        guard event.kind != .relayList, event.kind != .deviceList else {
+            guard batch.verdicts.contains(event.id) else {
+                begin(event, &batch)
+                return registry.add(list: event)
+            }
+            // Several relays have it.
+            batch.effects.log.note(.duplicate, event.id)
+            return batch.verdicts.addCopy(event.id)
+        }
+        if gate.purposes[event.kind] == .recipientList, registry.wants(fetched: event) {
+            registry.add(recipientList: event, isAddressed: true)
+        }
+        if event.kind == .contactList {
+            for want in accounts.filters.settle(by: event, at: batch.time) { waiting.found(.distance(want)) }
+        }
+        if !deletions.contains(event) { context.learn(fetched: event, at: batch.time) }
+        found(event, at: batch.time)
+        batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
+    }
+
+    /// A verified event is known now that others may wait for.
+    private func found(_ event: Event, at now: Timestamp) {
+        if event.kind == .profile { waiting.found(.profile(event.pubkey)) }
+        let isAuthorWanted =
+            waiting.seeksAuthor(of: event.id) && context.isWorthSeeking(profileOf: event.pubkey, at: now)
+        waiting.found(.event(event.id), by: isAuthorWanted ? event.pubkey : nil)
+        if event.kind.retention == .addressable { waiting.found(.address(event.address)) }
+    }
+
+    /// An account's own list is known now, or cannot be had now.
+    private func found(list: Event, at now: Timestamp) {
+        waiting.found(.list(ListWant(account: list.pubkey, kind: list.kind)))
+        guard list.kind == .contactList else { return }
+        waiting.found(.contactList(list.pubkey))
+        let (settled, open) = accounts.filters.resume(distancesOf: list.pubkey, at: now)
+        for want in settled { waiting.found(.distance(want)) }
+        accounts.filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
+    }
+
+    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or no relay can be
+    /// asked.
+    private func awaitContext(
+        of plans: [Plan],
+        _ addressed: AddressedEvent,
+        at place: (AnswerPlace, size: Int),
+        _ now: Timestamp
+    ) throws -> Bool {
+        guard waiting.hasCapacity(for: place.size), canAsk() else { return false }
+        var wants = ContextWants()
+        do {
+            for plan in plans {
+                wants.formUnion(plan.missing(in: &context, at: now))
+                wants.formUnion(try accounts.filters.wants(of: plan, for: addressed.event, &context, at: now))
+            }
+        } catch {
+            accounts.filters.abandon(wants.distances, at: now)
+            throw error
+        }
+        guard !wants.isEmpty else { return false }
+        let event = WaitingEvent(event: addressed.event, source: addressed.source, places: [place.0])
+        waiting.add(event, size: place.size, for: wants, at: now)
+        return true
+    }
+
+    /// Relays come and go while events arrive, so each batch looks once.
+    private func canAsk() -> Bool {
+        if let isReachable { return isReachable }
+        let isReachable = dependencies.contextFetcher?.isReachable ?? false
+        self.isReachable = isReachable
+        return isReachable
+    }
+
+    /// A fetch ended: what it has not found is waited for no longer.
+    private func endFetch(_ number: Int, isAnswered: Bool, at now: Timestamp) {
+        let wants = waiting.ended(number)
+        context.noteAsked(wants, at: now)
+        for want in accounts.filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(.distance(want)) }
+    }
+
+    /// Takes events further that wait no longer. Accounts may have come and gone meanwhile, so they are matched again.
+    private func resume(_ events: [WaitingEvent], _ batch: inout OpenBatch) {
+        for waiting in events {
+            batch.verdicts.resume(waiting)
+            let event = waiting.event
+            var hits: [MatchHit] = []
+            event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { registry.index.match($0, into: &hits) }
+            let accounts = hits.accounts(for: event.kind)
+            let addressed = AddressedEvent(event: event, accounts: accounts, source: waiting.source)
+            batch.note(route(addressed, waitingAt: nil, &batch))
+        }
+    }
+
+    // MARK: To the registry
+
+    /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same
+    /// batch.
+    private func settleRegistrations(_ batch: inout OpenBatch) {
+        guard let settlement = registry.settle(at: batch.time) else { return }
+        for outcome in settlement.outcomes { batch.note(outcome) }
+        batch.retract(settlement.notKept)
+        for list in settlement.lists { found(list: list, at: batch.time) }
+        updateIndex()
+    }
+
+    /// A request is finished when it is answered, whatever the answer says.
+    private func answer(_ request: Event, from source: EventSource, _ batch: inout OpenBatch) {
+        begin(request, &batch)
+        dependencies.remoteSigner?.receive(request, from: source) { event in
+            let isDeleted = deletions.contains(event)
+            let outcome = registry.register(event, isDeleted: isDeleted, from: source, at: dependencies.now())
+            updateIndex()
+            batch.effects.log.note(outcome)
+            guard case .stopped(let result) = outcome.end else { return .accepted }
+            return result
+        }
+        batch.note(EventOutcome(event: request.id, end: .finished(.accepted), step: .request))
+    }
+
+    /// Takes a deletion: of registrations, of what notifications may show, and of events that wait for a device's time.
+    private func delete(by event: Event, _ incoming: IncomingEvent, _ batch: inout OpenBatch) {
+        guard let deletion = deletions.read(event) else {
+            return batch.stop(.unaddressed, EventVerdict(id: event.id, .accepted))
+        }
+        begin(event, &batch)
+        switch deletions.apply(deletion, by: event, at: batch.time) {
+        case .failed(let outcome): batch.note(outcome)
+        case .applied(let ended):
+            updateIndex()
+            let concernsAny =
+                ended > 0 || incoming.source.isAnswered || knows(event.pubkey)
+                || deletion.ids.contains { holds($0, by: event.pubkey) }
+            accounts.withdraw(deletion, &context, &batch.effects)
+            switch deletion.scope {
+            case .everything where ended == 0 && !context.knows(profileOf: deletion.author): break
+            default: context.forget(deletion)
+            }
+            let isHandedOver = handedOver.handOver(deletion: event, from: incoming.source, at: incoming.place)
+            let outcome = EventOutcome(
+                event: event.id,
+                end: isHandedOver ? .waits : .finished(.accepted),
+                // Whether it takes an event back is known to the owner who holds that.
+                step: isHandedOver && ended == 0 ? nil : concernsAny ? .deleted : .unaddressed,
+                account: ended > 0 ? event.pubkey : nil,
+                reason: ended > 0
+                    ? "registrations ended: \(ended)" : concernsAny ? StepReason.tookBack.rawValue : ""
+            )
+            batch.note(outcome)
+        }
+    }
+
+    /// Whether a deletion by `author` may take back an event that is kept here.
+    private func holds(_ id: EventID, by author: PublicKey) -> Bool {
+        accounts.pacing.holds(id) || waiting.contains(id) || context.authors(of: id)?.first == author
+    }
+
+    /// Whether anything of that author's may be kept.
+    private func knows(_ author: PublicKey) -> Bool {
+        accounts.hasPushed(author) || context.knows(profileOf: author)
+    }
+
+    // MARK: Batches
+
+    /// Begins a batch. `ends` are ends of deliveries.
+    func begin(at now: Timestamp, _ ends: [PushEnd]) {
+        updateIndex()
+        isReachable = nil
+        accounts.pacing.begin(at: now, ends)
+    }
+
+    /// Takes further what fetches, other owners and time have set free, and wakes devices whose time has come. Completes
+    /// what the batch leads to.
+    func resume(_ arrivals: Arrivals, _ batch: inout OpenBatch) {
+        for number in arrivals.endedFetches {
+            endFetch(number, isAnswered: !arrivals.unansweredFetches.contains(number), at: batch.time)
+        }
+        for (event, isKept) in arrivals.endedHandOvers { handedOver.end(event, isKept: isKept, &batch) }
+        resume(waiting.takeReady(at: batch.time), &batch)
+        accounts.releaseDue(in: registry.index, &batch.effects)
+        accounts.complete(&batch.effects)
+    }
+
+    /// Ends all waiting. Once, at the end.
+    func endWaiting(_ batch: inout OpenBatch) {
+        updateIndex()
+        resume(waiting.takeAll(), &batch)
+        handedOver.endAll(&batch)
+        accounts.complete(&batch.effects)
+    }
+
+    /// Ends a batch, which the disk took or refused.
+    func conclude(_ batch: inout OpenBatch, isKept: Bool) {
+        accounts.conclude(isKept: batch.effects.pace == nil ? nil : isKept, at: batch.time)
+        let hasLists = accounts.matcher.follows.conclude(isKept: isKept)
+        let (done, open) = batch.conclude(isKept: isKept, hasLists: hasLists)
+        for id in done { gate.remember(id) }
+        for id in open { gate.release(id) }
+        if isKept { for request in batch.effects.zapRequests { gate.remember(request) } }
+    }
+
+    /// After a batch: keeps what was learned, and asks relays for what its events began to wait for.
+    func rest(at now: Timestamp) {
+        context.keep(at: now)
+        guard let fetch = waiting.nextFetch() else { return }
+        guard let fetcher = dependencies.contextFetcher else {
+            return intake.fetchEnded(fetch.number, isAnswered: false)
+        }
+        fetcher.fetch(fetch.wants) { [intake] isAnswered in
+            intake.fetchEnded(fetch.number, isAnswered: isAnswered)
+        }
+    }
+
+    /// Everything is written. Once, at the end.
+    func end(at now: Timestamp) { context.close(at: now) }
+
+    /// How long events may be waited for; nil: without limit.
+    func patience(at now: Timestamp) -> Duration? {
+        [waiting.patience(at: now), accounts.pacing.patience(at: now)].compactMap(\.self).min()
+    }
+
+    /// Devices for which something waits.
+    var waitingDevices: Int { accounts.pacing.waitingDevices }
+
+    /// Events that wait for context or for other owners.
+    var waitingEvents: Int { waiting.count + handedOver.count }
+
+    /// Whether owners have not answered for everything yet.
+    var awaitsOwners: Bool { handedOver.count > 0 }
+
+    // MARK: Between batches
+
+    /// Decides by `new` settings instead of `old` from now on. Throws, and keeps the old ones, when the registry cannot be
+    /// read. How long and how many events wait for context stays as it was at the start.
+    func adopt(_ new: PipelineSettings, insteadOf old: PipelineSettings) throws {
+        let hasOtherLists = try registry.adopt(new, insteadOf: old) { apply($0) }
+        accounts.adopt(new, hasOtherPacing: new.pacing != old.pacing)
+        demand = ContextDemand(new)
+        context.follow(demand.needs(of: registry.index))
+        // Lists that were asked for and found may be forgotten since, or kept only as far as they were needed then.
+        if hasOtherLists { context.forgetAskedLists() }
+        gate.purposes = Purposes(new, registry.lists, dependencies, keys: registry.keys)
+        dependencies.screen?.follow(gate.purposes)
+        registry.removeUnreadLists(at: dependencies.now())
+    }
+
+    /// Brings the index up to date, and what depends on it.
+    private func updateIndex() {
+        guard registry.update(each: { apply($0) }) else { return }
+        context.follow(demand.needs(of: registry.index))
+        dependencies.screen?.refresh(from: registry.index)
+    }
+
+    private func apply(_ change: IndexChange) {
+        accounts.pacing.apply(change)
+        dependencies.screen?.apply(change)
+    }
+}

@@ -1,0 +1,162 @@
+import Cipher
+import Core
+import Nostr
+import Push
+import Registry
+import Rules
+
+/// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language
+/// that its devices ask for, and once for platforms where it shows nothing.
+final class Renderer {
+    private struct Form: Equatable {
+        let mode: Mode
+        let language: LanguageTag?
+        let isSilent: Bool
+    }
+
+    let rule: Rule
+    let signal: Signal
+    private let recipient: PublicKey
+    let relevance: Relevance
+    /// The event, and what is read out of it, shared by all recipients.
+    let facts: EventFacts
+    /// What ``rule`` reads; only where paces ask for it, which they do for each device. A rendering is asked for once
+    /// or a few times, and what it reads is large.
+    private var paceInput: RuleInput?
+    /// Devices of a crowd have one or a few. Beyond ``most``, looking costs more than rendering.
+    private var rendered: [(form: Form, rendering: Rendering)] = []
+    private static let most = 32
+    private var signals: SignalSet?
+
+    init(rule: Rule, signal: Signal, recipient: PublicKey, relevance: Relevance, facts: EventFacts) {
+        self.rule = rule
+        self.signal = signal
+        self.recipient = recipient
+        self.relevance = relevance
+        self.facts = facts
+    }
+
+    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule.
+    func rendering(
+        in mode: Mode,
+        _ language: LanguageTag?,
+        on platform: String,
+        context: inout EventContext,
+        at now: Timestamp
+    ) -> Rendering {
+        let form = Form(mode: mode, language: language, isSilent: rule.isSilent(on: platform))
+        if let known = rendered.first(where: { $0.form == form }) { return known.rendering }
+        var rendering = rule.rendering(
+            input(context: &context),
+            signal: signal,
+            mode: mode,
+            language: language,
+            isSilent: form.isSilent,
+            now: now
+        )
+        rendering.notification.origin = EventOrigin(facts.event)
+        if rendered.count < Self.most { rendered.append((form, rendering)) }
+        return rendering
+    }
+
+    /// The set of its signal, which is looked up once: `names` do not change while an event is worked on.
+    func signals(of names: SignalNames) -> SignalSet {
+        if let signals { return signals }
+        let signals = names[signal]
+        self.signals = signals
+        return signals
+    }
+
+    /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own
+    /// expiry (NIP-40).
+    func paceMatch(
+        on platform: String,
+        in mode: Mode,
+        eventExpiresAt: Timestamp,
+        context: inout EventContext,
+        at now: Timestamp
+    ) -> PaceMatch {
+        let push = rule.push(on: platform, in: mode)
+        var mark: Int64?
+        if push.pace == .latest || (push.pace == .immediate && push.nature == .special) {
+            mark = paceMark(of: push, context: &context, at: now)
+        }
+        var match = PaceMatch(
+            event: facts.event.id,
+            signal: signal,
+            mode: min(mode, rule.mode),
+            urgency: rule.urgency,
+            expiresAt: Self.earlier(eventExpiresAt, rule.expiresAt(from: now)),
+            nature: push.nature
+        )
+        match.pace = push.pace
+        match.mark = mark
+        // A gift wrap is dated back (NIP-59).
+        if mark != nil { match.madeAt = facts.event.kind.isGiftWrap ? now.seconds : facts.event.createdAt }
+        return match
+    }
+
+    /// The earlier of two moments, of which the epoch and what is before it are none.
+    private static func earlier(_ one: Timestamp, _ other: Timestamp) -> Timestamp {
+        one > .epoch && other > .epoch ? min(one, other) : max(max(one, other), .epoch)
+    }
+
+    /// Equal for all events that replace each other, also after a restart.
+    private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
+        let input = paceInput ?? input(context: &context)
+        paceInput = input
+        let key = rule.paceKey(of: push, input, now: now)
+        return SHA256.hash(Array(key.utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+    }
+
+    private func input(context: inout EventContext) -> RuleInput {
+        let needs = rule.needs(in: .alert)
+        var input = RuleInput(
+            facts,
+            recipient: recipient,
+            signal: signal,
+            author: relevance.author,
+            authorName: context.name(of: relevance)
+        )
+        input.relation = relevance.relation
+        input.referenced = relevance.referencedID.map {
+            context.referenced($0, isAuthorNamed: needs.contains(.referencedAuthorName))
+        }
+        input.zap = relevance.zap
+        if needs.contains(.mentions) { input.mentioned = context.mentioned(by: facts.references, relevance) }
+        return input
+    }
+}
+
+/// The renderers of one event. Recipients share one where the rule says the same to all of them: an event may name
+/// thousands.
+final class EventRenderers {
+    /// There are a few rules and ways to be meant; beyond that, looking costs more than rendering.
+    private static let limit = 16
+
+    private let facts: EventFacts
+    private var shared: [Renderer] = []
+
+    init(of facts: EventFacts) {
+        self.facts = facts
+    }
+
+    func renderer(_ rule: Rule, _ signal: Signal, for recipient: PublicKey, _ relevance: Relevance) -> Renderer {
+        if !rule.speaksOfRecipient,
+            let renderer = shared.first(where: {
+                $0.rule === rule && $0.signal == signal && $0.relevance == relevance
+            })
+        {
+            return renderer
+        }
+        let renderer = Renderer(
+            rule: rule,
+            signal: signal,
+            recipient: recipient,
+            relevance: relevance,
+            facts: facts
+        )
+        if !rule.speaksOfRecipient, shared.count < Self.limit { shared.append(renderer) }
+        return renderer
+    }
+}

@@ -1,0 +1,80 @@
+import CarillonABI
+import PluginProtocol
+import Synchronization
+
+/// What a filter sets in the call that is inside it. The router judges each edit again; here the filter gets its
+/// answer.
+///
+/// Filters are asked by one thread, so there is one call at a time. It goes by a number in a pointer's place: a filter
+/// that sets something after its call finds no freed memory.
+enum FilterEdits {
+    fileprivate struct Call: Sendable {
+        let number: UInt
+        let instance: PluginInstance
+        let form: FilterForm
+        var edits: [Edit] = []
+    }
+
+    /// A field, and what the filter sets it to.
+    struct Edit: Sendable {
+        let field: [UInt8]
+        let value: [UInt8]
+    }
+
+    private struct Shell: Sendable {
+        var last: UInt = 0
+        var call: Call?
+        /// The instance of the last call, for edits that come too late.
+        var instance: PluginInstance?
+    }
+
+    private static let shell = Mutex(Shell())
+
+    /// What the filter set in `body`; the last of several edits of a field.
+    static func collect<Result>(
+        _ instance: PluginInstance,
+        _ mode: carillon_mode?,
+        _ body: (OpaquePointer?) -> Result
+    ) -> (result: Result, edits: [Edit]) {
+        let number = shell.withLock { shell in
+            shell.last += 1
+            shell.call = Call(number: shell.last, instance: instance, form: FilterForm(mode))
+            shell.instance = instance
+            return shell.last
+        }
+        let result = body(OpaquePointer(bitPattern: number))
+        let call = shell.withLock { shell in
+            defer { shell.call = nil }
+            return shell.call
+        }
+        return (result, call?.edits ?? [])
+    }
+
+    /// The body of `carillon_filter_call.set`.
+    static func set(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        let number = edit.map { UInt(bitPattern: $0) } ?? 0
+        let (status, instance) = shell.withLock { shell -> (carillon_status?, PluginInstance?) in
+            guard shell.call?.number == number else { return (nil, shell.instance) }
+            return (shell.call?.set(field, value), shell.instance)
+        }
+        guard let status else {
+            instance?.process.note(.edit, of: instance, "it sets something after its call has returned")
+            return .CARILLON_INVALID
+        }
+        if status == .CARILLON_INVALID { instance?.process.note(.edit, of: instance, "it sets what cannot be taken") }
+        return status
+    }
+}
+
+extension FilterEdits.Call {
+    fileprivate mutating func set(_ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        switch form.check(field, value) {
+        case .refused(let status): return status
+        case .taken(_, let new):
+            let name = UnsafeRawBufferPointer(start: field.ptr, count: field.len)
+            edits.removeAll { name.elementsEqual($0.field) }
+            edits.append(FilterEdits.Edit(field: Array(name), value: Array(new)))
+            return .CARILLON_OK
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import CIsolation
+import Glibc
+import PluginProtocol
+
+/// `carillon-plugin-host`: the process that plugins run in. The router starts it and talks to it over two sockets;
+/// `contrib/docs/plugin-protocol.md` describes what they say.
+@main
+enum PluginHostProgram {
+    private static let deliveries: Int32 = 3
+    private static let questions: Int32 = 4
+    private static let crashes: Int32 = 5
+
+    private static let help = """
+        usage: carillon-plugin-host
+
+        Runs plugins for the Carillon push router in a process of their own. The router starts it: descriptors 3 and 4
+        are sockets, 5 is a pipe. It is of no use by hand; "carillon plugin check" tries a plugin.
+
+        options:
+          --version  Show the versions of protocol and plugin ABI.
+          --help     Show this help.
+
+        """
+
+    static func main() {
+        for argument in CommandLine.arguments.dropFirst() where argument.hasPrefix("-") {
+            switch argument {
+            case "--version":
+                print("protocol \(HelloMessage.version), plugin ABI 1.\(PluginLibrary.abiMinor)")
+                exit(0)
+            case "-h", "--help":
+                print(help, terminator: "")
+                exit(0)
+            default:
+                Process.say("unknown option \(argument)\n\(help)")
+                exit(2)
+            }
+        }
+        guard isSocket(deliveries), isSocket(questions) else {
+            Process.say("the router starts this program, and hands it two sockets: there are none\n\(help)")
+            exit(2)
+        }
+        // The router decides when a process ends: by closing the sockets. What a terminal or an init system sends to
+        // all processes of a group must not end deliveries that the router still waits for.
+        for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT] { signal(number, SIG_IGN) }
+        let failure = carillon_report_crashes(crashes)
+        if failure != 0 { Process.say("crashes are not reported: \(String(cString: strerror(failure)))") }
+        PluginProcess(deliveries: deliveries, questions: questions).run()
+    }
+
+    private static func isSocket(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+    }
+}
+
+/// The process itself.
+enum Process {
+    /// Writes a line for the router's log.
+    static func say(_ line: String) {
+        var line = "carillon-plugin-host: \(line)\n"
+        line.withUTF8 { _ = write(2, $0.baseAddress, $0.count) }
+    }
+
+    /// Ends the process at once: something came that the router does not send, or a system call failed that cannot.
+    static func fail(_ line: String) -> Never {
+        say(line)
+        _exit(1)
+    }
+
+    /// Ends the process: the router has closed a socket, or is gone.
+    static func end() -> Never { _exit(0) }
+}
+
+/// How the process gives up its rights: each of its threads enters the first stage before the first library is loaded,
+/// and all of them the second after the last.
+final class Confinement: Sendable {
+    private struct State {
+        /// What the first `load` says; nil: none has come.
+        var first: LoadMessage?
+        /// Threads that are in the first stage.
+        var threads = 0
+        /// What holds for all of them, as `CARILLON_CONFINED_…`.
+        var bits: Int32 = CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS
+    }
+
+    private static let threads = 3
+
+    private let state = Monitor(State())
+
+    /// The first `load` has come: sets the limits, and lets the threads go on.
+    func begin(_ load: LoadMessage) {
+        let failure = carillon_limit_memory(load.memoryLimit)
+        if failure != 0 { Process.say("memory is not limited: \(String(cString: strerror(failure)))") }
+        state.change { $0.first = load }
+    }
+
+    /// Waits for the first `load`, and takes the calling thread into the first stage. Each thread calls it once.
+    func enter() {
+        let load = state.wait(\.first)
+        let bits = load.isSandboxed ? Self.confine(load.libraries) : 0
+        state.change { state in
+            state.threads += 1
+            state.bits &= bits
+        }
+    }
+
+    /// Waits for all threads; returns what confines them.
+    func awaitAll() -> UInt32 {
+        state.wait { $0.threads < Self.threads ? nil : UInt32(bitPattern: $0.bits) }
+    }
+
+    /// The second stage, for all threads; returns what confines the process then.
+    func close(_ load: LoadMessage) -> UInt32 {
+        guard load.isSandboxed else { return awaitAll() }
+        let bits = carillon_confine_running()
+        // What the first stage takes away is little compared with the second: alone it does not count.
+        return UInt32(bitPattern: bits | state.change { $0.bits & CARILLON_CONFINED_FILES })
+    }
+
+    private static func confine(_ paths: [String]) -> Int32 {
+        let copies = paths.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        let pointers = copies.map { UnsafePointer($0) }
+        return pointers.withUnsafeBufferPointer { carillon_confine_loading($0.baseAddress, $0.count) }
+    }
+}

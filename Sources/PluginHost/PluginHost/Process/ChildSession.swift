@@ -1,0 +1,308 @@
+import CIsolation
+import Core
+import Foundation
+import Glibc
+import PluginProtocol
+import Synchronization
+
+/// One process from its start to its end: its sockets, the questions it is asked, and the watch over it.
+///
+/// Two threads belong to it. One handles what comes over the socket of deliveries and sends what lingers there. The
+/// other handles answers, watches for hangs, and sees the process to its end.
+final class ChildSession: Sendable {
+    /// What the session leads to. All are called on its threads.
+    struct Handlers: Sendable {
+        /// A frame of the socket of deliveries.
+        var result: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
+        /// A question of the process.
+        var question: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
+        /// Whether the process has deliveries in hand.
+        var isBusy: @Sendable () -> Bool
+        /// A line of its standard error.
+        var line: @Sendable (String) -> Void
+        /// It has ended, and everything it sent has been handled. Its open questions fail after this.
+        var ended: @Sendable (ProcessEnd, ChildSession) -> Void
+    }
+
+    private static let deliveryBacklog = ByteCount.mebibytes(8)
+
+    private let process: StartedProcess
+    private let deliveries: FrameSocket
+    private let questions: QuestionChannel
+    private let greeting = Handover<Bool>()
+    private let handlers: Handlers
+    private let watch: ProcessWatch
+    private let now: @Sendable () -> Deadline
+    /// Where its libraries lie.
+    private let places = Mutex<[DescriptorMessage.Module]>([])
+    private let deliveriesEnded = DispatchSemaphore(value: 0)
+    private let ending = Handover<ProcessEnd>()
+    /// The streams of its plugins.
+    let streams = IsolatedStreams()
+
+    /// The process's number.
+    var id: Int32 { process.control.id }
+
+    /// Takes over the process and its connections; ``start()`` must follow.
+    init(
+        _ process: StartedProcess,
+        watch: CallWatch,
+        processors: Double? = nil,
+        memory: ByteCount? = nil,
+        now: @escaping @Sendable () -> Deadline = Deadline.now,
+        handlers: Handlers
+    ) {
+        self.process = process
+        self.handlers = handlers
+        self.now = now
+        deliveries = FrameSocket(
+            process.deliveries,
+            taking: FrameKind.results,
+            lingers: true,
+            limit: Self.deliveryBacklog
+        )
+        questions = QuestionChannel(process.questions)
+        self.watch = ProcessWatch(
+            process,
+            watch,
+            processors: processors,
+            memory: memory,
+            over: questions,
+            now: now
+        )
+    }
+
+    /// Begins to handle what the process sends.
+    func start() {
+        Self.detach("plugin-deliveries") { self.handleDeliveries() }
+        Self.detach("plugin-questions") { self.handleQuestions() }
+    }
+
+    private static func detach(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        let thread = Thread { body() }
+        thread.name = name
+        thread.start()
+    }
+
+    // MARK: Sending
+
+    /// Sends frames over the socket of deliveries. `mayRefuse`: not if the process does not keep up.
+    func send(_ frames: [UInt8], mayRefuse: Bool = false) -> FrameSocket.Sending {
+        let result = deliveries.send(frames, mayRefuse: mayRefuse, now: now())
+        if case .full = result, !mayRefuse { kill(reason: "was ended, because it does not take what is sent to it") }
+        return result
+    }
+
+    /// Sends a frame over the socket of deliveries, whose body `body` writes. False: it is longer than it may be.
+    func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
+        let result = deliveries.send(kind, id: id, now: now(), body)
+        if case .full = result { kill(reason: "was ended, because it does not take what is sent to it") }
+        return result != nil
+    }
+
+    /// Sends a frame over the socket of questions.
+    func reply(_ frame: [UInt8]) { questions.send(frame) }
+
+    /// Whether the process said hello within `span`.
+    func isGreeted(within span: Duration) -> Bool { greeting.take(within: span) ?? false }
+
+    /// Asks a question and waits for its answer. What the process sent before the answer is handled by then.
+    func ask(_ kind: FrameKind, within span: Duration, _ body: (inout FrameWriter) -> Void) -> Answer {
+        let answer = questions.ask(kind, within: span, body)
+        if case .frame = answer { receiveResults() }
+        return answer
+    }
+
+    /// Asks questions together, which are whole frames with any ids, and waits for the answers: one to each, in order.
+    /// The process answers them one after the other, and may take `span` for each. What it sent before the last answer
+    /// is handled by then.
+    func ask(_ questions: [[UInt8]], within span: Duration) -> [Answer] {
+        guard let answers = self.questions.ask(questions, within: span) else {
+            return questions.map { _ in .unaskable }
+        }
+        receiveResults()
+        return answers
+    }
+
+    /// Asks a question, and calls `completion` once, perhaps before this returns, unless this is nil.
+    @discardableResult
+    func ask(
+        _ kind: FrameKind,
+        _ body: (inout FrameWriter) -> Void,
+        then completion: @escaping OpenQuestions.Completion
+    ) -> UInt64? {
+        questions.ask(kind, body, then: completion)
+    }
+
+    /// Where the process has put its libraries, so that addresses in a crash report get names.
+    var modules: [DescriptorMessage.Module] {
+        get { places.withLock(\.self) }
+        set { places.withLock { $0 = newValue } }
+    }
+
+    // MARK: Ending
+
+    /// How it ended; nil: it did not end within `span`.
+    func end(within span: Duration) -> ProcessEnd? { ending.take(within: span) }
+
+    var hasEnded: Bool { ending.isGiven }
+
+    /// Ends the process at once. `reason` is the end of a sentence about it.
+    func kill(reason: String) { watch.kill(reason: reason) }
+
+    /// Lets the process end by itself, as its connections close.
+    func close() {
+        watch.awaitEnd()
+        deliveries.shut()
+        questions.socket.shut()
+    }
+
+    /// Handles what waits on a socket. False: nothing will come any more.
+    private func receive(
+        _ socket: FrameSocket,
+        _ handle: (Frame) throws(ProtocolError) -> Void
+    ) -> Bool {
+        do throws(ProtocolError) {
+            if case .open = try socket.receive(handle) { return true }
+            watch.awaitEnd()
+        } catch {
+            kill(reason: "was ended, because \(error)")
+        }
+        return false
+    }
+
+    // MARK: The thread of deliveries
+
+    private func handleDeliveries() {
+        defer { deliveriesEnded.signal() }
+        var polled = [
+            pollfd(fd: deliveries.descriptor, events: 0, revents: 0),
+            pollfd(fd: deliveries.wakeup, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let (events, milliseconds) = deliveries.interest()
+            polled[0].events = events
+            guard poll(&polled, 2, milliseconds ?? -1) >= 0 || errno == EINTR else { return watch.awaitEnd() }
+            if polled[1].revents != 0 { deliveries.clearWakeup() }
+            deliveries.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
+            let isReadable = polled[0].revents & ~Int16(POLLOUT) != 0 || events & Int16(POLLIN) == 0
+            if isReadable, !receiveResults() { return }
+        }
+    }
+
+    @discardableResult
+    private func receiveResults() -> Bool {
+        var isOpen = false
+        // What came in one read wakes whoever takes it further once.
+        WakeUps.together {
+            isOpen = receive(deliveries) { frame throws(ProtocolError) in try handlers.result(frame, self) }
+        }
+        return isOpen
+    }
+
+    // MARK: The thread of questions
+
+    private func handleQuestions() {
+        var lines = LineReader(process.errors)
+        var isOpen = true
+        var end: ProcessEnd?
+        while end == nil {
+            let pace = watch.pace(isBusy: isBusy)
+            let (events, _) = questions.socket.interest()
+            var polled = [
+                pollfd(fd: isOpen ? questions.socket.descriptor : -1, events: events, revents: 0),
+                pollfd(fd: questions.socket.wakeup, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: process.control.handle, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: lines.isOpen ? process.errors : -1, events: Int16(POLLIN), revents: 0),
+            ]
+            _ = poll(&polled, 4, Int32(clamping: max(1, pace.milliseconds)))
+            if polled[1].revents != 0 { questions.socket.clearWakeup() }
+            questions.socket.flushIfDue(now: now(), isWritable: polled[0].revents & Int16(POLLOUT) != 0)
+            if polled[0].revents & ~Int16(POLLOUT) != 0 { isOpen = receive(questions.socket, handleQuestion) }
+            if polled[3].revents != 0 { lines.read(now: now(), handlers.line) }
+            if polled[2].revents != 0 { end = process.control.reap() }
+            watch.look(isBusy: isBusy)
+        }
+        finish(end ?? ProcessEnd(signal: 0, status: 0), &lines)
+    }
+
+    private func handleQuestion(_ frame: Frame) throws(ProtocolError) {
+        switch frame.kind {
+        case .hello:
+            _ = try HelloMessage(reading: frame)
+            greeting.give(true)
+        case .pong: watch.receive(try PongMessage(reading: frame))
+        case .present: try handlers.question(frame, self)
+        default: try questions.open.answer(frame)
+        }
+    }
+
+    private var isBusy: Bool { !questions.open.isEmpty || handlers.isBusy() || streams.isBusy }
+
+    /// The process is gone: what it has sent still counts.
+    private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
+        receiveResults()
+        _ = receive(questions.socket, handleQuestion)
+        deliveries.shut()
+        questions.socket.shut()
+        deliveriesEnded.wait()
+        lines.read(now: now(), handlers.line)
+        var end = end
+        end.reason = watch.reaped()
+        end.crash = crashReport()
+        for descriptor in process.others { Glibc.close(descriptor) }
+        greeting.give(false)
+        ending.give(end)
+        streams.end()
+        handlers.ended(end, self)
+        // One that the router aborted was late, or took too much of something: that may be another time.
+        let crash = end.reason == nil ? end.crash : nil
+        questions.open.close(crashed: crash.flatMap { $0.call == .validate || $0.call == .check ? $0.id : nil })
+    }
+
+    private func crashReport() -> CrashReport? {
+        var bytes = [UInt8](repeating: 0, count: 16 * MemoryLayout<carillon_crash_report>.size)
+        let count = read(process.crashes, &bytes, bytes.count)
+        return count > 0 ? CrashReport(reading: Array(bytes.prefix(count))) : nil
+    }
+}
+
+/// Splits what a process writes to its standard error into lines, a bounded number of bounded length.
+struct LineReader {
+    private static let lengthLimit = 1024
+
+    private let descriptor: Int32
+    private var rest: [UInt8] = []
+    private var allowance = LineAllowance()
+    private(set) var isOpen = true
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Reads what is there, and hands on its first lines.
+    mutating func read(now: Deadline, _ handle: (String) -> Void) {
+        var room = [UInt8](repeating: 0, count: 16 << 10)
+        let count = Glibc.read(descriptor, &room, room.count)
+        if count == 0 || count < 0 && errno != EAGAIN && errno != EINTR { isOpen = false }
+        rest += room.prefix(max(0, count))
+        var parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        rest = isOpen ? Array((parts.popLast() ?? []).prefix(Self.lengthLimit)) : []
+        for line in parts where !line.isEmpty && allowance.take(at: now) {
+            handle(PluginText.printable(String(decoding: line, as: UTF8.self), limit: Self.lengthLimit))
+        }
+    }
+}
+
+/// How many lines the plugins of a process may have logged: 100 a second.
+struct LineAllowance: Sendable {
+    private static var perSecond: Int { 100 }
+
+    private var second = Deadline.distantPast
+    private var taken = 0
+
+    /// Whether one more may pass at `now`.
+    mutating func take(at now: Deadline) -> Bool {
+        if now - second >= .seconds(1) { (second, taken) = (now, 0) }
+        taken += 1
+        return taken <= Self.perSecond
+    }
+}

@@ -1,0 +1,188 @@
+import CarillonABI
+import Core
+import PluginProtocol
+
+/// Why a library was not loaded, or an instance not made.
+package enum LoadFailure: Error, Sendable {
+    /// There is no process to load it: what is wrong, as a sentence's end.
+    case notStarted(String)
+    case unloadable(UnloadableMessage)
+    /// Its process ended meanwhile: what happened, as the end of a sentence.
+    case died(ProcessEnd, String)
+
+    /// What happened to a process that had loaded its libraries before.
+    var text: String {
+        switch self {
+        case .died(_, let text): text
+        case .notStarted(let text): text
+        case .unloadable(let message): "cannot load its library any more: \(message.text)"
+        }
+    }
+}
+
+/// Starts processes and has them load libraries. It blocks for as long as that takes.
+struct ChildStartup: Sendable {
+    /// How much longer than a call may take its answer is waited for: by then the watch has ended the process.
+    static let patience: Duration = .seconds(3)
+
+    let settings: IsolationSettings
+    let launch: @Sendable () throws(StartError) -> StartedProcess
+    let handlers: ChildSession.Handlers
+    let now: @Sendable () -> Deadline
+
+    /// A process that is ready to load libraries.
+    func open() throws(LoadFailure) -> ChildSession {
+        let process: StartedProcess
+        do throws(StartError) {
+            process = try launch()
+        } catch {
+            throw .notStarted("\(error)")
+        }
+        let session = ChildSession(
+            process,
+            watch: CallWatch(deadline: settings.deadline, questionDeadline: settings.questionDeadline),
+            processors: settings.processors,
+            memory: settings.memory,
+            now: now,
+            handlers: handlers
+        )
+        session.start()
+        guard session.isGreeted(within: settings.deadline) else {
+            throw died(session, "did not say hello within \(settings.deadline.seconds) s")
+        }
+        return session
+    }
+
+    /// Has the process load a library. `all` are the paths of everything that it is to load.
+    func load(
+        _ library: IsolatedLibrary,
+        of all: [String],
+        isLast: Bool,
+        in session: ChildSession
+    ) throws(LoadFailure) -> DescriptorMessage {
+        if let mistake = library.mistake() { throw .notStarted("\(library.path): \(mistake)") }
+        let message = LoadMessage(
+            path: library.path,
+            libraries: all,
+            memoryLimit: UInt64(clamping: settings.memory?.bytes ?? 0),
+            isSandboxed: settings.isSandboxed,
+            isLast: isLast
+        )
+        let answer = session.ask(.load, within: settings.deadline + Self.patience) { message.write(to: &$0) }
+        let loaded = try read(answer, of: "load", from: session) {
+            (frame) throws(ProtocolError) -> Result<DescriptorMessage, LoadFailure> in
+            switch frame.kind {
+            case .loaded: .success(try DescriptorMessage(reading: frame))
+            case .unloadable: .failure(.unloadable(try UnloadableMessage(reading: frame)))
+            default: throw .unexpected(frame.kind)
+            }
+        }
+        return try loaded.get()
+    }
+
+    /// Has the process make an instance, for which `state` is kept. Returns the status, what the instance needs, and
+    /// what is wrong.
+    func create(
+        _ order: InstanceOrder,
+        _ state: [StateEntry],
+        in session: ChildSession
+    ) throws(LoadFailure) -> (status: carillon_status, needs: UInt32, said: String) {
+        var message = order.message
+        message.inboundURL = order.host.inboundURL ?? ""
+        message.state = state
+        let answer = session.ask(.create, within: settings.deadline + Self.patience) { message.write(to: &$0) }
+        return try read(answer, of: "create", from: session) { frame throws(ProtocolError) in
+            guard frame.kind == .answered else { throw .unexpected(frame.kind) }
+            let answer = try AnswerMessage(reading: frame)
+            let said = UnsafeRawBufferPointer(start: answer.text.ptr, count: answer.text.len)
+            return (answer.status, answer.number, String(decoding: said, as: UTF8.self))
+        }
+    }
+
+    private func read<Value>(
+        _ answer: Answer,
+        of what: String,
+        from session: ChildSession,
+        _ body: (Frame) throws(ProtocolError) -> Value
+    ) throws(LoadFailure) -> Value {
+        switch answer {
+        case .frame(let frame):
+            do throws(ProtocolError) {
+                return try frame.read(body)
+            } catch {
+                throw died(session, "was ended, because \(error)")
+            }
+        case .ended, .crashed: throw died(session, "ended")
+        case .late: throw died(session, "did not answer to \(what)")
+        case .unaskable: throw session.hasEnded ? died(session, "ended") : .notStarted("it takes no question")
+        }
+    }
+
+    /// The failure of a process that has ended, or that is ended now for `reason`.
+    private func died(_ session: ChildSession, _ reason: String) -> LoadFailure {
+        if !session.hasEnded { session.kill(reason: reason) }
+        guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
+        return .died(end, end.text(session.modules))
+    }
+}
+
+/// The limits and programs of the processes that plugins run in.
+package struct IsolationSettings: Sendable, Equatable {
+    /// How long loading, creating, a call or a process's answer may take before the process is killed.
+    package var deadline: Duration = .seconds(10)
+    /// The same for `validate`, `check` and `decide`, which somebody waits for.
+    package var questionDeadline: Duration = .seconds(1)
+    /// The second pause before a process that died is started again; the first is none, and later ones double. Zero:
+    /// it is always started at once, which is for tests.
+    package var pause: Duration = .seconds(1)
+    /// The most data memory of a process; nil: no limit.
+    package var memory: ByteCount? = .mebibytes(256)
+    /// The most of one core that a process may take on average over ten seconds; 1 is a whole core, nil is no limit.
+    package var processors: Double?
+    /// Whether processes give up their rights to files, network and programs.
+    package var isSandboxed = true
+    /// The program that loads plugins in their processes.
+    package var program: String
+    /// What runs plugins in Python.
+    package var python = PythonPrograms()
+
+    package init(program: String) { self.program = program }
+}
+
+/// What runs plugins in Python in their processes.
+package struct PythonPrograms: Sendable, Hashable, Codable {
+    /// The interpreter; empty: there is none.
+    package var interpreter: String
+    /// The program that it runs; empty: there is none.
+    package var program: String
+    /// Whether exceptions are written out with their texts, which may hold secrets: for a plugin's author.
+    package var showsErrors = false
+
+    package init(interpreter: String = "", program: String = "") {
+        self.interpreter = interpreter
+        self.program = program
+    }
+}
+
+/// How the process of one or several plugins is doing, for `plugin list`, `/readyz` and metrics.
+package struct PluginProcessReport: Sendable, Equatable {
+    package enum State: Sendable, Equatable {
+        case running
+        /// It has ended and is started again after a pause.
+        case restarting
+        /// It has ended too often; it is tried once a minute.
+        case pausing
+    }
+
+    /// The file names of the plugins in it.
+    package var plugins: [String]
+    package var process: Int32?
+    package var state: State
+    package var deaths: Int
+    /// What is known about the last death: the plugin's name, the signal, the top of the stack; one line.
+    package var lastDeath: String?
+    /// Deliveries that ended as `plugin-crashed`.
+    package var setAside: Int
+    /// What confines it, such as "files, system calls"; empty: nothing does.
+    package var confinement: String
+}

@@ -1,0 +1,358 @@
+import CarillonABI
+import Core
+import Logging
+import PluginProtocol
+import Synchronization
+
+/// Keeps the process of one or several plugins going: starts it again after a death, has it load its libraries and make
+/// its instances, and hands out again what was in hand.
+///
+/// When one of several plugins is at fault, or the process would have to wait before it is started again, each plugin
+/// gets a process of its own from then on: the others do not wait for the one that keeps dying.
+package final class ChildSupervisor: Sendable {
+    private struct State {
+        var life: ProcessLife
+        var session: ChildSession?
+        /// Those who wait for a process that works.
+        var waiters: [Handover<ChildSession?>] = []
+        /// What keeps the processes of the single libraries going, once each has its own.
+        var parts: [ChildSupervisor] = []
+    }
+
+    let settings: IsolationSettings
+    let table: InstanceTable
+    private let libraries: ProcessLibraries
+    private let log: Logger
+    private let now: @Sendable () -> Deadline
+    private let launch: @Sendable () throws(StartError) -> StartedProcess
+    private let state: Mutex<State>
+    private let keeper: RestartKeeper
+
+    /// `launch` starts the process; nil: the program that `settings` name.
+    package init(
+        settings: IsolationSettings,
+        log: Logger,
+        now: @escaping @Sendable () -> Deadline = Deadline.now,
+        launch: (@Sendable () throws(StartError) -> StartedProcess)? = nil
+    ) {
+        self.settings = settings
+        self.log = log
+        self.now = now
+        keeper = RestartKeeper(now: now)
+        libraries = ProcessLibraries()
+        let program = settings.program
+        if let launch {
+            self.launch = launch
+        } else {
+            self.launch = { () throws(StartError) -> StartedProcess in try ChildProcess.start(program) }
+        }
+        table = InstanceTable(now: now)
+        state = Mutex(State(life: ProcessLife(RestartPolicy(unit: settings.pause))))
+    }
+
+    /// The supervisor of one library of `whole`.
+    private init(_ libraries: ProcessLibraries, _ table: InstanceTable, _ life: ProcessLife, of whole: ChildSupervisor)
+    {
+        (settings, log, now, launch) = (whole.settings, whole.log, whole.now, whole.launch)
+        self.libraries = libraries
+        self.table = table
+        keeper = RestartKeeper(now: now)
+        state = Mutex(State(life: life))
+    }
+
+    private var startup: ChildStartup {
+        let table = table
+        return ChildStartup(
+            settings: settings,
+            launch: launch,
+            handlers: ChildSession.Handlers(
+                result: { frame, session throws(ProtocolError) in try table.receive(frame, from: session) },
+                question: { frame, session throws(ProtocolError) in
+                    try table.answerQuestion(frame, from: session)
+                },
+                isBusy: { table.isBusy },
+                line: { [log] line in log.debug("A plugin's process writes", metadata: ["line": "\(line)"]) },
+                ended: { [weak self] end, session in self?.hasEnded(session, end) }
+            ),
+            now: now
+        )
+    }
+
+    // MARK: Loading
+
+    /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
+    /// rest goes on in a new process. Call this once, first.
+    package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadFailure>] {
+        let (results, session) = self.libraries.load(libraries, with: startup)
+        guard results.contains(where: { if case .success = $0 { true } else { false } }) else { return results }
+        if let session { adopt(session) }
+        keep()
+        let missing = self.libraries.confinement.missing
+        if settings.isSandboxed, !missing.isEmpty {
+            log.warning(
+                "A plugin's process is not confined as it should be: the system forbids it or does not know how",
+                metadata: ["plugins": "\(names)", "unconfined": "\(missing.joined(separator: ", "))"]
+            )
+        }
+        return results
+    }
+
+    /// The process of `session` works from now on.
+    private func adopt(_ session: ChildSession) {
+        // Before anybody takes note of its end, which would come to nothing then.
+        table.begin(session)
+        let waiters = state.withLock { state -> [Handover<ChildSession?>]? in
+            guard state.life.begin(now: now()) else { return nil }
+            state.session = session
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        guard let waiters else { return session.close() }
+        for waiter in waiters { waiter.give(session) }
+        // It may have ended before it was adopted.
+        if session.hasEnded, let end = session.end(within: .zero) { hasEnded(session, end) }
+    }
+
+    // MARK: Keeping
+
+    private func keep() {
+        keeper.start(
+            { [self] in state.withLock { $0.life.isStopped ? .end : .restart(at: $0.life.due) } },
+            restart: { [self] in restart() }
+        )
+    }
+
+    private func restart() {
+        let start = now()
+        var opened: ChildSession?
+        do throws(LoadFailure) {
+            let session = try startup.open()
+            opened = session
+            try libraries.loadAgain(in: session, with: startup)
+            for order in table.startRemaking() where table.beginRemaking(order.number) {
+                order.host.willRemake()
+                try create(order, in: session)
+            }
+            log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
+            adopt(session)
+        } catch {
+            // It may live on, such as when a library was replaced.
+            opened?.close()
+            var isAccident = true
+            if case .died(let end, _) = error { isAccident = end.isAccident }
+            noteDeath(error.text, startedAt: start, isExplained: false, isAccident: isAccident, guilty: nil)
+        }
+    }
+
+    /// Makes an instance again. One that its plugin refuses now is tried again after the next restart.
+    private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadFailure) {
+        let (status, _, said) = try startup.create(order, table.stateOfNewInstance(order), in: session)
+        guard status != .CARILLON_OK else { return }
+        table.giveUp(order.number)
+        let words = PluginText.printable(said, limit: 512)
+        log.error("A plugin refuses now the configuration that it took before", metadata: ["reason": "\(words)"])
+    }
+
+    private func hasEnded(_ session: ChildSession, _ end: ProcessEnd) {
+        let start = state.withLock { state -> Deadline? in
+            guard state.session === session else { return nil }
+            state.session = nil
+            return state.life.startedAt
+        }
+        // The end of any other was the router's wish, or is noted by who waits for it.
+        guard let start else { return }
+        let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
+        let guilty =
+            end.crash.flatMap { libraries.guilty($0, session.modules) } ?? named.flatMap(table.library(ofDelivery:))
+        let ended = table.end(session, named: named)
+        noteDeath(
+            end.text(session.modules),
+            startedAt: start,
+            isExplained: ended.wasAlone,
+            isAccident: end.isAccident,
+            guilty: guilty
+        )
+        ended.settle()
+    }
+
+    /// `guilty` is the library that caused the death; nil if unknown.
+    private func noteDeath(
+        _ text: String,
+        startedAt start: Deadline,
+        isExplained: Bool,
+        isAccident: Bool,
+        guilty: UInt32?
+    ) {
+        let (now, words) = (now(), "\(names) \(text)")
+        let (next, deaths, parts) = state.withLock { state -> (RestartPolicy.Next?, Int, [ChildSupervisor]) in
+            let next = state.life.died(words, at: now, startedAt: start, isExplained: isExplained)
+            if next != nil, !isAccident || next != .restart(after: .zero) {
+                state.parts = divide(state.life, guilty: guilty, now: now)
+                if !state.parts.isEmpty { state.life.stop() }
+            }
+            return (next, state.life.deaths, state.parts)
+        }
+        guard let next else { return }
+        log.error(
+            "A plugin's process ended",
+            metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
+        )
+        if !parts.isEmpty {
+            log.warning("Each plugin of that process gets its own", metadata: ["plugins": "\(names)"])
+            for part in parts { part.keep() }
+            failWaiters()
+        } else if case .pause = next {
+            log.critical(
+                "A plugin's process ends again and again: it rests for a minute",
+                metadata: ["plugins": "\(names)"]
+            )
+            failWaiters()
+        }
+        keeper.wake()
+    }
+
+    /// Supervisors of the single libraries, where there are several, each to be started now.
+    private func divide(_ life: ProcessLife, guilty: UInt32?, now: Deadline) -> [ChildSupervisor] {
+        let single = libraries.parts()
+        guard single.count > 1 else { return [] }
+        return zip(single, table.divide(among: single.count, guilty: guilty)).map { libraries, table in
+            ChildSupervisor(libraries, table, life.part(users: table.instanceCount, now: now), of: self)
+        }
+    }
+
+    private func failWaiters() {
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.give(nil) }
+    }
+
+    // MARK: Using the process
+
+    /// The supervisors of its libraries: this one, or the one of each, in their order.
+    package var supervisors: [ChildSupervisor] { state.withLock { $0.parts.isEmpty ? [self] : $0.parts } }
+
+    /// The supervisor of the library with this number, and the number that the library has there.
+    func supervisor(of library: UInt32) -> (supervisor: ChildSupervisor, library: UInt32) {
+        state.withLock { $0.parts.isEmpty ? (self, library) : ($0.parts[Int(library)], 0) }
+    }
+
+    /// The process that works, if there is one now.
+    var session: ChildSession? { state.withLock(\.session) }
+
+    /// A process that works: it is waited for as long as `span`, and started if none was wanted. Nil at once where it
+    /// is to be started later than that.
+    func readySession(within span: Duration) -> ChildSession? {
+        let waiter = Handover<ChildSession?>()
+        let session = state.withLock { state -> ChildSession?? in
+            switch state.life.need(now: now(), within: span) {
+            case .runs: if let session = state.session { return session }
+            case .fails: return .some(nil)
+            case .starts: break
+            }
+            state.waiters.append(waiter)
+            return nil
+        }
+        if let session { return session }
+        keeper.wake()
+        return waiter.take(within: span) ?? nil
+    }
+
+    /// Makes an instance. The text says what is wrong. ``destroy(_:)`` must follow, also where it is not made.
+    func create(_ order: InstanceOrder) -> (status: carillon_status, needs: UInt32, said: String) {
+        state.withLock { $0.life.enter() }
+        for _ in 0..<2 {
+            guard let session = readySession(within: settings.deadline) else {
+                return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
+            }
+            do throws(LoadFailure) {
+                let made = try startup.create(order, table.stateOfNewInstance(order), in: session)
+                guard made.status == .CARILLON_OK else { return made }
+                if table.confirm(order.number, in: session) { return made }
+            } catch {
+                let text =
+                    switch error {
+                    case .died(let end, _): "its process \(end.text(session.modules))"
+                    case .notStarted(let text): text
+                    case .unloadable(let message): message.text
+                    }
+                return (.CARILLON_FAILED, 0, PluginText.printable(text, limit: 400))
+            }
+        }
+        return (.CARILLON_FAILED, 0, "its process ends again and again")
+    }
+
+    /// Ends an instance, in the process as well if that has it.
+    func destroy(_ instance: UInt32) {
+        if let session = table.beginDestruction(instance) {
+            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
+                InstanceMessage(instance: instance).write(to: &body)
+            }
+        }
+        table.remove(instance)
+        state.withLock { $0.life.leave() }
+    }
+
+    /// Waits until all is logged that the process wrote to its standard error before it answered.
+    package func catchUp() {
+        // The answer may overtake what the same thread reads next; the second one cannot.
+        for _ in 0..<2 {
+            _ = session?.ask(.check, within: settings.questionDeadline) { body in
+                CheckMessage.write(library: .max, index: 0, "", to: &body)
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.
+    package func rest() {
+        let session = state.withLock { state -> ChildSession? in
+            guard let session = state.session, state.life.rest() else { return nil }
+            state.session = nil
+            return session
+        }
+        guard let session else { return }
+        table.release(session)
+        session.close()
+    }
+
+    /// Ends the process for good.
+    package func stop() {
+        table.close()
+        let (session, parts) = state.withLock { state in
+            state.life.stop()
+            defer { state.session = nil }
+            return (state.session, state.parts)
+        }
+        session?.close()
+        for part in parts { part.stop() }
+        failWaiters()
+        keeper.wake()
+    }
+
+    // MARK: Reporting
+
+    private var names: String { libraries.names.joined(separator: ", ") }
+
+    /// Whether the process has ended for good.
+    package var isStopped: Bool { state.withLock(\.life.isStopped) }
+
+    /// How the process is doing.
+    package var report: PluginProcessReport {
+        let (setAside, plugins) = (table.setAside, libraries.names)
+        let confinement = libraries.confinement.present.joined(separator: ", ")
+        return state.withLock { state in
+            PluginProcessReport(
+                plugins: plugins,
+                process: state.session?.id,
+                state: state.life.reported,
+                deaths: state.life.deaths,
+                lastDeath: state.life.lastDeath,
+                setAside: setAside,
+                confinement: confinement
+            )
+        }
+    }
+}

@@ -1,0 +1,282 @@
+import CarillonABI
+import Core
+import PluginProtocol
+import Synchronization
+
+/// The instances in a process across its restarts, and what the process says about them.
+final class InstanceTable: Sendable {
+    /// What the process has or is about to get.
+    struct State: Sendable {
+        /// The process that works, if there is one.
+        var session: ChildSession?
+        /// No process will ever work again.
+        var isClosed = false
+        var roster = InstanceRoster()
+        var ledger = DeliveryLedger()
+        var requests = ProcessRequests()
+        var inbound = InboundTable()
+        /// Deliveries that were set aside.
+        var setAside = 0
+        /// The work that remained when each library got its own process.
+        var parts: [InstanceTable] = []
+
+        /// What is to be handed out after a delivery or a request has ended.
+        mutating func takeNext() -> [[UInt8]] { ledger.mayHaveNext ? ledger.takeNext() : [] }
+
+        /// The remaining work for one library. `guilty` is the one that caused the death; nil if unknown.
+        fileprivate func part(of library: UInt32, guilty: UInt32?) -> State {
+            var part = State()
+            part.roster = roster.part(of: library)
+            part.ledger = ledger.part(of: part.roster.present, mayBeGuilty: guilty == nil || guilty == library)
+            part.setAside = setAside
+            return part
+        }
+    }
+
+    /// The id of the last delivery that was handed out.
+    let lastID: Atomic<UInt64>
+    private let state: Mutex<State>
+    private let lines = Mutex(LineAllowance())
+    private let now: @Sendable () -> Deadline
+
+    init(now: @escaping @Sendable () -> Deadline) {
+        self.now = now
+        state = Mutex(State())
+        lastID = Atomic(0)
+    }
+
+    /// A part of `whole`, for one of its libraries.
+    private init(_ part: State, of whole: InstanceTable) {
+        now = whole.now
+        state = Mutex(part)
+        lastID = Atomic(whole.lastID.load(ordering: .relaxed))
+    }
+
+    func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
+
+    /// Divides the remaining work into one table for each of `count` libraries; this process gets no more. `guilty` is
+    /// the one that caused the death; nil if unknown.
+    func divide(among count: Int, guilty: UInt32?) -> [InstanceTable] {
+        withLock { state in
+            state.isClosed = true
+            state.parts = (0..<count).map { InstanceTable(state.part(of: UInt32($0), guilty: guilty), of: self) }
+            state.ledger = DeliveryLedger()
+            return state.parts
+        }
+    }
+
+    // MARK: Instances
+
+    /// A new instance that the process is about to make. Its number replaces that of `message`.
+    func add(_ host: any InstanceHost, _ message: CreateMessage) -> InstanceOrder {
+        withLock { $0.roster.add(host, message) }
+    }
+
+    /// The process of `session` has made the instance. False: that process is gone by now.
+    func confirm(_ instance: UInt32, in session: ChildSession) -> Bool {
+        let (isConfirmed, stale) = withLock { state -> (Bool, (any InstanceHost)?) in
+            guard state.session === session else { return (false, nil) }
+            return (true, state.roster.confirm(instance))
+        }
+        stale?.refreshState()
+        return isConfirmed
+    }
+
+    /// An instance is about to be destroyed. Returns the process that is to be asked; nil: none has it. One that is
+    /// just starting, and has made it, is told by ``begin(_:)``.
+    func beginDestruction(_ instance: UInt32) -> ChildSession? {
+        withLock { state in
+            state.roster.beginDestruction(instance, isRunning: state.session != nil) ? state.session : nil
+        }
+    }
+
+    /// The instance is gone, and its deliveries with it.
+    func remove(_ instance: UInt32) {
+        withLock { state in
+            state.roster.remove(instance)
+            _ = state.ledger.endAll(of: instance)
+        }
+    }
+
+    /// How many instances each new process is to make.
+    var instanceCount: Int { withLock(\.roster.present.count) }
+
+    /// The library of the instance that a delivery goes to.
+    func library(ofDelivery id: UInt64) -> UInt32? {
+        withLock { state in state.ledger.instance(of: id).flatMap { state.roster.library(of: $0) } }
+    }
+
+    /// The host of an instance.
+    func host(of instance: UInt32) -> (any InstanceHost)? { withLock { $0.roster.host(of: instance) } }
+
+    /// Whether the process has deliveries, or has made requests that are open.
+    var isBusy: Bool { withLock { $0.ledger.count > 0 || !$0.inbound.isEmpty } }
+    /// Deliveries that were set aside.
+    var setAside: Int { withLock { $0.setAside } }
+
+    // MARK: The process
+
+    /// What a new process is to make, each after ``beginRemaking(_:)``.
+    func startRemaking() -> [InstanceOrder] { withLock { $0.roster.startRemaking() } }
+
+    /// A new process is about to be asked for the instance. False: it was destroyed meanwhile.
+    func beginRemaking(_ instance: UInt32) -> Bool { withLock { $0.roster.beginRemaking(instance) } }
+
+    /// The instance was not made again: its deliveries are refused until the next restart.
+    func giveUp(_ instance: UInt32) {
+        let (host, entries) = withLock { state in
+            state.roster.giveUp(instance)
+            return (state.roster.host(of: instance), state.ledger.endAll(of: instance))
+        }
+        for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
+    }
+
+    /// The process of `session` works: it gets what has waited, and destroys what was destroyed meanwhile.
+    func begin(_ session: ChildSession) {
+        let (frames, beginning) = withLock { state in
+            state.session = session
+            state.requests.restart()
+            state.ledger.started()
+            return (state.ledger.takeNext(), state.roster.begin())
+        }
+        for instance in beginning.leftovers {
+            let message = InstanceMessage(instance: instance)
+            session.ask(.destroy, { message.write(to: &$0) }, then: { _ in })
+        }
+        for host in beginning.stale { host.refreshState() }
+        Self.send(frames, to: session)
+    }
+
+    /// What the end of a process came to.
+    struct End: Sendable {
+        /// Whether one suspect was in hand, and nothing beside it.
+        let wasAlone: Bool
+        fileprivate var host: (any InstanceHost)?
+        fileprivate var culprit: DeliveryLedger.Entry?
+        /// Requests from outside that it did not answer.
+        fileprivate var unanswered: [InboundTable.Waiter] = []
+
+        /// Ends the delivery that is set aside, if there is one, and answers what the process did not.
+        func settle() {
+            for waiter in unanswered { waiter.done(.failed) }
+            guard let culprit else { return }
+            host?.complete(culprit.ticket, .CARILLON_REJECTED, reason: "plugin-crashed")
+        }
+    }
+
+    /// The process has died, or is to end. `named` is the delivery that its crash report names. ``End/settle()`` must
+    /// follow.
+    func end(_ session: ChildSession, named: UInt64?) -> End {
+        withLock { state in
+            guard state.session === session else { return End(wasAlone: false) }
+            state.session = nil
+            state.requests.died(ObjectIdentifier(session), &state.ledger)
+            let wasAlone = state.ledger.isTryingSuspect
+            let culprit = state.ledger.died(named: named)
+            if culprit != nil { state.setAside += 1 }
+            return End(
+                wasAlone: wasAlone,
+                host: culprit.flatMap { state.roster.host(of: $0.instance) },
+                culprit: culprit,
+                unanswered: state.inbound.removeAll()
+            )
+        }
+    }
+
+    /// The process of `session` is not used any more; nothing is in hand.
+    func release(_ session: ChildSession) {
+        withLock { state in
+            guard state.session === session else { return }
+            state.session = nil
+            _ = state.inbound.removeAll()
+        }
+    }
+
+    /// No process will ever work again.
+    func close() {
+        withLock { state in
+            state.isClosed = true
+            state.session = nil
+        }
+    }
+
+    // MARK: State
+
+    /// What is kept for an instance that a process is about to make.
+    func stateOfNewInstance(_ order: InstanceOrder) -> [StateEntry] {
+        withLock { $0.roster.refresh(order.number) }
+        return order.host.openState { [weak self] change in self?.pass(change, to: order.number) }
+    }
+
+    /// Passes a change on, one at a time.
+    private func pass(_ change: StateChange, to instance: UInt32) {
+        let session = withLock { state in
+            state.roster.hears(instance, isRunning: state.session != nil) ? state.session : nil
+        }
+        guard let session else { return }
+        let message = StoredMessage(instance: instance, isWhole: change.isWhole, entries: change.entries)
+        _ = session.send(.stored, id: change.handled) { message.write(to: &$0) }
+    }
+
+    private func store(_ frame: Frame) throws(ProtocolError) {
+        let message = try StoreMessage(reading: frame)
+        // It may have ended just now.
+        host(of: message.instance)?.store(message.entry, change: frame.id)
+    }
+
+    // MARK: What a process says
+
+    /// Handles a frame of the socket of deliveries.
+    func receive(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        switch frame.kind {
+        case .completed: try complete(frame, from: session)
+        case .refused: try refuse(frame, from: session)
+        case .request: try receiveRequest(frame, from: session)
+        case .received: try receiveInbound(frame, from: session)
+        case .log:
+            let message = try LogMessage(reading: frame)
+            speaker(message.instance)?.logLine(message.level, message.text)
+        case .mistake:
+            let message = try MistakeMessage(reading: frame)
+            speaker(message.instance)?.note(message.rule, message.text)
+        case .store: try store(frame)
+        case .streamOpen, .streamWrite, .streamStartTLS, .streamClose, .streamTaken:
+            try session.streams.receive(
+                frame,
+                host: { host(of: $0) },
+                send: { kind, id, body in _ = session.send(kind, id: id, body) }
+            )
+        default: throw .unexpected(frame.kind)
+        }
+    }
+
+    /// Answers a question of a process: may an instance of it present this client certificate?
+    func answerQuestion(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        let message = try PresentMessage(reading: frame)
+        let (status, text) = host(of: message.instance)?.present(message) ?? (.CARILLON_INVALID, "")
+        var writer = FrameWriter()
+        _ = writer.frame(.reply, id: frame.id) { AnswerMessage.write(status, text, to: &$0) }
+        session.reply(writer.take())
+    }
+
+    /// The host of an instance that may say something now.
+    private func speaker(_ instance: UInt32) -> (any InstanceHost)? {
+        lines.withLock { $0.take(at: now()) } ? host(of: instance) : nil
+    }
+
+    /// A request that a former process sent for deliveries has ended.
+    func endRequest(for deliveries: [UInt64]) {
+        let (session, frames) = withLock { state in
+            state.ledger.endRequest(for: deliveries)
+            return (state.session, state.takeNext())
+        }
+        Self.send(frames, to: session)
+    }
+
+    /// Sends frames of the ledger.
+    static func send(_ frames: [[UInt8]], to session: ChildSession?) {
+        guard !frames.isEmpty else { return }
+        // What a dead process does not get is tried again with the rest that it had in hand.
+        _ = session?.send(Array(frames.joined()))
+    }
+}

@@ -1,0 +1,205 @@
+import CarillonABI
+import Core
+import PluginProtocol
+
+/// The HTTP requests of a process that the router has not answered, and those that outlive their process. Pure.
+struct ProcessRequests: Sendable {
+    /// What became of a new request.
+    enum Begin: Sendable {
+        case taken
+        /// Its number is in use.
+        case inUse
+        /// More are open than deliveries can need. It has to end like the others.
+        case tooMany
+    }
+
+    /// A request of a process that died.
+    private struct Orphan: Hashable {
+        let session: ObjectIdentifier
+        let number: UInt64
+    }
+
+    private static let perDelivery = 4
+    private static let spare = 64
+
+    /// The deliveries that they are for, by their own numbers, which the process chooses.
+    private var open: [UInt64: UInt64] = [:]
+    /// Those of processes that died, with all deliveries that each carries.
+    private var orphans: [Orphan: [UInt64]] = [:]
+
+    /// A request of the process that works, for the delivery `ticket`; 0: that is not known.
+    mutating func begin(_ number: UInt64, for ticket: UInt64, inHand: Int) -> Begin {
+        guard open[number] == nil else { return .inUse }
+        open[number] = ticket
+        return open.count <= Self.perDelivery * inHand + Self.spare ? .taken : .tooMany
+    }
+
+    /// A request of the process that works has ended.
+    mutating func end(_ number: UInt64) { open[number] = nil }
+
+    /// Another process works.
+    mutating func restart() { open = [:] }
+
+    /// The process has died. A suspect among its deliveries is not tried again before its requests have ended.
+    mutating func died(_ session: ObjectIdentifier, _ ledger: inout DeliveryLedger) {
+        for (number, ticket) in open {
+            orphans[Orphan(session: session, number: number)] = ledger.beginRequest(for: ticket)
+        }
+        restart()
+    }
+
+    /// A request of another process has ended. Returns the deliveries that it carried.
+    mutating func end(_ number: UInt64, of session: ObjectIdentifier) -> [UInt64] {
+        guard !orphans.isEmpty else { return [] }
+        return orphans.removeValue(forKey: Orphan(session: session, number: number)) ?? []
+    }
+}
+
+/// Hands the HTTP requests of a process to the hosts of its instances, and the answers back.
+extension InstanceTable {
+    /// A request, and the process that made it.
+    private struct OpenRequest: Sendable {
+        let session: ChildSession
+        let id: UInt64
+    }
+
+    /// Handles `request`.
+    func receiveRequest(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        let message = try RequestMessage(reading: frame)
+        let (isNew, host) = withLock { state -> (Bool, (any InstanceHost)?) in
+            switch state.requests.begin(frame.id, for: message.ticket, inHand: state.ledger.count) {
+            case .inUse: (false, nil)
+            case .tooMany: (true, nil)
+            case .taken: (true, state.roster.host(of: message.instance))
+            }
+        }
+        guard isNew else { throw .unexpected(.request) }
+        let request = OpenRequest(session: session, id: frame.id)
+        guard let host else { return end(request) { ResponseMessage.write(failure: "overloaded", to: &$0) } }
+        let status = host.send(message) { [self] write in end(request, write) }
+        guard status != .CARILLON_OK else { return }
+        let failure: StaticString = status == .CARILLON_BUSY ? "shutdown" : "refused"
+        end(request) { ResponseMessage.write(failure: failure, to: &$0) }
+    }
+
+    private func end(_ request: OpenRequest, _ write: InstanceHost.WriteResponse) {
+        let (session, frames, carried, parts) = withLock { state in
+            var carried: [UInt64] = []
+            if state.session === request.session {
+                state.requests.end(request.id)
+            } else {
+                carried = state.requests.end(request.id, of: ObjectIdentifier(request.session))
+                state.ledger.endRequest(for: carried)
+            }
+            return (state.session, state.takeNext(), carried, state.parts)
+        }
+        for part in parts { part.endRequest(for: carried) }
+        if !request.session.send(.response, id: request.id, write) {
+            _ = request.session.send(.response, id: request.id) {
+                ResponseMessage.write(failure: "too-large", to: &$0)
+            }
+        }
+        Self.send(frames, to: session)
+    }
+}
+
+/// The answer to a request from outside.
+package enum PluginInboundReply {
+    /// The plugin's, which points into a frame.
+    case received(ReceivedMessage)
+    /// The router's, as the process ended or gave none.
+    case failed
+}
+
+/// The requests from outside that a process has not answered. Pure: its owner sends the frames.
+struct InboundTable: Sendable {
+    /// The recipient of the answer to one request.
+    struct Waiter: Sendable {
+        let instance: UInt32
+        let done: @Sendable (PluginInboundReply) -> Void
+    }
+
+    /// What an answer came to.
+    enum End: Sendable {
+        case ended(Waiter)
+        /// Nobody waits any more.
+        case late
+        /// Its number was never given out.
+        case unknown
+    }
+
+    /// A plugin that never answers shall not fill the memory: the host has long stopped waiting for the oldest.
+    private static let limit = 1024
+
+    private var waiters: [UInt64: Waiter] = [:]
+    private var last: UInt64 = 0
+    private var oldest: UInt64 = 1
+
+    var isEmpty: Bool { waiters.isEmpty }
+
+    /// The number of a new request.
+    mutating func open(_ waiter: Waiter) -> UInt64 {
+        last += 1
+        waiters[last] = waiter
+        while waiters.count > Self.limit {
+            waiters[oldest] = nil
+            oldest += 1
+        }
+        return last
+    }
+
+    mutating func end(_ number: UInt64) -> End {
+        guard let waiter = waiters.removeValue(forKey: number) else {
+            return number > 0 && number <= last ? .late : .unknown
+        }
+        return .ended(waiter)
+    }
+
+    /// The process has gone: those who still wait for it.
+    mutating func removeAll() -> [Waiter] {
+        defer { waiters = [:] }
+        return waiters.sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+/// Hands requests from outside to a process, and its answers to those who wait.
+extension InstanceTable {
+    /// Hands a request to an instance, which `body` writes. BUSY where its process does not run, or tries one delivery alone.
+    func hand(
+        _ instance: UInt32,
+        _ body: (inout FrameWriter) -> Void,
+        _ done: @escaping @Sendable (PluginInboundReply) -> Void
+    ) -> carillon_status {
+        let waiter = InboundTable.Waiter(instance: instance, done: done)
+        let opened = withLock { state -> (number: UInt64, session: ChildSession)? in
+            guard let session = state.session, state.ledger.mayReceive, state.roster.isPresent(instance) else {
+                return nil
+            }
+            return (state.inbound.open(waiter), session)
+        }
+        guard let (number, session) = opened else { return .CARILLON_BUSY }
+        var writer = FrameWriter()
+        let fits = writer.frame(.receive, id: number) { writer in
+            writer.number(instance)
+            body(&writer)
+        }
+        // Whoever asks a process that has just died is answered when its end is noted.
+        if fits, session.send(writer.take(), mayRefuse: true) != .full { return .CARILLON_OK }
+        guard case .ended = withLock({ $0.inbound.end(number) }) else { return .CARILLON_OK }
+        return fits ? .CARILLON_BUSY : .CARILLON_INVALID
+    }
+
+    /// Handles `received`.
+    func receiveInbound(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
+        let message = try ReceivedMessage(reading: frame)
+        switch withLock({ $0.session === session ? $0.inbound.end(frame.id) : .late }) {
+        case .ended(let waiter) where waiter.instance == message.instance:
+            waiter.done(.received(message))
+        case .ended(let waiter):
+            waiter.done(.failed)
+            throw .unknownValue
+        case .late: break
+        case .unknown: throw .unexpected(.received)
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import Core
+import PluginProtocol
+import Synchronization
+
+/// Watches over one process, and ends it where it must end: when a call hangs, when it takes too much of a processor or
+/// of memory, when it has lost its connection and lives on, or when somebody says so.
+final class ProcessWatch: Sendable {
+    private struct State {
+        var calls: CallWatch
+        var meter: ProcessorMeter
+        /// When its memory was read last.
+        var measuredAt = Deadline.distantPast
+        /// Why the router ends it.
+        var reason: String?
+        /// Since when its end is awaited.
+        var endingSince: Deadline?
+        /// Whether the process is gone, and what leads to it closed.
+        var isReaped = false
+    }
+
+    /// How long a process may live on that has closed a connection, or has lost one.
+    private static let endingTime: Duration = .milliseconds(500)
+
+    /// Memory is read at most that often, and about as often while the process is busy.
+    private static let measuringPause: Duration = .milliseconds(200)
+    /// What libraries may take beside data.
+    private static let libraries = ByteCount.mebibytes(64)
+
+    private let process: StartedProcess
+    private let memory: ByteCount?
+    private let questions: QuestionChannel
+    private let isMetered: Bool
+    private let now: @Sendable () -> Deadline
+    private let state: Mutex<State>
+
+    /// `processors`: how much of a processor it may take; `memory`: its limit for data; nil: no limit. It is pinged over `questions`, whose thread
+    /// calls ``look(isBusy:)``.
+    init(
+        _ process: StartedProcess,
+        _ calls: CallWatch,
+        processors: Double?,
+        memory: ByteCount?,
+        over questions: QuestionChannel,
+        now: @escaping @Sendable () -> Deadline
+    ) {
+        self.process = process
+        self.memory = memory.map { ByteCount($0.bytes + Self.libraries.bytes) }
+        self.questions = questions
+        self.now = now
+        isMetered = processors != nil
+        state = Mutex(State(calls: calls, meter: ProcessorMeter(limit: processors)))
+    }
+
+    /// How long the thread may wait for its next look.
+    func pace(isBusy: Bool) -> Duration {
+        state.withLock { $0.endingSince == nil ? $0.calls.pace(isBusy: isBusy) : .milliseconds(20) }
+    }
+
+    /// Looks whether all is well.
+    func look(isBusy: Bool) {
+        let now = now()
+        let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
+        if isEndless { return kill(reason: "closed its connection to the router") }
+        if takesTooMuchMemory(now) { return kill(reason: "took more memory than it may") }
+        if isMetered, let used = process.control.processorTime(),
+            state.withLock({ $0.meter.isExceeded(used: used, now: now) })
+        {
+            return kill(reason: "took more processor time than it may")
+        }
+        act(on: state.withLock { $0.calls.tick(now: now, isBusy: isBusy) })
+    }
+
+    /// The kernel's limit does not count all memory: neither what is shared nor what grows like a stack.
+    private func takesTooMuchMemory(_ now: Deadline) -> Bool {
+        guard let memory else { return false }
+        let isDue = state.withLock { state in
+            guard now - state.measuredAt >= Self.measuringPause else { return false }
+            state.measuredAt = now
+            return true
+        }
+        return isDue && process.residentMemory().map { $0 > memory } ?? false
+    }
+
+    /// The process says what it is inside of.
+    func receive(_ pong: PongMessage) { act(on: state.withLock { $0.calls.receive(pong, now: now()) }) }
+
+    private func act(on action: CallWatch.Action) {
+        switch action {
+        case .nothing: break
+        case .ping:
+            var writer = FrameWriter()
+            writer.frame(.ping, id: 0)
+            questions.send(writer.take())
+        case .abort(let thread, let reason):
+            state.withLock { state in
+                if state.reason == nil { state.reason = reason }
+            }
+            process.control.abort(thread: thread)
+        case .kill(let reason): kill(reason: reason)
+        }
+    }
+
+    /// Ends the process at once. `reason` is the end of a sentence about it.
+    func kill(reason: String) {
+        state.withLock { state in
+            if state.reason == nil { state.reason = reason }
+            if state.endingSince == nil { state.endingSince = now() }
+            // Its handle is closed by then, and may be that of another process.
+            if !state.isReaped { process.control.kill() }
+        }
+        questions.socket.wake()
+    }
+
+    /// The process is to end by itself, and soon.
+    func awaitEnd() {
+        state.withLock { state in
+            if state.endingSince == nil { state.endingSince = now() }
+        }
+        questions.socket.wake()
+    }
+
+    /// The process is gone: its number and its handle may be another's from now on. Returns why the router ended it.
+    func reaped() -> String? {
+        state.withLock { state in
+            state.isReaped = true
+            return state.reason
+        }
+    }
+}
+
+/// Notices that a process hangs: it is asked what it is inside of, and a call may only take so long. Pure.
+struct CallWatch: Sendable {
+    enum Action: Sendable, Equatable {
+        case nothing
+        /// Ask the process what it is inside of.
+        case ping
+        /// Abort this thread of the process, so that it reports its stack; `reason` says what for.
+        case abort(thread: UInt32, reason: String)
+        case kill(reason: String)
+    }
+
+    /// How long an aborted process may take to report its stack.
+    private static var grace: Duration { .milliseconds(300) }
+
+    private let deadline: Duration
+    private let questionDeadline: Duration
+    private let interval: Duration
+    private var pingedAt: Deadline?
+    private var askedAt = Deadline.distantPast
+    /// Since when the process has nothing to do; nil: it has.
+    private var idleSince: Deadline?
+    private var aborted: (at: Deadline, reason: String)?
+
+    init(deadline: Duration, questionDeadline: Duration) {
+        self.deadline = deadline
+        self.questionDeadline = questionDeadline
+        interval = min(.seconds(1), min(deadline, questionDeadline) / 3)
+    }
+
+    /// How long ``tick(now:isBusy:)`` may wait.
+    func pace(isBusy: Bool) -> Duration {
+        guard aborted == nil else { return Self.grace / 3 }
+        return isBusy ? interval : max(interval, .seconds(1))
+    }
+
+    /// Time has passed. `isBusy`: the process has something to do. One that has not is asked seldom: a timer of its own
+    /// may hang.
+    mutating func tick(now: Deadline, isBusy: Bool) -> Action {
+        if let aborted { return now - aborted.at >= Self.grace ? .kill(reason: aborted.reason) : .nothing }
+        if let pingedAt {
+            return now - pingedAt > deadline ? .kill(reason: "did not answer within \(Self.text(deadline))") : .nothing
+        }
+        guard isDue(now: now, isBusy: isBusy) else { return .nothing }
+        pingedAt = now
+        askedAt = now
+        return .ping
+    }
+
+    private mutating func isDue(now: Deadline, isBusy: Bool) -> Bool {
+        guard !isBusy else {
+            idleSince = nil
+            return now - askedAt >= interval
+        }
+        let since = idleSince ?? now
+        idleSince = since
+        return now - max(since, askedAt) >= deadline
+    }
+
+    /// The process says what it is inside of.
+    mutating func receive(_ pong: PongMessage, now: Deadline) -> Action {
+        pingedAt = nil
+        guard aborted == nil else { return .nothing }
+        for call in [pong.deliveries, pong.questions] where call.kind != 0 {
+            let kind = UInt16(exactly: call.kind).flatMap(FrameKind.init(rawValue:))
+            let limit = limit(of: kind)
+            guard call.milliseconds > UInt64(clamping: limit.milliseconds) else { continue }
+            let name = kind.map { "\($0)" } ?? (call.kind == PongMessage.Call.timer ? "a timer" : "a call")
+            let reason = "did not return from \(name) within \(Self.text(limit))"
+            aborted = (now, reason)
+            return .abort(thread: call.thread, reason: reason)
+        }
+        return .nothing
+    }
+
+    /// How long a call for a frame of this kind may take.
+    func limit(of kind: FrameKind?) -> Duration {
+        switch kind {
+        case .validate, .check, .decide: questionDeadline
+        default: deadline
+        }
+    }
+
+    private static func text(_ span: Duration) -> String {
+        span.milliseconds % 1_000 == 0 ? "\(span.seconds) s" : "\(span.milliseconds) ms"
+    }
+}
+
+/// Notices that a process takes more processor time than it may, on average over ten seconds. Pure.
+struct ProcessorMeter: Sendable {
+    private static var window: Duration { .seconds(10) }
+
+    /// The most of one core; nil: no limit.
+    private let limit: Double?
+    private var samples: [(at: Deadline, used: Duration)] = []
+
+    init(limit: Double?) { self.limit = limit }
+
+    /// The process has `used` so much processor time up to `now`. True: it is too much.
+    mutating func isExceeded(used: Duration, now: Deadline) -> Bool {
+        guard let limit else { return false }
+        if let last = samples.last, now - last.at < Self.window / 20 { return false }
+        samples.append((now, used))
+        // The newest sample that is old enough is where the average begins.
+        while samples.count > 1, now - samples[1].at >= Self.window { samples.removeFirst() }
+        let first = samples[0]
+        guard now - first.at >= Self.window else { return false }
+        return used - first.used > (now - first.at) * limit
+    }
+}

@@ -1,0 +1,325 @@
+import Core
+import HTTPClient
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import NIOTLS
+import Synchronization
+
+/// Streams over the network, with what the operator has configured for outgoing HTTP: roots, address guard, proxy.
+///
+/// Only a proxy that tunnels by CONNECT carries them. Through another one nothing is reached, as nothing may go around
+/// it.
+package final class NetworkStreams: StreamConnector {
+    private let dialer: OriginDialer
+    private let gate: RequestGate?
+    private let group: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that is to send while
+    ///     the gate is closed ends as if its connection broke.
+    ///   - group: Carries the connections; must outlive them.
+    ///   - logger: Logs about the proxy.
+    /// - Throws: `HTTPLanesError` when the roots, the proxy or a block of addresses cannot be used.
+    package init(configuration: HTTPLanes.Configuration, group: any EventLoopGroup, logger: Logger) throws {
+        dialer = try OriginDialer(configuration, logger: logger) { tls in
+            // How long the other side may take to agree to the end.
+            tls.shutdownTimeout = .seconds(1)
+        }
+        if !dialer.canDial {
+            logger.info("Streams of plugins reach nothing: they go only through a proxy with the scheme http")
+        }
+        gate = configuration.gate
+        self.group = group
+    }
+
+    package func stream(to target: StreamTarget, _ receiver: any StreamReceiver) -> any StreamConnection {
+        NIOStream(target, receiver, dialer: dialer, gate: gate, loop: group.next())
+    }
+}
+
+/// A stream over the network: the shell around ``StreamState``, and the last handler of its channel.
+///
+/// Whatever is to be done happens on its event loop, in the order in which the state said it.
+///
+/// `@unchecked Sendable`: the lock guards the shell, and everything else that changes belongs to the event loop.
+final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private struct Shell: Sendable {
+        var state: StreamState
+        /// What is to be done on the loop, in order.
+        var actions: ArraySlice<StreamState.Action> = []
+        /// Nothing is done before.
+        var isStarted = false
+    }
+
+    /// The most that the receiver gets in one call.
+    static let pieceSize = 64 << 10
+
+    private let target: StreamTarget
+    private let receiver: any StreamReceiver
+    private let dialer: OriginDialer
+    /// Nothing leaves while it is closed; nil: it is always open.
+    private let gate: RequestGate?
+    private let loop: any EventLoop
+    private let shell: Mutex<Shell>
+
+    // Of the event loop.
+    private var context: ChannelHandlerContext?
+    private var isPerforming = false
+    private var isReading = true
+    /// Whether the channel may be read from as soon as more may be read.
+    private var owesRead = false
+    private var timer: (at: Deadline, task: Scheduled<Void>)?
+
+    init(
+        _ target: StreamTarget,
+        _ receiver: any StreamReceiver,
+        dialer: OriginDialer,
+        gate: RequestGate?,
+        loop: any EventLoop
+    ) {
+        self.target = target
+        self.receiver = receiver
+        self.dialer = dialer
+        self.gate = gate
+        self.loop = loop
+        shell = Mutex(Shell(state: StreamState(target, now: loop.time)))
+    }
+
+    // MARK: StreamConnection
+
+    func start() {
+        shell.withLock { $0.isStarted = true }
+        loop.execute { [self] in
+            perform()
+            guard !hasEnded else { return }
+            dial().whenComplete { [self] result in
+                switch result {
+                case .success: change { $0.connected(now: $1) }
+                case .failure(let error): change { state, _ in state.failed(StreamFailure(ofDialing: error)) }
+                }
+            }
+        }
+    }
+
+    /// Connects, through a proxy if there is one, with this as the last handler of the channel.
+    private func dial() -> EventLoopFuture<Void> {
+        guard let origin = Origin(host: target.host, port: target.port) else { return failed(.unresolved) }
+        guard dialer.canDial else { return failed(.unreachable) }
+        let timeout = target.connectTimeout
+        return dialer.dial(origin, isGuarded: target.isUntrusted, timeout: timeout, on: loop) { bootstrap in
+            // What the plugin does not take stays here, or with the sender.
+            bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 256 << 10)
+                .channelOption(.maxMessagesPerRead, value: 1)
+                .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.pieceSize))
+        } _: { [self] channel in
+            // Only now: there are several channels while addresses race, and one of them wins. Before the tunnel is
+            // dug, as the server's first words may come with the proxy's last.
+            try channel.pipeline.syncOperations.addHandler(self)
+        }
+        .flatMapThrowing { [self] channel in try takeOver(channel) }
+    }
+
+    private func failed(_ reason: HTTPFailure.Reason) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(HTTPFailure(reason, mayHaveBeenProcessed: false))
+    }
+
+    private func tlsHandler() throws -> NIOSSLClientHandler {
+        guard let origin = Origin(host: target.host, port: target.port) else {
+            throw HTTPFailure(.tls, mayHaveBeenProcessed: false)
+        }
+        guard !target.authorities.isEmpty else { return try dialer.tlsHandler(for: origin, dialer.context) }
+        let context = try dialer.context { tls in
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(target.authorities))
+            tls.additionalTrustRoots = []
+        }
+        return try dialer.tlsHandler(for: origin, context)
+    }
+
+    func write(_ bytes: [UInt8]) { ask { $0.write(bytes, now: $1) } }
+    func startTLS() { ask { $0.startTLS(now: $1) } }
+    func close() { ask { $0.close(now: $1) } }
+    func end(_ failure: StreamFailure) { ask { state, _ in state.end(failure) } }
+
+    func setReading(_ isReading: Bool) {
+        if loop.inEventLoop { changeReading(isReading) } else { loop.execute { self.changeReading(isReading) } }
+    }
+
+    private func changeReading(_ isReading: Bool) {
+        self.isReading = isReading
+        guard isReading, owesRead else { return }
+        owesRead = false
+        context?.read()
+    }
+
+    // MARK: The state
+
+    private typealias Change = (inout StreamState, Deadline) -> [StreamState.Action]
+
+    private func note(_ body: Change) -> Bool {
+        let now = loop.time
+        return shell.withLock { shell in
+            shell.actions += body(&shell.state, now)
+            return shell.isStarted && !shell.actions.isEmpty
+        }
+    }
+
+    /// From any thread: what follows is done later, so that no event comes from inside the call.
+    private func ask(_ body: Change) {
+        if note(body) { loop.execute { self.perform() } }
+    }
+
+    /// On the loop.
+    private func change(_ body: Change) {
+        _ = note(body)
+        perform()
+    }
+
+    private var hasEnded: Bool { shell.withLock(\.state.hasEnded) }
+
+    private func perform() {
+        // What is done may lead back here: it is in the list then.
+        guard !isPerforming else { return }
+        isPerforming = true
+        while let action = nextAction() { perform(action) }
+        isPerforming = false
+        schedule()
+    }
+
+    private func nextAction() -> StreamState.Action? {
+        shell.withLock { shell in
+            guard let action = shell.actions.popFirst() else { return nil }
+            // The owner has asked for TLS since then: it would take this for protected.
+            guard case .deliver = action, shell.state.isAwaitingTLS else { return action }
+            shell.actions += shell.state.end(.tls)
+            return shell.actions.popFirst()
+        }
+    }
+
+    private func perform(_ action: StreamState.Action) {
+        switch action {
+        case .send(let bytes): send(bytes)
+        case .secure: secure()
+        case .opened: receiver.opened()
+        case .deliver(let bytes): deliver(bytes)
+        case .acknowledge(let total): receiver.sent(total)
+        case .shut: context?.close(promise: nil)
+        case .end(let failure):
+            context?.close(promise: nil)
+            receiver.closed(failure) {}
+        }
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        guard let context else { return }
+        // As with requests: whoever took over sends what is in these bytes too. Half a message is none to the server.
+        guard gate?.isOpen != false else { return change { state, _ in state.end(.reset) } }
+        let count = bytes.count
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenSuccess { [self] in
+            change { $0.sent(count, now: $1) }
+        }
+    }
+
+    private func deliver(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                receiver.received(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceSize)))
+                rest = rest.dropFirst(Self.pieceSize)
+            }
+        }
+    }
+
+    private func secure() {
+        guard let context else { return }
+        do {
+            try context.channel.pipeline.syncOperations.addHandler(tlsHandler(), position: .first)
+        } catch {
+            change { state, _ in state.failed(.tls) }
+        }
+    }
+
+    private func schedule() {
+        let due = shell.withLock(\.state.nextDeadline)
+        if let timer, let due, timer.at <= due { return }
+        timer?.task.cancel()
+        timer = due.map { due in
+            let task = loop.scheduleTask(deadline: NIODeadline(due)) { [self] in
+                timer = nil
+                change { $0.tick(now: $1) }
+            }
+            return (due, task)
+        }
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    /// It is connected, through a proxy where there is one. From now on the handler decides when to read.
+    func takeOver(_ channel: any Channel) throws {
+        try channel.syncOptions?.setOption(.autoRead, value: false)
+        guard !hasEnded else { return channel.close(promise: nil) }
+        context?.read()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        change { state, _ in state.channelClosed() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = Array(buffer: unwrapInboundIn(data))
+        change { $0.received(bytes, now: $1) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if isReading { context.read() } else { owesRead = true }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .handshakeCompleted? = event as? TLSUserEvent { change { $0.secured(now: $1) } }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        change { state, _ in state.channelClosed() }
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let failure: StreamFailure =
+            if case NIOSSLError.uncleanShutdown = error {
+                .reset
+            } else {
+                TLSFlaw(error, in: context).reason.flatMap { StreamFailure(rawValue: $0.rawValue) } ?? .reset
+            }
+        change { state, _ in state.failed(failure) }
+        context.close(promise: nil)
+    }
+}
+
+extension StreamFailure {
+    /// Why no connection came about.
+    init(ofDialing error: any Error) {
+        switch error {
+        case let failure as HTTPFailure: self = StreamFailure(rawValue: failure.reason.rawValue) ?? .unreachable
+        case let error as NIOConnectionError:
+            let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure
+            if error.connectionErrors.isEmpty, let cause {
+                self.init(ofDialing: cause)
+            } else {
+                let isLate = error.connectionErrors.contains {
+                    if case ChannelError.connectTimeout = $0.error { true } else { false }
+                }
+                self = isLate ? .timeout : .unreachable
+            }
+        case ChannelError.connectTimeout: self = .timeout
+        default: self = .unreachable
+        }
+    }
+}

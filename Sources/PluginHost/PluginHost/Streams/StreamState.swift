@@ -1,0 +1,203 @@
+import Core
+import DequeModule
+
+/// What a stream is doing, and what follows from what happens to it. Pure: it knows no channel, lock or clock.
+///
+/// Functions return what is to be done, in order. After ``Action/end(_:)`` nothing follows.
+struct StreamState: Sendable {
+    enum Action: Sendable, Equatable {
+        /// Hand the bytes to the channel; ``StreamState/sent(_:now:)`` must follow.
+        case send([UInt8])
+        /// Begin TLS on the channel.
+        case secure
+        /// Tell the receiver that the stream is open.
+        case opened
+        /// Hand the bytes to the receiver.
+        case deliver([UInt8])
+        /// Tell the receiver how much has been sent in all.
+        case acknowledge(UInt64)
+        /// Close the channel: everything is sent.
+        case shut
+        /// Drop the channel, if there is still one, and tell the receiver the end.
+        case end(StreamFailure?)
+    }
+
+    private enum Phase {
+        case connecting
+        /// TLS begins.
+        case securing
+        case open
+        case ended
+    }
+
+    /// What waits to be sent.
+    private enum Item {
+        case bytes([UInt8])
+        /// TLS is to begin here.
+        case startTLS
+    }
+
+    /// How long what waits is sent after ``close(now:)``.
+    static let closingTime: Duration = .seconds(5)
+
+    private var phase = Phase.connecting
+    private let beginsWithTLS: Bool
+    private let connectTimeout: Duration
+    private let idleTimeout: Duration
+    /// Whether TLS is begun, or is to begin.
+    private var usesTLS: Bool
+    /// Whether nothing may arrive until TLS stands: whoever sends in the clear meanwhile injects it.
+    private(set) var isAwaitingTLS: Bool
+    private var queue: Deque<Item> = []
+    /// Bytes of the queue.
+    private var waiting = 0
+    /// Bytes that the channel has and has not sent.
+    private var unsent = 0
+    private var sentInAll: UInt64 = 0
+    /// What arrived before the stream was open.
+    private var early: [UInt8] = []
+    private var openDeadline: Deadline
+    private var lastByte: Deadline
+    private var closeDeadline: Deadline?
+    private var isShut = false
+
+    init(_ target: StreamTarget, now: Deadline) {
+        beginsWithTLS = target.usesTLS
+        connectTimeout = target.connectTimeout
+        idleTimeout = target.idleTimeout
+        usesTLS = target.usesTLS
+        isAwaitingTLS = target.usesTLS
+        openDeadline = now + target.connectTimeout
+        lastByte = now
+    }
+
+    var hasEnded: Bool { phase == .ended }
+
+    // MARK: The connection
+
+    /// The channel stands.
+    mutating func connected(now: Deadline) -> [Action] {
+        guard phase == .connecting else { return [] }
+        guard beginsWithTLS else { return open(now: now) }
+        phase = .securing
+        return [.secure]
+    }
+
+    /// TLS stands.
+    mutating func secured(now: Deadline) -> [Action] {
+        guard phase == .securing else { return [] }
+        isAwaitingTLS = false
+        return open(now: now)
+    }
+
+    private mutating func open(now: Deadline) -> [Action] {
+        phase = .open
+        lastByte = now
+        guard early.isEmpty || !isAwaitingTLS else { return end(.tls) }
+        defer { early = [] }
+        return [.opened] + (early.isEmpty ? [] : [.deliver(early)]) + flush(now: now)
+    }
+
+    /// The channel is closed.
+    mutating func channelClosed() -> [Action] {
+        end(closeDeadline != nil || phase == .open ? nil : .closed)
+    }
+
+    /// Something went wrong with the channel.
+    mutating func failed(_ failure: StreamFailure) -> [Action] { end(closeDeadline == nil ? failure : nil) }
+
+    /// Ends it at once.
+    mutating func end(_ failure: StreamFailure?) -> [Action] {
+        guard phase != .ended else { return [] }
+        phase = .ended
+        queue = []
+        early = []
+        return [.end(failure)]
+    }
+
+    // MARK: Bytes
+
+    /// Bytes have arrived, out of TLS where that stands.
+    mutating func received(_ bytes: [UInt8], now: Deadline) -> [Action] {
+        guard phase != .ended, closeDeadline == nil else { return [] }
+        if phase == .connecting, !isAwaitingTLS {
+            early += bytes
+            return []
+        }
+        guard !isAwaitingTLS else { return end(.tls) }
+        lastByte = now
+        return [.deliver(bytes)]
+    }
+
+    /// The channel has sent so many of the bytes that it was given.
+    mutating func sent(_ count: Int, now: Deadline) -> [Action] {
+        guard phase != .ended else { return [] }
+        unsent -= count
+        sentInAll += UInt64(count)
+        lastByte = now
+        return [.acknowledge(sentInAll)] + flush(now: now)
+    }
+
+    // MARK: What the owner asks for
+
+    mutating func write(_ bytes: [UInt8], now: Deadline) -> [Action] {
+        guard phase != .ended, closeDeadline == nil, !bytes.isEmpty else { return [] }
+        queue.append(.bytes(bytes))
+        waiting += bytes.count
+        return flush(now: now)
+    }
+
+    mutating func startTLS(now: Deadline) -> [Action] {
+        guard phase != .ended, closeDeadline == nil, !usesTLS else { return [] }
+        usesTLS = true
+        isAwaitingTLS = true
+        queue.append(.startTLS)
+        return flush(now: now)
+    }
+
+    mutating func close(now: Deadline) -> [Action] {
+        guard phase != .ended, closeDeadline == nil else { return [] }
+        closeDeadline = now + Self.closingTime
+        guard phase == .open || waiting + unsent > 0 else { return end(nil) }
+        return flush(now: now)
+    }
+
+    private mutating func flush(now: Deadline) -> [Action] {
+        var actions: [Action] = []
+        while phase == .open, let item = queue.popFirst() {
+            switch item {
+            case .bytes(let bytes):
+                waiting -= bytes.count
+                unsent += bytes.count
+                actions.append(.send(bytes))
+            case .startTLS:
+                phase = .securing
+                openDeadline = now + connectTimeout
+                actions.append(.secure)
+            }
+        }
+        if closeDeadline != nil, phase == .open || waiting == 0, unsent == 0, queue.isEmpty, !isShut {
+            isShut = true
+            actions.append(.shut)
+        }
+        return actions
+    }
+
+    // MARK: Time
+
+    /// When ``tick(now:)`` is to be called at the latest; nil: never.
+    var nextDeadline: Deadline? {
+        switch phase {
+        case .ended: nil
+        case .connecting, .securing: min(openDeadline, closeDeadline ?? openDeadline)
+        case .open: closeDeadline ?? lastByte + idleTimeout
+        }
+    }
+
+    /// Time has passed.
+    mutating func tick(now: Deadline) -> [Action] {
+        guard let nextDeadline, nextDeadline <= now else { return [] }
+        if closeDeadline != nil { return end(waiting + unsent > 0 ? .timeout : nil) }
+        return end(phase == .open ? .idle : .timeout)
+    }
+}

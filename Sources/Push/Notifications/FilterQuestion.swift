@@ -1,0 +1,82 @@
+import Core
+
+/// What a filter is asked: one event for one recipient.
+package struct FilterQuestion: Sendable {
+    /// The verified event, as JSON.
+    package var event: [UInt8]
+    /// The account, 64 hex digits.
+    package var recipient: String
+    /// The recipient's newest known event of each kind that the filter wants, as JSON.
+    package var recipientEvents: [[UInt8]]
+    package var signal: Signal
+    /// How the event relates to the recipient, in the rules' word; empty if it has no such relation.
+    package var relation: String
+    /// Who caused the event, 64 hex digits; empty if unknown, as for a gift wrap.
+    package var author: String
+    /// The value of a zap; 0 if it is none or unknown.
+    package var zapMillisats: UInt64
+    package var followDistance: FollowDistance
+    package var now: Timestamp
+    /// The notification to send; only for filters that run after rendering.
+    package var notification: Notification?
+
+    package init(
+        event: [UInt8],
+        recipient: String,
+        recipientEvents: [[UInt8]] = [],
+        signal: Signal,
+        relation: String = "",
+        author: String = "",
+        zapMillisats: UInt64 = 0,
+        followDistance: FollowDistance = .unknown,
+        now: Timestamp,
+        notification: Notification? = nil
+    ) {
+        self.event = event
+        self.recipient = recipient
+        self.recipientEvents = recipientEvents
+        self.signal = signal
+        self.relation = relation
+        self.author = author
+        self.zapMillisats = zapMillisats
+        self.followDistance = followDistance
+        self.now = now
+        self.notification = notification
+    }
+}
+
+/// A filter's answer.
+package enum FilterVerdict: Sendable, Hashable {
+    case pass
+    /// Send this instead; only after rendering.
+    case edited(Notification)
+    /// `reason` has at most 60 printable ASCII bytes and never content; empty if the filter gave none.
+    case drop(reason: String)
+    /// The filter could not decide; `reason` is for the log and never holds content.
+    case failed(reason: String)
+}
+
+/// Which contact lists a filter needs.
+package enum FollowNeed: Int, Sendable, Hashable, Comparable {
+    case nothing
+    /// Whether the recipient follows the author.
+    case followed
+    /// Also whether somebody that the recipient follows does. Relays may have to be asked.
+    case distance
+
+    package static func < (left: FollowNeed, right: FollowNeed) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// How near the author of an event is to its recipient, by the newest known contact lists (kind 3). The values are the
+/// ABI's `carillon_follow_distance`.
+package enum FollowDistance: Int32, Sendable, Hashable {
+    /// Not asked, or the recipient's list is unknown.
+    case unknown = 0
+    /// The recipient follows the author, or is the author.
+    case followed = 1
+    /// Somebody that the recipient follows does.
+    case second = 2
+    case stranger = 3
+    /// The recipient does not. It is unknown whether somebody that the recipient follows does.
+    case notFollowed = 4
+}

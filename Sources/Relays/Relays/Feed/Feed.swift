@@ -1,0 +1,229 @@
+import Core
+import Foundation
+import Logging
+import Nostr
+import Synchronization
+
+/// Reads events as lines of JSON, from standard input, a file, a FIFO or a spool, and hands them over in batches.
+///
+/// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not
+/// be: so whoever writes into the other end waits, and nothing is lost while this process lives. From a spool nothing
+/// is lost when it dies either: what was not dealt with is still there.
+package final class Feed: Sendable {
+    /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any
+    /// thread, with an answer for each in order.
+    package typealias Submit = @Sendable ([[UInt8]], @escaping @Sendable ([FeedAnswer]) -> Void) -> Void
+
+    private struct Answered {
+        let batch: FeedBatch
+        let answers: [FeedAnswer]
+    }
+
+    private struct Messages {
+        var answered: [Answered] = []
+        var isStarted = false
+        var mustStop = false
+    }
+
+    /// A spool's writer holds its lock for less.
+    private static let writersTime: Duration = .milliseconds(20)
+
+    private let input: FeedInput
+    private let limits: FeedLimits
+    private let screening: @Sendable () -> (any EventScreening)?
+    private let submit: Submit
+    private let now: @Sendable () -> Deadline
+    private let logger: Logger
+    private let messages = Mutex(Messages())
+    private let finished = DispatchSemaphore(value: 0)
+
+    /// `screening` makes what looks at each event on the feed's thread before it is handed over. `now` is the monotonic
+    /// clock.
+    package init(
+        _ input: consuming FeedInput,
+        limits: FeedLimits = FeedLimits(),
+        screening: @escaping @Sendable () -> (any EventScreening)? = { nil },
+        submit: @escaping Submit,
+        now: @escaping @Sendable () -> Deadline,
+        logger: Logger
+    ) {
+        self.input = input
+        self.limits = limits
+        self.screening = screening
+        self.submit = submit
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Begins to read. Once. `ended` is called once, on the feed's thread, when the input has ended and everything in it
+    /// is dealt with; not when ``stop()`` comes before that.
+    package func start(ended: @escaping @Sendable (FeedCounts) -> Void = { _ in }) {
+        messages.withLock { $0.isStarted = true }
+        let thread = Thread { [self] in
+            if let counts = run() { ended(counts) }
+            finished.signal()
+        }
+        thread.name = "carillon-feed"
+        thread.start()
+    }
+
+    /// Hands over what was read and stops reading. Returns when that is done; answers may still be outstanding. Call it
+    /// once; without ``start()`` it does nothing.
+    package func stop() async {
+        let isStarted = messages.withLock { messages in
+            messages.mustStop = true
+            return messages.isStarted
+        }
+        guard isStarted else { return }
+        input.interrupt()
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [finished] in
+                finished.wait()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Returns what came of the feed when it has ended; nil when it was stopped.
+    private func run() -> FeedCounts? {
+        var batcher = FeedBatcher(limits: limits, screening: screening())
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes.bytes, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let (answered, mustStop) = take()
+            for answer in answered { batcher.answered(answer.batch, answer.answers, now: now()) }
+            if let refused = batcher.report(at: now()) { log(refused) }
+            if batcher.isDone { return finish(batcher) }
+            if mustStop {
+                giveUp(batcher, buffer)
+                return nil
+            }
+            handOver(batcher.due(at: now()))
+            var wait = batcher.nextDue.map { $0 - now() }
+            if batcher.unsettled == 0 {
+                switch input.discard(isWithinLine: batcher.splitter.isWithinLine) {
+                case .none: break
+                case .busy: wait = Self.writersTime
+                case .halfLine: handOver(endOfLine(for: &batcher))
+                }
+            }
+            switch input.wait(atMost: wait, reads: batcher.wantsMore, into: buffer) {
+            case .bytes(let count): handOver(batcher.read(UnsafeRawBufferPointer(rebasing: buffer.prefix(count))))
+            case .end: handOver(batcher.end())
+            case .pause, .nothing: break
+            case .failed(let number):
+                logger.error("The feed cannot be read", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
+                handOver(batcher.end())
+            }
+        }
+    }
+
+    private func endOfLine(for batcher: inout FeedBatcher) -> FeedBatch {
+        withUnsafeBytes(of: UInt8(ascii: "\n")) { batcher.read($0) }
+    }
+
+    private func take() -> (answered: [Answered], mustStop: Bool) {
+        messages.withLock { messages in
+            defer { messages.answered = [] }
+            return (messages.answered, messages.mustStop)
+        }
+    }
+
+    private func handOver(_ batch: FeedBatch) {
+        guard !batch.events.isEmpty else { return }
+        submit(batch.events) { [self] answers in
+            messages.withLock { $0.answered.append(Answered(batch: batch, answers: answers)) }
+            input.interrupt()
+        }
+    }
+
+    private func finish(_ batcher: FeedBatcher) -> FeedCounts {
+        var batcher = batcher
+        if let refused = batcher.finalReport() { log(refused) }
+        logger.notice("The feed has ended", metadata: metadata(batcher.counts))
+        return batcher.counts
+    }
+
+    /// Events that are not dealt with by now are lost to us, except in a spool: they cannot be given back to the input.
+    private func giveUp(_ batcher: FeedBatcher, _ buffer: UnsafeMutableRawBufferPointer) {
+        var batcher = batcher
+        for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }
+        handOver(batcher.handOverAgain())
+        logger.info(
+            "Reading the feed no more",
+            metadata: metadata(batcher.counts).merging(["unsettled": "\(batcher.unsettled)"]) { $1 }
+        )
+    }
+
+    /// Reads to the end of the line that was begun, and no further: the next reader of a FIFO could not use half a
+    /// line.
+    static func restOfLine(
+        from input: borrowing FeedInput,
+        for batcher: inout FeedBatcher,
+        _ buffer: UnsafeMutableRawBufferPointer
+    ) -> [FeedBatch] {
+        var batches: [FeedBatch] = []
+        let one = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(1))
+        while batcher.splitter.isWithinLine, case .bytes = input.wait(atMost: .zero, reads: true, into: one) {
+            batches.append(batcher.read(UnsafeRawBufferPointer(one)))
+        }
+        return batches
+    }
+
+    private func log(_ refused: RefusedLine) {
+        logger.warning(
+            "A line of the feed is of no use",
+            metadata: [
+                "feed": "\(input.path)", "line": "\(refused.line)", "reason": "\(refused.reason)",
+                "others": "\(refused.others)",
+            ]
+        )
+    }
+
+    private func metadata(_ counts: FeedCounts) -> Logger.Metadata {
+        [
+            "feed": "\(input.path)", "lines": "\(counts.lines)", "taken": "\(counts.taken)",
+            "refused": "\(counts.refused)",
+            "passed": "\(counts.passedOver)",
+        ]
+    }
+}
+
+/// What became of an event that was fed.
+package enum FeedAnswer: Sendable, Hashable {
+    /// It was dealt with, whether or not it wakes anybody.
+    case taken
+    /// It is invalid, for this reason, which must not quote it.
+    case refused(String)
+    /// It could not be dealt with now; the feed hands it over again.
+    case notNow
+}
+
+/// What came of a feed so far.
+package struct FeedCounts: Sendable, Hashable {
+    package var lines = 0
+    /// Events that were dealt with.
+    package var taken = 0
+    /// Lines that held no event, or one that was refused.
+    package var refused = 0
+    /// Messages that carry no event, and empty lines.
+    package var passedOver = 0
+}
+
+/// How much a feed keeps in memory, and how it waits.
+package struct FeedLimits: Sendable {
+    /// The longest line; what is longer is refused.
+    package var lineBytes: ByteCount = .mebibytes(1)
+    /// The most events that are handed over and not answered. At this number the feed stops reading.
+    package var outstandingEvents = 10_000
+    /// The bytes of such events.
+    package var outstandingBytes: ByteCount = .mebibytes(32)
+    /// How much is read at once.
+    package var chunkBytes: ByteCount = .kibibytes(256)
+    /// The time until what could not be dealt with is handed over again, at first and at most. Doubles each time.
+    package var retryDelays: ClosedRange<Duration> = .milliseconds(100) ... .seconds(5)
+    /// The time from one report in the log to the next.
+    package var reportInterval: Duration = .seconds(10)
+
+    package init() {}
+}

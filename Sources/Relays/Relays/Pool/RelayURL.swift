@@ -1,0 +1,115 @@
+import HTTPClient
+
+/// A relay's address in one spelling, so that a relay that many users name is one relay.
+package struct RelayURL: Sendable, Hashable, Comparable {
+    private static let maximumLength = 256
+
+    /// As `wss://relay.example.com` or `wss://relay.example.com/path`.
+    package let text: String
+    package let origin: Origin
+    /// A name in lower case or an address, each in one spelling.
+    package var host: String { origin.host }
+    /// Path and query as they go on the wire, at least `/`.
+    let target: String
+
+    /// Nil when `text` is no `ws` or `wss` URL as RFC 3986 has it, carries user information or is longer than 256
+    /// bytes.
+    ///
+    /// Scheme and host become lower case; the scheme's own port, a fragment and slashes at the path's end are left out.
+    package init?(_ text: String) {
+        guard text.utf8.count <= Self.maximumLength, Self.hasScheme(text),
+            let parts = URLParts("http" + text.dropFirst(2))
+        else { return nil }
+        let path = Self.withoutSlashes(parts.target)
+        origin = parts.origin
+        target = path.hasPrefix("/") ? path : "/" + path
+        self.text = "\(parts.origin.isSecure ? "wss" : "ws")://\(parts.origin.authority)\(path)"
+    }
+
+    /// Where the relay's information document is (NIP-11).
+    var informationURL: String { "http" + text.dropFirst(2) }
+
+    package static func == (one: RelayURL, other: RelayURL) -> Bool { one.text == other.text }
+
+    package static func < (one: RelayURL, other: RelayURL) -> Bool { one.text < other.text }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+
+    private static func hasScheme(_ text: String) -> Bool {
+        ["ws://", "wss://"].contains { scheme in
+            zip(text.utf8, scheme.utf8).count { $0 == $1 || $0 | 0x20 == $1 } == scheme.utf8.count
+        }
+    }
+
+    /// A query has no common syntax and stays as it is.
+    private static func withoutSlashes(_ target: String) -> String {
+        let path = target.prefix { $0 != "?" }
+        let end = path.lastIndex { $0 != "/" }.map { path.index(after: $0) } ?? path.startIndex
+        return String(path[..<end] + target[path.endIndex...])
+    }
+}
+
+/// Which relays an operator means: one by its URL, all at a host by its name, or all below a host as `*.example.com`.
+package struct RelayPattern: Sendable, Hashable {
+    private enum Form: Hashable {
+        case url(RelayURL)
+        case host(String)
+        /// With a dot in front.
+        case below(String)
+    }
+
+    /// In one spelling.
+    package let text: String
+    private let form: Form
+
+    /// Nil when `text` is none of these.
+    package init?(_ text: String) {
+        if text.contains("://") {
+            guard let url = RelayURL(text) else { return nil }
+            form = .url(url)
+            self.text = url.text
+            return
+        }
+        let isBelow = text.hasPrefix("*.")
+        let name = isBelow ? String(text.dropFirst(2)) : text
+        // As a URL has it, so that there is one spelling.
+        guard !name.isEmpty, !name.contains("*"), let url = RelayURL("wss://" + name), url.target == "/",
+            url.text == "wss://" + url.host || url.text == "wss://[\(url.host)]", !isBelow || name.contains(".")
+        else { return nil }
+        form = isBelow ? .below("." + url.host) : .host(url.host)
+        self.text = (isBelow ? "*." : "") + url.host
+    }
+
+    package func matches(_ relay: RelayURL) -> Bool {
+        switch form {
+        case .url(let url): relay == url
+        case .host(let host): relay.host == host
+        case .below(let end): relay.host.hasSuffix(end)
+        }
+    }
+}
+
+/// Relays that users may name in vain. Looking one up takes as long however many there are.
+package struct BlockedRelays: Sendable, Equatable {
+    private let texts: Set<String>
+    private let hasWildcards: Bool
+
+    package init(_ patterns: [RelayPattern] = []) {
+        texts = Set(patterns.map(\.text))
+        hasWildcards = texts.contains { $0.hasPrefix("*.") }
+    }
+
+    package var isEmpty: Bool { texts.isEmpty }
+
+    package func contains(_ relay: RelayURL) -> Bool {
+        if texts.isEmpty { return false }
+        if texts.contains(relay.text) || texts.contains(relay.host) { return true }
+        guard hasWildcards else { return false }
+        var rest = Substring(relay.host)
+        while let dot = rest.firstIndex(of: ".") {
+            rest = rest[rest.index(after: dot)...]
+            if texts.contains("*." + rest) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,290 @@
+import Cipher
+import Core
+import Foundation
+import Logging
+import Nostr
+import Registry
+import Synchronization
+
+/// Holds the NIP-46 sessions of clients with this router (contrib/docs/registration.md, "Without the router's socket").
+///
+/// Registering is what a session is for: a registration that comes through one need not touch a public relay. Sessions
+/// are opened by clients with a `bunker://` URL; `nostrconnect://`, with which a client asks a signer to make the first
+/// step, is not supported, since a router has no user who could show it one. Answers a request on the thread it comes
+/// on.
+package final class RemoteSigningService: Sendable {
+    /// Large enough for a registration with its tags and encrypted content, as JSON within JSON.
+    private static let payloadLimit = 131_072
+    /// Of an answer's text. Clients read plaintexts of up to 65,535 bytes (NIP-44), and quotation marks are escaped.
+    private static let longestAnswer = 48_000
+    private static let blocked = MachineReadablePrefix.blocked.message("this router does not serve this key")
+
+    private let configuration: RemoteSigningConfiguration
+    private let keys: RouterKeys
+    private let registry: Registry
+    private let sessions: ClientSessions
+    /// The answer to `switch_relays`.
+    private let relays: String
+    private let reply: @Sendable (Event, RequestSource) -> Void
+    private let own: OwnQuestion?
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+    private let refusals = Mutex(RefusalCount())
+
+    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens. `own` answers what
+    /// accounts ask about themselves; nil: nothing does.
+    ///
+    /// Throws a `RegistryStoreError` if the sessions cannot be read, and a ``SecretFileError`` if the configured file
+    /// of secrets cannot be used.
+    package init(
+        configuration: RemoteSigningConfiguration,
+        registry: Registry,
+        reply: @escaping @Sendable (Event, RequestSource) -> Void,
+        own: OwnQuestion? = nil,
+        now: @escaping @Sendable () -> Timestamp,
+        logger: Logger
+    ) throws {
+        self.configuration = configuration
+        keys = registry.keys
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        // NIP-46: null where nothing is to change.
+        relays =
+            configuration.relays.isEmpty
+            ? "null" : String(decoding: try encoder.encode(configuration.relays), as: UTF8.self)
+        self.registry = registry
+        self.reply = reply
+        self.own = own
+        self.now = now
+        self.logger = logger
+        sessions = try ClientSessions(configuration, registry: registry, now: now(), logger: logger)
+    }
+
+    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns, but for what an
+    /// account asks about itself, which takes its time. Ignores requests that are repeated, not from around now, too
+    /// many, or not for us.
+    ///
+    /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
+    package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
+        let now = now()
+        guard event.kind == .remoteSigning, let identity = identity(askedIn: event, now: now) else { return }
+        let admission = sessions.admit(event, now: now)
+        guard admission == .admitted else { return passOver(admission.rawValue, now: now) }
+        guard let key = try? ConversationKey(secret: identity.secret, public: event.pubkey),
+            let text = try? NIP44.decryptText(event.content, key: key, limit: Self.payloadLimit)
+        else { return passOver("unreadable", now: now) }
+        let response: RemoteSigningResponse
+        do throws(RemoteSigningRequestError) {
+            let request = try RemoteSigningRequest(json: text)
+            let answer = answer(request, in: event, to: identity, now: now, register: register) { [self] outcome in
+                let response = RemoteSigningResponse(id: request.id, outcome)
+                send(response, to: event, from: source, by: identity, key: key, now: self.now())
+            }
+            guard let answer else { return }
+            response = RemoteSigningResponse(id: request.id, answer)
+        } catch {
+            guard let id = error.id else { return passOver("unreadable", now: now) }
+            response = RemoteSigningResponse(id: id, .error("\(error)"))
+        }
+        send(response, to: event, from: source, by: identity, key: key, now: now)
+    }
+
+    /// The key of ours that a request names: a client knows no other, and is answered by it.
+    private func identity(askedIn event: Event, now: Timestamp) -> KeyPair? {
+        let named = Set(event.mentionedKeys)
+        let isOver = keys.names.former.map { keys.names.isRetired($0, at: now) } ?? true
+        let answering = isOver ? [keys.current] : keys.answering
+        guard !answering.contains(where: { $0.publicKey == event.pubkey }) else { return nil }
+        return answering.first { named.contains($0.publicKey) }
+    }
+
+    /// Whether a registration that came as a plain event, and not through a session, is allowed: if sessions are
+    /// required, only if its author, or the root that it names as its own, has one or is allowed by name.
+    package func admits(_ registration: Event) -> Bool {
+        let access = registry.access
+        guard configuration.requireSession || access.mode == .invited else { return true }
+        let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
+        if access.isAllowed(registration.pubkey) || root.map(access.isAllowed) == true { return true }
+        let now = now()
+        for key in [registration.pubkey, root].compactMap({ $0 }) where sessions.has(key, now: now) {
+            sessions.noteUse(by: key, now: now)
+            return true
+        }
+        return false
+    }
+
+    // MARK: Methods
+
+    /// Does what `request`, which came in `event`, asks `identity` for. Nil: `later` gets the answer.
+    private func answer(
+        _ request: RemoteSigningRequest,
+        in event: Event,
+        to identity: KeyPair,
+        now: Timestamp,
+        register: (Event) -> RegistrationAnswer,
+        later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
+    ) -> RemoteSigningResponse.Outcome? {
+        guard let method = RemoteMethod(rawValue: request.method) else { return .error(RemoteMethod.unknown) }
+        let client = event.pubkey
+        guard !registry.access.isBlocked(client) else { return .error(Self.blocked) }
+        if method != .connect {
+            guard sessions.has(client, now: now) else { return .error("no session: connect first") }
+            sessions.noteUse(by: client, now: now)
+        }
+        switch method {
+        case .connect: return sessions.open(by: event, secret: request.params.dropFirst().first ?? "", now: now)
+        case .ping: return .result("pong")
+        case .publicKey: return .result(identity.publicKey.hex)
+        case .switchRelays: return .result(relays)
+        case .register: return self.register(request, from: client, now: now, register: register)
+        case .me: return tell(request, client, later)
+        case .logout: return sessions.close(by: event)
+        }
+    }
+
+    /// What an account asks about itself reads the disk and may push, so that nobody waits for it here. How much is in
+    /// work at a time is limited by who answers.
+    private func tell(
+        _ request: RemoteSigningRequest,
+        _ client: PublicKey,
+        _ later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
+    ) -> RemoteSigningResponse.Outcome? {
+        guard let own, let proof = request.params.first else {
+            return .error("400 expected the JSON of a signed event of kind 27235, and behind it its body, if any")
+        }
+        Task {
+            switch await own(proof, request.params.dropFirst().first ?? "", client) {
+            case .success(let json) where json.utf8.count > Self.longestAnswer:
+                later(.error("413 the answer is longer than a session takes: ask over HTTP, or for one event"))
+            case .success(let json): later(.result(json))
+            case .failure(let refusal): later(.error("\(refusal)"))
+            }
+        }
+        return nil
+    }
+
+    private func register(
+        _ request: RemoteSigningRequest,
+        from client: PublicKey,
+        now: Timestamp,
+        register: (Event) -> RegistrationAnswer
+    ) -> RemoteSigningResponse.Outcome {
+        guard let json = request.params.first, let event = try? Event(json: Array(json.utf8)),
+            event.kind == .pushRegistration || event.kind == .addressablePushRegistration
+        else {
+            return .error("invalid: expected one parameter, the JSON of a signed event of kind 10062 or 30062")
+        }
+        guard sessions.mayRegister(client, now: now) else {
+            return .error(MachineReadablePrefix.rateLimited.message("slow down"))
+        }
+        switch register(event) {
+        case .accepted: return .result("ack")
+        case .refused(let reason): return .error(reason)
+        }
+    }
+
+    private func send(
+        _ response: RemoteSigningResponse,
+        to request: Event,
+        from source: RequestSource,
+        by identity: KeyPair,
+        key: ConversationKey,
+        now: Timestamp
+    ) {
+        do {
+            reply(
+                try Event.signed(
+                    kind: .remoteSigning,
+                    // A client whose clock is ahead may listen only for what is newer than its own request.
+                    createdAt: max(now.seconds, request.createdAt),
+                    tags: [["p", request.pubkey.hex]],
+                    content: NIP44.encrypt(response.json, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount)),
+                    by: identity
+                ),
+                source
+            )
+        } catch {
+            logger.error("An answer could not be made", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func passOver(_ reason: String, now: Timestamp) {
+        guard let counts = refusals.withLock({ $0.add(reason, now: now) }) else { return }
+        logger.notice(
+            "Requests of NIP-46 are passed over",
+            metadata: Logger.Metadata(uniqueKeysWithValues: counts.map { ($0.key, "\($0.value)") })
+        )
+    }
+}
+
+/// What a client may ask of this router (NIP-46; `register` and `me` are ours). It signs and encrypts nothing for
+/// anybody.
+private enum RemoteMethod: String, CaseIterable {
+    case connect
+    case ping
+    case publicKey = "get_public_key"
+    case register
+    case switchRelays = "switch_relays"
+    case me
+    case logout
+
+    /// For the answer to any other method.
+    static let unknown = "unknown method: this router knows \(allCases.map(\.rawValue).joined(separator: ", "))"
+}
+
+/// Counts unanswered requests and says when a line in the log is due: once a minute, however long a flood is.
+struct RefusalCount {
+    private static let interval: Duration = .minutes(1)
+
+    private var counts: [String: Int] = [:]
+    private var loggedAt: Timestamp?
+
+    /// Counts one. Returns the counts since the last line when one is due at `now`.
+    mutating func add(_ reason: String, now: Timestamp) -> [String: Int]? {
+        counts[reason, default: 0] += 1
+        if let loggedAt, now - loggedAt < Self.interval, now >= loggedAt { return nil }
+        loggedAt = now
+        defer { counts = [:] }
+        return counts
+    }
+}
+
+/// Who may open NIP-46 sessions with this router, and on which relays.
+package struct RemoteSigningConfiguration: Sendable {
+    /// Whether a registration that comes as a plain event must be from somebody with a session.
+    package var requireSession: Bool
+    /// The file with the secrets that open a session, one a line; nil: no secret is asked for.
+    package var secretFile: String?
+    /// Relays on which we answer, our own socket among them: what `switch_relays` names.
+    package var relays: [String]
+    /// Whether other routers with the same registry open and close sessions as well.
+    package var isShared = false
+    /// How much clients may ask for.
+    var limits = SessionLimits()
+
+    package init(requireSession: Bool = false, secretFile: String? = nil, relays: [String] = []) {
+        self.requireSession = requireSession
+        self.secretFile = secretFile
+        self.relays = relays
+    }
+}
+
+/// Where a request came in, which is where its answer goes: a stranger on our socket must not make us publish
+/// elsewhere.
+package enum RequestSource: Hashable, Sendable {
+    case ownSocket
+    /// A relay, or a feed of one.
+    case relays
+}
+
+/// Answers what an account asks about itself: gets the signed event (NIP-98) as JSON, the body, and who has the
+/// session.
+package typealias OwnQuestion =
+    @Sendable (_ proof: String, _ body: String, _ client: PublicKey) async -> Result<String, any Error>
+
+/// What the registry said to a registration that came through a session.
+package enum RegistrationAnswer: Hashable, Sendable {
+    case accepted
+    /// With the text an `OK` answer would have (NIP-01).
+    case refused(String)
+}

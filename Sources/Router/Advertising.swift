@@ -1,0 +1,237 @@
+import Core
+import Delivery
+import Logging
+import Nostr
+import Operations
+import Registry
+import RelayServer
+import Relays
+import RouterConfiguration
+import Synchronization
+
+/// Keeps and publishes the advertisement: the shell around ``AdvertisementSchedule``.
+final class Advertising: Sendable {
+    private struct State {
+        var schedule: AdvertisementSchedule
+        /// The earliest time at which the alarm rings.
+        var alarmAt: Timestamp?
+        var isStopped = false
+    }
+
+    private let identity: KeyPair
+    private let succession: Succession?
+    private let publisher: (any EventPublisher)?
+    private let alarm: any Alarm
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// `succession` names the key that comes after `identity`. Publishes to `relays`; without a `publisher` it only
+    /// keeps and serves the event.
+    init(
+        identity: KeyPair,
+        succession: Succession? = nil,
+        relays: [RelayURL],
+        publisher: (any EventPublisher)?,
+        alarm: any Alarm,
+        now: @escaping @Sendable () -> Timestamp,
+        logger: Logger
+    ) {
+        self.identity = identity
+        self.succession = succession
+        self.publisher = publisher
+        self.alarm = alarm
+        self.now = now
+        self.logger = logger
+        state = Mutex(State(schedule: AdvertisementSchedule(relays: publisher == nil ? [] : relays)))
+    }
+
+    var key: PublicKey { identity.publicKey }
+
+    /// The advertised event; nil before the first.
+    var event: Event? { state.withLock { $0.schedule.event } }
+
+    /// Advertises this from now on; relays that have the same event are skipped. `stored` are the router's own kept
+    /// events; `keep` keeps another. Returns the event.
+    @discardableResult
+    func advertise(_ advertisement: Advertisement, stored: [Event], keep: (Event) throws -> Void) throws -> Event {
+        let kept = stored.filter { $0.kind == .notificationRelay }.max { $0.createdAt < $1.createdAt }
+        let event = try advertisement.event(by: identity, succession, replacing: kept, now: now())
+        if event != kept { try keep(event) }
+        guard event != self.event else { return event }
+        state.withLock { $0.schedule.advertise(event, now: now()) }
+        publish()
+        return event
+    }
+
+    /// Publishes at these relays from now on, and leaves the others to other routers.
+    func limit(to isHere: (RelayURL) -> Bool) {
+        state.withLock { $0.schedule.limit(to: isHere) }
+        publish()
+    }
+
+    /// Stops publishing.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+    }
+
+    private func publish() {
+        let time = now()
+        let (event, relays, alarmAt) = state.withLock { state -> (Event?, [RelayURL], Timestamp?) in
+            guard !state.isStopped else { return (nil, [], nil) }
+            if let alarmAt = state.alarmAt, alarmAt <= time { state.alarmAt = nil }
+            let relays = state.schedule.due(at: time)
+            guard let next = state.schedule.nextAttempt, next < state.alarmAt ?? .distantFuture else {
+                return (state.schedule.event, relays, nil)
+            }
+            state.alarmAt = next
+            return (state.schedule.event, relays, next)
+        }
+        if let event, let publisher, !relays.isEmpty {
+            publisher.publish(event, to: relays) { [weak self] results in self?.answered(event, relays, results) }
+        }
+        if let alarmAt { ring(at: alarmAt) }
+    }
+
+    private func answered(_ event: Event, _ relays: [RelayURL], _ results: [RelayURL: PublishResult]) {
+        let lacking = state.withLock { $0.schedule.answered(event, at: relays, results, now: now()) }
+        let given = relays.filter { results[$0] == .accepted }
+        if !given.isEmpty {
+            logger.info("Advertised", metadata: ["relays": "\(given.map(\.text).joined(separator: ", "))"])
+        }
+        for relay in lacking {
+            let isRefused = if case .refused = results[relay] { true } else { false }
+            logger.notice(
+                "A relay did not take the advertisement; it is asked again later",
+                metadata: ["relay": "\(relay.text)", "reason": isRefused ? "refused" : "no answer"]
+            )
+        }
+        publish()
+    }
+
+    /// An alarm may ring early, and is then set again.
+    private func ring(at time: Timestamp) {
+        alarm.ring(at: time) { [weak self] in
+            guard let self else { return }
+            if now() < time { ring(at: time) } else { publish() }
+        }
+    }
+}
+
+/// Publishes the router's events at other relays.
+protocol EventPublisher: Sendable {
+    /// Publishes `event` at each of `relays` and returns immediately. Calls `completion` once, on any thread, with each
+    /// relay's result.
+    func publish(_ event: Event, to relays: [RelayURL], completion: (@Sendable ([RelayURL: PublishResult]) -> Void)?)
+}
+
+extension RelayPool: EventPublisher {}
+
+/// Schedules the advertisement for each relay that must get it. Knows no relay and no clock.
+struct AdvertisementSchedule {
+    private struct Attempt {
+        /// Nil while an attempt is in progress.
+        var at: Timestamp?
+        /// The pause when no relay responds.
+        var pause: Duration
+    }
+
+    private static let shortestPause: Duration = .minutes(1)
+    private static let longestPause: Duration = .hours(1)
+
+    private let relays: [RelayURL]
+    /// Those that others publish at.
+    private var elsewhere: Set<RelayURL> = []
+    private var lacking: [RelayURL: Attempt] = [:]
+    private(set) var event: Event?
+
+    init(relays: [RelayURL]) {
+        self.relays = relays
+    }
+
+    /// When to ask ``due(at:)`` again; nil: not before an answer comes.
+    var nextAttempt: Timestamp? { lacking.filter { !elsewhere.contains($0.key) }.values.compactMap(\.at).min() }
+
+    /// Leaves the relays that `isHere` denies to other members. A relay that comes back gets the events it lacks.
+    mutating func limit(to isHere: (RelayURL) -> Bool) { elsewhere = Set(relays.filter { !isHere($0) }) }
+
+    /// Replaces the advertised event and sends the new one to each relay.
+    mutating func advertise(_ event: Event, now: Timestamp) {
+        self.event = event
+        for relay in relays { lacking[relay] = Attempt(at: now, pause: Self.shortestPause) }
+    }
+
+    /// The relays to publish at by now.
+    mutating func due(at now: Timestamp) -> [RelayURL] {
+        let due = relays.filter { relay in
+            !elsewhere.contains(relay) && lacking[relay]?.at.map { $0 <= now } ?? false
+        }
+        for relay in due { lacking[relay]?.at = nil }
+        return due
+    }
+
+    /// Takes the results of `event` at `attempted`. Returns the relays without it; results of a replaced advertisement
+    /// are ignored.
+    mutating func answered(
+        _ event: Event,
+        at attempted: [RelayURL],
+        _ results: [RelayURL: PublishResult],
+        now: Timestamp
+    ) -> [RelayURL] {
+        guard event == self.event else { return [] }
+        return attempted.filter { relay in
+            guard let attempt = lacking[relay] else { return false }
+            switch results[relay] ?? .unanswered {
+            case .accepted:
+                lacking[relay] = nil
+                return false
+            case .refused:
+                lacking[relay]?.at = now + Self.longestPause
+            case .unanswered:
+                lacking[relay] = Attempt(at: now + attempt.pause, pause: min(attempt.pause * 2, Self.longestPause))
+            }
+            return true
+        }
+    }
+}
+
+/// Describes the router's services to clients: by the relay's documents and by the advertisement.
+struct Announcer: Sendable {
+    private let plane: DataPlane
+
+    init(_ plane: DataPlane) { self.plane = plane }
+
+    private var logger: Logger { plane.environment.logger }
+
+    /// Does nothing where nothing changed since the last time, and before the relay socket listens.
+    func announce() {
+        guard let port = plane.sockets.port else { return }
+        let (configuration, registry) = (plane.settings.configuration, plane.stores.registry)
+        let (transports, advertising) = (plane.outgoing.transports, plane.relays.advertising)
+        if advertising.first?.event == nil, configuration.relay.url.isEmpty, !configuration.relays.publish.isEmpty {
+            logger.warning("relay.url is not set, so the advertisement leads nobody here from another machine")
+        }
+        let terms = PushTerms(
+            platforms: transports.current.platforms,
+            limits: configuration.registrationLimits,
+            apps: transports.statuses.clients
+        )
+        do {
+            let advertisement = try Advertisement(configuration: configuration, port: port, terms)
+            let key = registry.keys.names.current.key
+            try plane.sockets.server.inform(
+                configuration.relayInformation(of: key, terms),
+                discovery: advertisement.document(of: key)
+            )
+            for advertising in advertising {
+                try advertising.advertise(
+                    advertisement,
+                    stored: registry.storedEvents(of: advertising.key),
+                    keep: { try registry.keep($0) }
+                )
+            }
+        } catch {
+            logger.error("The advertisement could not be kept, so there is none", metadata: ["error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Core
+import Delivery
+import HTTPClient
+import Logging
+import Operations
+import Pipeline
+import Registry
+import RelayServer
+import Relays
+import RouterConfiguration
+import Rules
+import WebIngress
+
+/// The half of the router that makes pushes of events: everything on their way, connected. Nothing here knows the other
+/// half, the ``ControlPlane``, through which operators ask about this one.
+struct DataPlane: Sendable {
+    let environment: RouterEnvironment
+    let settings: ActiveSettings
+    let outgoing: Outgoing
+    let stores: Stores
+    let watchers: Watchers
+    let deliveries: Deliveries
+    let entrance: Entrance
+    let relays: Relays
+    let sockets: Sockets
+    let events: Events
+    let accessDeadline: AccessDeadline
+
+    /// Opens everything in the store; attempts nothing yet. `known` are the platforms of the loaded plugins. Throws as
+    /// ``Router`` does.
+    init(_ environment: RouterEnvironment, platforms known: KnownPlatforms?) throws {
+        self.environment = environment
+        let (configuration, membership) = (environment.configuration, environment.membership)
+        let (now, logger) = (environment.now, environment.logger)
+        entrance = Entrance(RouterCounts(now: now), logger)
+        let listeners = RegistryListeners(name: configuration.relay.name, now: now, logger: logger)
+
+        // Plugins find their stored state as soon as they are made.
+        let store = try Self.openRegistry(environment)
+        let pluginStates = PluginStateKeeper(
+            try PluginStateTable(store: store, identity: environment.claim.identity),
+            now: now,
+            logger: logger
+        )
+        outgoing = try Outgoing(environment, states: pluginStates)
+        let platforms = known ?? KnownPlatforms(outgoing.plugins)
+        let rules = try configuration.loadRules(platforms)
+        let ingressPlatform = try configuration.servedIngress(platforms, logger)
+        logger.warn(of: ExposedFiles(configuration, platforms.catalog))
+        settings = ActiveSettings(startingWith: configuration, rules, outgoing, logger)
+        stores = try Stores(
+            environment,
+            store: store,
+            pluginStates: pluginStates,
+            platforms: platforms.catalog,
+            checks: RegistrationChecks(outgoing: outgoing, settings: settings),
+            listeners
+        )
+        let registry = stores.registry
+        if let membership { try registry.join(membership.registryLog, name: "\(DeliveryIDs.fresh())") }
+        watchers = try Watchers(environment, settings: settings, stores: stores, outgoing: outgoing, entrance.counts)
+        deliveries = try Deliveries(
+            environment,
+            stores,
+            outgoing.transports,
+            observer: watchers.all.adding(PaceFeedback(intake: entrance.intake, now: now))
+        )
+        listeners.pushCodes(by: deliveries.courier)
+        relays = try Relays(environment, settings, registry, listeners, entrance, outgoing)
+        let dependencies = try PipelineDependencies(environment, registry, relays, observer: deliveries.observer)
+        membership?
+            .work(
+                with: OwnerParts(
+                    stores: stores,
+                    settings: settings,
+                    outgoing: outgoing,
+                    dependencies: dependencies,
+                    observers: watchers.all,
+                    now: now,
+                    logger: logger
+                ),
+                failed: environment.stop.fail
+            )
+        if let membership { deliveries.courier.count { membership.stores.map(\.courier) } }
+        let networks = NetworkAccess()
+        let formerAdvertisements = try stores.formerAdvertisements
+        sockets = try Sockets(
+            environment,
+            SocketBackend(
+                intake: entrance.intake,
+                registry: registry,
+                logger: logger,
+                isListed: networks.isAllowed,
+                advertisements: { [advertising = relays.advertising] in
+                    advertising.compactMap(\.event) + formerAdvertisements
+                }
+            ),
+            ingress: ingressPlatform.flatMap { [trials = watchers.trials, courier = deliveries.courier] platform in
+                SealedIngressBackend(environment, platform, registry: registry, courier: courier, trials: trials)
+                    .map { ($0, platform) }
+            },
+            entrance,
+            outgoing.group,
+            networks
+        )
+        accessDeadline = AccessDeadline(end: registry.endAccessRules, now: now, logger: logger)
+        listeners.followAccess { [relays, accessDeadline, server = sockets.server] access in
+            relays.follow(access)
+            accessDeadline.follow(access.nextEnd)
+            if networks.follow(access) { server.endBlockedConnections() }
+        }
+        events = try Events(
+            environment,
+            entrance,
+            settings.pipeline(platforms.catalog),
+            deliveries,
+            dependencies.forAllEvents(environment, deliveries, relays, sockets)
+        )
+    }
+
+    /// The registry's database. A cluster member starts with the cluster's registry.
+    private static func openRegistry(_ environment: RouterEnvironment) throws -> RegistryStore {
+        let path = environment.configuration.storePath
+        let store = try RegistryStore(path: path, damaged: environment.log.damaged)
+        if let membership = environment.membership {
+            try store.takeSnapshot(of: membership.registryLog)
+        } else if try store.isShared() {
+            throw RouterError.storeOfMember
+        }
+        return store
+    }
+}
+
+/// The entrance for events from all sources.
+struct Entrance: Sendable {
+    let counts: RouterCounts
+    let intake: Intake
+    /// Drops events that concern no account before they are queued.
+    let screen: EventScreen
+
+    init(_ counts: RouterCounts, _ logger: Logger) {
+        self.counts = counts
+        intake = Intake(answered: counts.answered)
+        screen = EventScreen(logger: logger, passed: counts.passedOver)
+    }
+}

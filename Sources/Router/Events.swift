@@ -1,0 +1,220 @@
+import Core
+import Delivery
+import Logging
+import Nostr
+import Observability
+import Operations
+import Pipeline
+import PluginHost
+import Push
+import Registry
+import RelayServer
+import Relays
+import RouterConfiguration
+import Rules
+import Synchronization
+
+/// The pipeline on its thread, which makes deliveries of events.
+struct Events: RouterPart {
+    let pipeline: PipelineThread
+    private let intake: Intake
+    private let logger: Logger
+
+    init(
+        _ environment: RouterEnvironment,
+        _ entrance: Entrance,
+        _ settings: PipelineSettings,
+        _ deliveries: Deliveries,
+        _ dependencies: PipelineDependencies
+    ) throws {
+        (intake, logger) = (entrance.intake, environment.logger)
+        var dependencies = dependencies
+        dependencies.screen = entrance.screen
+        let (courier, stores) = (deliveries.courier, deliveries.stores)
+        let isAlone = environment.membership == nil
+        let storage = PipelineStorage(
+            accepted: try stores.outbox.causes,
+            paceStore: isAlone ? stores.outbox : nil,
+            capacity: isAlone ? courier.capacity : nil
+        ) { [counts = entrance.counts] deliveries, causes, pace in
+            do {
+                try courier.accept(deliveries, causes: causes.map(\.bytes.array), pace: pace)
+                counts.kept(true)
+            } catch {
+                counts.kept(false)
+                throw error
+            }
+        }
+        pipeline = PipelineThread(
+            isFull: { [membership = environment.membership] in courier.isFull || membership?.isFull ?? false },
+            pipeline: try Pipeline(
+                settings: settings,
+                registry: stores.registry,
+                intake: intake,
+                storage: storage,
+                dependencies: dependencies
+            )
+        )
+    }
+
+    /// Processes accepted events within its share of the time. Then refuses the rest: their senders have no
+    /// confirmation yet, and send them again.
+    func stop(_ time: StopBudget) async {
+        intake.close()
+        let patience = time.part(30)
+        let impatience = Task { [intake, logger] in
+            guard (try? await Task.sleep(for: patience)) != nil else { return }
+            logger.warning("Refusing events that the time does not suffice for")
+            intake.abandon()
+        }
+        await pipeline.join()
+        impatience.cancel()
+    }
+}
+
+extension Outbox {
+    /// The events whose deliveries were accepted, the oldest first.
+    fileprivate var causes: [EventID] {
+        get throws {
+            var ids: [EventID] = []
+            try forEachCause { bytes in
+                if let id = Bytes32(bytes: bytes) { ids.append(EventID(id)) }
+            }
+            return ids
+        }
+    }
+}
+
+extension PipelineDependencies {
+    /// Those that all pipelines of a router share.
+    init(
+        _ environment: RouterEnvironment,
+        _ registry: Registry,
+        _ relays: Relays,
+        observer: any PipelineObserver
+    ) throws {
+        let configuration = environment.configuration
+        self.init(
+            deliveryID: try DeliveryIDs(registry.keys.seeds).id,
+            observer: observer,
+            now: environment.now,
+            logger: environment.logger
+        )
+        contextFetcher = RelayContextFetcher(
+            relays: relays.fetching,
+            registry: registry,
+            asksOwnRelays: configuration.relays.perUser != .none,
+            patience: configuration.context.wait
+        )
+        hintHeard = configuration.hints.policy == .ignore ? nil : relays.watch.heard
+        sealer = DeviceSealer(registry: registry, sealer: Sealer(), logger: environment.logger)
+        isOurRelay = configuration.isOwnRelay
+    }
+
+    /// The same for the router's main pipeline. In a cluster, the owners of accounts throttle pushes and fetch the
+    /// profiles and notes that texts mention.
+    func forAllEvents(
+        _ environment: RouterEnvironment,
+        _ deliveries: Deliveries,
+        _ relays: Relays,
+        _ sockets: Sockets
+    ) throws -> PipelineDependencies {
+        var dependencies = self
+        dependencies.remoteSigner = try PipelineSigner(environment, deliveries.stores.registry, relays, sockets)
+        if let membership = environment.membership {
+            dependencies.owners = membership
+            dependencies.contextFetcher = nil
+        } else {
+            dependencies.ruledEvents = deliveries.stores.keptEvents?.ofRules
+        }
+        return dependencies
+    }
+}
+
+/// The sessions of NIP-46 as the pipeline knows them.
+struct PipelineSigner: RemoteSigner {
+    let service: RemoteSigningService
+
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
+        service.receive(event, from: source.requestSource) { registration in
+            switch register(registration) {
+            case .accepted, .duplicate, .outdated: .accepted
+            case .refused(let message): .refused(message)
+            }
+        }
+    }
+
+    func admits(_ registration: Event) -> Bool { service.admits(registration) }
+}
+
+extension PipelineSigner {
+    fileprivate init(
+        _ environment: RouterEnvironment,
+        _ registry: Registry,
+        _ relays: Relays,
+        _ sockets: Sockets
+    ) throws {
+        var configuration = environment.configuration.remoteSigning
+        configuration.isShared = environment.membership != nil
+        service = try RemoteSigningService(
+            configuration: configuration,
+            registry: registry,
+            reply: { [server = sockets.server, relays, nip46 = environment.configuration.relays.nip46] reply, source in
+                // Clients that ask at a relay may listen here.
+                server.broadcast(reply)
+                if source == .relays { relays.pool.publish(reply, to: nip46.filter(relays.isHere)) }
+            },
+            own: sockets.ownQuestions.answer,
+            now: environment.now,
+            logger: environment.logger
+        )
+    }
+}
+
+extension EventSource {
+    fileprivate var requestSource: RequestSource {
+        switch self {
+        case .socket: .ownSocket
+        case .feed, .relay, .api: .relays
+        }
+    }
+}
+
+/// Seals notifications to what registrations named.
+struct DeviceSealer: NotificationSealer {
+    let registry: Registry
+    let sealer: Sealer
+    let logger: Logger
+
+    func seal(
+        _ notification: Push.Notification,
+        id: DeliveryID,
+        for device: DeviceID
+    ) -> Push.Notification? {
+        do {
+            guard let sealing = try registry.sealing(of: device) else { return nil }
+            return try sealer.seal(notification, id: id, for: sealing.key, from: sealing.sender)
+        } catch {
+            // Not at a higher level: senders of long notes could fill the log.
+            logger.debug(
+                "A notification could not be sealed and says less instead",
+                metadata: ["delivery": "\(id)", "device": "\(device.rawValue)", "reason": "\(error)"]
+            )
+            return nil
+        }
+    }
+
+    func keyMark(of device: DeviceID) -> Int64? {
+        do {
+            // Separates senders as well. Events sealed before a router had several keys keep their mark.
+            return try registry.sealing(of: device).map { $0.key.mark &+ Int64($0.senderNumber - 1) }
+        } catch {
+            // Events sealed before that then have less information.
+            logger.debug(
+                "The key that notifications to a device are sealed to could not be read",
+                metadata: ["device": "\(device.rawValue)", "reason": "\(error)"]
+            )
+            return nil
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Core
+import Delivery
+import Dispatch
+import HTTPClient
+import Logging
+import Nostr
+import Operations
+import Push
+import Registry
+import Relays
+import Rules
+import Storage
+import Synchronization
+
+/// Checks of a registration by the router's parts before it is accepted.
+struct RegistrationChecks: Sendable {
+    let outgoing: Outgoing
+    let settings: ActiveSettings
+
+    /// Refuses an address that no transport serves or likes the look of, and one where nothing could ever be sent.
+    @Sendable func address(_ address: DeviceAddress) throws {
+        try outgoing.transports.check(address)
+        guard address.token.hasPrefix("https://") || address.token.hasPrefix("http://") else { return }
+        switch outgoing.lanes.objection(toUserURL: address.token) {
+        case nil: return
+        case .forbiddenAddress?:
+            throw RegistrationRejection.blocked(
+                "the endpoint is at an address that is private or reserved, where this router sends nothing"
+            )
+        case _?:
+            throw RegistrationRejection.invalid(
+                "the endpoint: expected a URL with a name, or an address in its usual spelling, and without a user"
+            )
+        }
+    }
+
+    /// Knows the built-in signals and the active rules' signals.
+    @Sendable func signal(_ name: String) -> String? {
+        let known = Signal.wellKnown.map(\.rawValue)
+        if known.contains(name) { return nil }
+        let named = settings.rules.namedSignals
+        if named.contains(Signal(rawValue: name)) { return nil }
+        let all = known + named.map(\.rawValue).filter { !known.contains($0) }.sorted()
+        let hint = NearestName.hint(name, among: all)
+        return "the name of a signal" + (hint.isEmpty ? ": \(all.joined(separator: ", "))" : hint)
+    }
+}
+
+/// The registry as the courier knows it: registered devices, and those that the sealed ingress met.
+package struct RegisteredDevices: DeviceDirectory {
+    let registry: Registry
+
+    package init(registry: Registry) { self.registry = registry }
+
+    package func address(of device: DeviceID) throws -> DeviceAddress? {
+        device.isOfIngress ? try registry.ingressAddress(of: device) : try registry.address(of: device)
+    }
+
+    package func markProven(_ devices: [DeviceID]) throws { try registry.markProven(devices) }
+
+    package func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
+        if device.isOfIngress {
+            try registry.markIngressDeviceGone(device)
+        } else {
+            try registry.removeGone(device, registeredAt: registeredAt)
+        }
+    }
+}
+
+/// Receives the registry's calls. The parts that they are for are made after the registry.
+final class RegistryListeners: Sendable {
+    private struct State {
+        weak var watch: AccountWatch?
+        weak var courier: Courier?
+        var access: AccessList?
+        var accessReceiver: (@Sendable (AccessList) -> Void)?
+    }
+
+    /// The router's.
+    private let name: String
+    private let state = Mutex(State())
+    /// Codes are pushed next to the pipeline, so that clients cannot tell from the time that registering takes whether
+    /// the target belongs to an account.
+    private let codes = DispatchQueue(label: "carillon.target-codes")
+    private let now: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    init(name: String, now: @escaping @Sendable () -> Timestamp, logger: Logger) {
+        (self.name, self.now, self.logger) = (name, now, logger)
+    }
+
+    // MARK: The receivers
+
+    /// Changes of accounts go to `watch` from now on. It reads everything at its start, so those before do not matter.
+    func follow(_ watch: AccountWatch) { state.withLock { $0.watch = watch } }
+
+    func pushCodes(by courier: Courier) { state.withLock { $0.courier = courier } }
+
+    /// The rules of access go to `receiver`, immediately and after each change.
+    func followAccess(_ receiver: @escaping @Sendable (AccessList) -> Void) {
+        let access = state.withLock { state in
+            state.accessReceiver = receiver
+            return state.access
+        }
+        if let access { receiver(access) }
+    }
+
+    // MARK: Calls of the registry
+
+    @Sendable func accountsChanged(_ keys: Set<PublicKey>) { state.withLock(\.watch)?.changed(keys) }
+
+    @Sendable func accessChanged(_ access: AccessList) {
+        let receiver = state.withLock { state in
+            state.access = access
+            return state.accessReceiver
+        }
+        receiver?(access)
+    }
+
+    /// Pushes a code to a target that another account wants to take over.
+    @Sendable func pushCode(_ request: TargetCodeRequest) {
+        codes.async { [self] in
+            do {
+                try state.withLock(\.courier)?.accept([delivery(of: request)])
+            } catch {
+                logger.error("A code for a target could not be kept", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// It names no account, because the push service can read it.
+    private func delivery(of request: TargetCodeRequest) -> Delivery {
+        var notification = Push.Notification.nudge(
+            Signal(rawValue: "code"),
+            urgency: .normal,
+            NeutralTexts(
+                title: name,
+                body:
+                    "Somebody wants to be notified here from another account. If that is you, register there once more with the code "
+                    + "\(request.code.text). If not, do nothing: all stays as it is."
+            )
+        )
+        notification.expiresAt = request.expiresAt
+        return Delivery(
+            id: DeliveryIDs.fresh(),
+            device: request.device,
+            platform: request.route.platform,
+            app: request.route.app,
+            notification: notification,
+            acceptedAt: now()
+        )
+    }
+}

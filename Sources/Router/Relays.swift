@@ -1,0 +1,246 @@
+import Core
+import Delivery
+import Glibc
+import HTTPClient
+import Logging
+import Nostr
+import Operations
+import Pipeline
+import Registry
+import Relays
+import RouterConfiguration
+import Rules
+import Synchronization
+
+/// The router's client side of relays: reads for all registered accounts, and publishes.
+package struct Relays: RouterPart {
+    package let watch: AccountWatch
+    package let pool: RelayPool
+    /// One for each key that we answer to, our own first.
+    let advertising: [Advertising]
+    package let operators: [RelayURL]
+    /// Nil: this router reads all relays.
+    private let shared: (any SharedRelays)?
+    private let known = KnownBlocks()
+    private let survey: FirstSurvey
+
+    /// The router stops where accounts cannot be watched.
+    init(
+        _ environment: RouterEnvironment,
+        _ settings: ActiveSettings,
+        _ registry: Registry,
+        _ listeners: RegistryListeners,
+        _ entrance: Entrance,
+        _ outgoing: Outgoing
+    ) throws {
+        let (configuration, now, logger) = (environment.configuration, environment.now, environment.logger)
+        survey = FirstSurvey(failed: environment.stop.fail)
+        let shared = environment.membership?.relays
+        var watching = configuration.accountWatch
+        watching.sharing = shared?.sharing
+        watching.maxRelays = min(watching.maxRelays, OpenFiles.relays(within: OpenFiles.raiseLimit()))
+        watch = try AccountWatch(registry: registry, configuration: watching, now: now, logger: logger)
+        listeners.follow(watch)
+        var pools = configuration.relayPool(for: settings.rules, lists: settings.filters.lists)
+        pools.formerKeys = registry.keys.former.map { [$0.publicKey] } ?? []
+        let behavior = RelayViolationTable(operators: pools.operators, now: now, logger: logger)
+        pool = try RelayPool(
+            configuration: pools,
+            identity: registry.keys.current,
+            group: outgoing.group,
+            http: outgoing.lanes,
+            delegate: RelayReception(
+                intake: entrance.intake,
+                watch: watch,
+                counts: entrance.counts,
+                behavior: behavior,
+                screen: entrance.screen,
+                shared: shared
+            ),
+            behavior: behavior,
+            now: now,
+            logger: logger
+        )
+        let keys = registry.keys
+        advertising = keys.answering.map { [pool] identity in
+            Advertising(
+                identity: identity,
+                succession: keys.names.succession(of: identity.publicKey),
+                relays: configuration.relays.publish,
+                publisher: pool,
+                alarm: DispatchAlarm(now: now),
+                now: now,
+                logger: logger
+            )
+        }
+        operators = Array(Set(configuration.relays.always + configuration.relays.nip46))
+        self.shared = shared
+        for advertising in advertising { advertising.limit(to: isHere) }
+        shared?.serve(self)
+    }
+
+    /// Whether this router is the one that holds a relay.
+    var isHere: @Sendable (RelayURL) -> Bool {
+        guard let shared else { return { _ in true } }
+        return { [weak shared] in shared?.isHere($0) ?? false }
+    }
+
+    /// Asks for stored events wherever a relay is held.
+    var fetching: any RelayFetching { shared ?? pool }
+
+    /// The partitions that this router holds have changed.
+    package func hold() {
+        pool.keep(operators.filter(isHere))
+        for advertising in advertising { advertising.limit(to: isHere) }
+    }
+
+    /// Leaves relays of users that these rules block, and connects to none of them from now on.
+    func follow(_ access: AccessList) {
+        let patterns = access.rules.compactMap { rule -> RelayPattern? in
+            guard rule.isBlock, case .relay(let text) = rule.subject else { return nil }
+            return RelayPattern(text)
+        }
+        let blocked = BlockedRelays(patterns)
+        guard known.replace(by: blocked) else { return }
+        pool.block(blocked)
+        watch.block(blocked)
+    }
+
+    /// Connects to the operator's relays, and starts to connect to the relays of all registered accounts.
+    package func start() {
+        if shared == nil { pool.keep(operators) }
+        survey.begin { [watch, pool] in try watch.start(at: pool) }
+    }
+
+    package func stop(_ time: StopBudget) async {
+        await survey.end()
+        for advertising in advertising { advertising.stop() }
+        await pool.shutdown()
+        watch.shutdown()
+        shared?.serve(nil)
+    }
+}
+
+/// Loads the registered accounts for the first time. With a million accounts it takes seconds, and events from other
+/// sources do not wait for it. It cannot be cancelled, since reading a database runs to its end; stopping waits for
+/// that.
+final class FirstSurvey: Sendable {
+    private let failed: @Sendable (any Error) -> Void
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(failed: @escaping @Sendable (any Error) -> Void) { self.failed = failed }
+
+    /// Runs `body`, which may block.
+    func begin(_ body: @escaping @Sendable () throws -> Void) {
+        let look = Task { [failed] in
+            await onDisk {
+                do {
+                    try body()
+                } catch {
+                    failed(error)
+                }
+            }
+        }
+        task.withLock { $0 = look }
+    }
+
+    /// Returns when no part of it is running.
+    func end() async { await task.withLock(\.self)?.value }
+}
+
+/// The blocked relays as they were told last: most changes of access are about users.
+private final class KnownBlocks: Sendable {
+    private let relays = Mutex(BlockedRelays())
+
+    /// Returns whether these are others.
+    func replace(by new: BlockedRelays) -> Bool {
+        relays.withLock { relays in
+            defer { relays = new }
+            return relays != new
+        }
+    }
+}
+
+/// How many files and sockets this process may have open; each connection takes one.
+enum OpenFiles {
+    /// Descriptors for other uses: databases, our own socket, push services, information documents, plugins.
+    private static let others = 4_096
+
+    /// Raises the limit to the system's maximum; many start with 1,024 for the sake of `select`, which the router does
+    /// not use. Returns the limit.
+    static func raiseLimit() -> Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return others }
+        if limit.rlim_cur < limit.rlim_max {
+            var raised = limit
+            raised.rlim_cur = raised.rlim_max
+            if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &raised) == 0 { limit = raised }
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// How many relays of users' choice may be connected to at a time, so that enough is left for everything else.
+    static func relays(within limit: Int) -> Int {
+        max(limit / 2, limit - others)
+    }
+}
+
+/// Passes relays' events to the pipeline, and the read positions to the part that schedules the next requests.
+struct RelayReception: RelayPoolDelegate {
+    let intake: Intake
+    let watch: AccountWatch
+    let counts: RouterCounts
+    let behavior: RelayViolationTable
+    let screen: EventScreen
+    let shared: (any SharedRelays)?
+
+    func received(
+        _ events: [[UInt8]],
+        from relay: RelayURL,
+        _ reading: Reading,
+        completion: @escaping @Sendable ([Bool]) -> Void
+    ) {
+        if case .fetched = reading { shared?.found(events) }
+        intake.submit(
+            Submission(events: events, source: .relay(reading.relayReading)) { [behavior] verdicts in
+                behavior.note(.invalidEvents, verdicts.count(where: \.result.isViolation), by: relay)
+                completion(verdicts.map(\.result.isFinal))
+            }
+        )
+    }
+
+    func established(_ keys: [PublicKey], at relay: RelayURL) {
+        watch.established(keys, at: relay)
+    }
+
+    func marked(_ relay: RelayURL, upTo moment: Int64) {
+        watch.marked(relay, upTo: moment)
+    }
+
+    func couldNotRead(_ times: Int, at relay: RelayURL) {
+        counts.couldNotRead(times)
+    }
+
+    func mark(of relay: RelayURL) -> Int64? { watch.mark(of: relay) }
+
+    func screening() -> (any EventScreening)? { screen.screening(of: .relay(.live)) }
+}
+
+extension EventVerdict.Result {
+    /// Whether a relay should not have passed on the event: a copy whose id or signature is wrong, or no event.
+    fileprivate var isViolation: Bool {
+        guard case .refused(let message) = self else { return false }
+        return MachineReadablePrefix(of: message) == .invalid
+    }
+}
+
+extension Reading {
+    fileprivate var relayReading: RelayReading {
+        switch self {
+        case .live: .live
+        case .stored: .stored
+        case .baseline: .baseline
+        case .fetched: .fetched
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Cipher
+import Console
+import Core
+import Delivery
+import Operations
+import PluginHost
+import RouterConfiguration
+import Rules
+import Storage
+
+/// A re-read configuration, with all objects that were made for it and checked. It is not active yet.
+struct ReloadCandidate: Sendable {
+    let configuration: Configuration
+    let rules: RuleBook
+    let filters: Filters
+    let transports: Transports
+    /// Nil where no API runs.
+    let apiToken: APIToken?
+    /// New plugins that were not taken.
+    let refused: [Diagnostic]
+    /// The transports and filters still active. Unchanged instances continue to serve.
+    private let former: (transports: Transports, filters: Filters)
+    private let plugins: PluginHost
+
+    /// Loads new plugins, reads the rules, and makes transports and filters where they changed. `filters` are the
+    /// active ones; `hasAPI`: the router has one, which needs a token. Reads files and waits for plugins.
+    ///
+    /// Throws all errors together, as `Diagnostics`, and discards everything made so far.
+    init(_ configuration: Configuration, _ outgoing: Outgoing, _ filters: Filters, hasAPI: Bool) throws {
+        var mistakes: [Diagnostic] = []
+        var token: APIToken?
+        if hasAPI, let api = configuration.api {
+            do {
+                token = try APITokenFile(path: api.tokenFile).readOrCreate(random: SecureRandom.bytes)
+            } catch {
+                mistakes += error.all
+            }
+        }
+        // A missing one is one error here, and would be one for each new plugin there.
+        _ = try configuration.plugins.processes()
+        outgoing.plugins.loadFurther(configuration.plugins.search)
+        let platforms = KnownPlatforms(outgoing.plugins)
+        refused = platforms.refusals
+        var rules = RuleBook?.none
+        var mistakesOfRules: [Diagnostic] = []
+        do {
+            rules = try configuration.loadRules(platforms)
+        } catch {
+            mistakesOfRules = error.all.filter { !platforms.refusals.contains($0) }
+        }
+        former = (outgoing.transports.current, filters)
+        plugins = outgoing.plugins
+        transports = Transports(
+            configuration: configuration,
+            plugins: outgoing.plugins,
+            settings: outgoing.settings,
+            former: former.transports
+        )
+        mistakes += transports.failures.map { failure in
+            let place = "apps.\(failure.app).\(failure.platform)"
+            return Diagnostic(
+                file: configuration.file ?? "apps",
+                line: failure.line,
+                column: 1,
+                message: "\(place): \(failure.reason)"
+            )
+        }
+        self.filters = Filters(
+            configuration: configuration,
+            plugins: outgoing.plugins,
+            settings: outgoing.settings,
+            former: former.filters
+        )
+        mistakes += self.filters.failures.map { failure in
+            Diagnostic(
+                file: configuration.file ?? "filters",
+                line: failure.line,
+                column: 1,
+                message: "filters.\(failure.name): \(failure.reason)"
+            )
+        }
+        guard mistakes.isEmpty, let rules else {
+            Self.discard(transports, self.filters, but: former, plugins)
+            // A plugin that is missing may be the cause of all that follows.
+            throw Diagnostics(refused + mistakes + mistakesOfRules)
+        }
+        self.configuration = configuration
+        self.rules = rules
+        apiToken = token
+    }
+
+    /// Releases the instances that were made for it, because they will never serve.
+    func discard() { Self.discard(transports, filters, but: former, plugins) }
+
+    private static func discard(
+        _ transports: Transports,
+        _ filters: Filters,
+        but former: (transports: Transports, filters: Filters),
+        _ plugins: PluginHost
+    ) {
+        let new = transports.all.filter { queue, instance in former.transports.all[queue] !== instance }
+        plugins.letGo(of: Array(new.values), within: .seconds(1))
+        plugins.letGo(of: filters.instances(without: former.filters), within: .seconds(5))
+    }
+}
+
+extension PluginHost {
+    /// Ends unused instances, each within that time. Does not wait for that.
+    func letGo(of instances: [any DrainableInstance], within span: Duration) {
+        for instance in instances {
+            Task { _ = await retire(instance, within: span) }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import Core
+import Delivery
+import Logging
+import Operations
+import Pipeline
+import Push
+import Storage
+import Synchronization
+
+/// Logs results of events and deliveries for operators. It never receives content, tokens or keys.
+final class RouterLog: DeliveryObserver, PipelineObserver {
+    let logger: Logger
+    private let now: @Sendable () -> Timestamp
+    private let refusals = Mutex(RefusalTally())
+    private let alarm: any Alarm
+    private let reports = Mutex((tally: ReportTally(), isAlarmSet: false))
+
+    init(logger: Logger, now: @escaping @Sendable () -> Timestamp, alarm: (any Alarm)? = nil) {
+        self.logger = logger
+        self.now = now
+        self.alarm = alarm ?? DispatchAlarm(now: now)
+    }
+
+    func record(_ counts: [PipelineStep: Int]) {
+        let refused = refusals.withLock { $0.add(counts, now: now()) }
+        guard !refused.isEmpty else { return }
+        logger.notice(
+            "Refused events",
+            metadata: Logger.Metadata(uniqueKeysWithValues: refused.map { ($0.key.rawValue, "\($0.value)") })
+        )
+    }
+
+    func deliveriesReported(_ reports: [DeliveryReport]) {
+        let now = now()
+        let saysAll = logger.logLevel <= .debug
+        // By their places, since a report is many texts, and mostly there is nothing to say.
+        for place in reports.indices where saysAll || reports[place].kind != .delivered {
+            let report = reports[place]
+            logger.log(
+                level: isWorthALine(report, now: now) ? .notice : .debug,
+                "Delivery",
+                metadata: [
+                    "delivery": "\(report.delivery)", "device": "\(report.device.rawValue)",
+                    "platform": "\(report.queue.platform)", "app": "\(report.queue.app)",
+                    "outcome": "\(report.kind.name)",
+                    "status": "\(report.status)", "reason": "\(report.reason)", "attempt": "\(report.attempt)",
+                ]
+            )
+        }
+    }
+
+    private func isWorthALine(_ report: DeliveryReport, now: Timestamp) -> Bool {
+        guard report.kind != .delivered else { return false }
+        let (isWorthALine, mustSetAlarm) = reports.withLock { reports in
+            let isWorthALine = reports.tally.add(report, now: now)
+            defer { reports.isAlarmSet = true }
+            return (isWorthALine, !reports.isAlarmSet)
+        }
+        if mustSetAlarm { setAlarm() }
+        return isWorthALine
+    }
+
+    private func setAlarm() {
+        alarm.ring(at: now() + ReportTally.interval) { [weak self] in self?.tellRepeats() }
+    }
+
+    private func tellRepeats() {
+        let (due, isAlarmSet) = reports.withLock { reports in
+            let due = reports.tally.takeDue(now: now())
+            reports.isAlarmSet = !reports.tally.isEmpty
+            return (due, reports.isAlarmSet)
+        }
+        if isAlarmSet { setAlarm() }
+        for (sort, count) in due {
+            logger.notice(
+                "More deliveries like these",
+                metadata: [
+                    "count": "\(count)", "platform": "\(sort.queue.platform)", "app": "\(sort.queue.app)",
+                    "outcome": "\(sort.kind.name)", "status": "\(sort.status)", "reason": "\(sort.reason)",
+                ]
+            )
+        }
+    }
+
+    func queuePaused(_ pause: QueuePause) {
+        let metadata: Logger.Metadata = [
+            "platform": "\(pause.queue.platform)", "app": "\(pause.queue.app)", "reason": "\(pause.reason)",
+        ]
+        switch pause.cause {
+        case .misconfigured: logger.error("Deliveries wait for a human", metadata: metadata)
+        case .asked: logger.warning("Deliveries wait as the push service asked", metadata: metadata)
+        }
+    }
+
+    func queueResumed(_ queue: QueueName) {
+        logger.notice("Deliveries go on", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+    }
+
+    /// The courier says it itself.
+    func outboxFailed(_ error: any Error) {}
+
+    /// Logged once per store: later operations on it fail too and are not logged again.
+    @Sendable func damaged(_ fault: StoreFault) {
+        logger.critical("A database is damaged; nothing is written to it any more", metadata: ["error": "\(fault)"])
+    }
+}
+
+/// Counts refused events by reason, logged once a minute per reason, so that a flood of events does not flood the log.
+struct RefusalTally: Sendable {
+    /// Between two lines that name the same reason.
+    private static let pause: Duration = .minutes(1)
+    private static let refusals: Set<PipelineStep> = [.malformed, .forged, .registrationRefused, .notKept]
+
+    private var untold: [PipelineStep: Int] = [:]
+    private var toldAt: [PipelineStep: Timestamp] = [:]
+
+    /// Adds the results of a batch at `now`. Returns the counts to log: for each reason the events since its last line.
+    mutating func add(_ counts: [PipelineStep: Int], now: Timestamp) -> [PipelineStep: Int] {
+        for (step, count) in counts where Self.refusals.contains(step) { untold[step, default: 0] += count }
+        guard !untold.isEmpty else { return [:] }
+        // After a jump back of the clock, logging must not stay silent until the old time.
+        let due = untold.filter { step, _ in toldAt[step].map { now < $0 || now - $0 >= Self.pause } ?? true }
+        for step in due.keys {
+            untold[step] = nil
+            toldAt[step] = now
+        }
+        return due
+    }
+}
+
+/// Reports of deliveries that did not go through, gathered where they repeat: a server that refuses everything is not
+/// to fill the log.
+///
+/// The first few lines of each sort are logged in full each minute, then once a minute how many more there were.
+struct ReportTally: Sendable {
+    struct Sort: Hashable, Sendable {
+        var queue: QueueName
+        var kind: DeliveryReport.Kind
+        var status: UInt32
+        var reason: String
+    }
+
+    private struct Count: Sendable {
+        var since: Timestamp
+        var told = 0
+        var untold = 0
+    }
+
+    static let interval: Duration = .minutes(1)
+    private static let toldInFull = 5
+    /// Words of plugins should be few.
+    private static let mostSorts = 500
+
+    private var counts: [Sort: Count] = [:]
+
+    /// Whether there is something that ``takeDue(now:)`` may have to tell later.
+    var isEmpty: Bool { counts.isEmpty }
+
+    /// Whether a report of the time `now` is logged in full.
+    mutating func add(_ report: DeliveryReport, now: Timestamp) -> Bool {
+        var sort = Sort(queue: report.queue, kind: report.kind, status: report.status, reason: report.reason)
+        if counts[sort] == nil, counts.count >= Self.mostSorts { (sort.status, sort.reason) = (0, "other") }
+        var count = counts[sort] ?? Count(since: now)
+        defer { counts[sort] = count }
+        guard count.told >= Self.toldInFull else {
+            count.told += 1
+            return true
+        }
+        count.untold += 1
+        return false
+    }
+
+    /// How many more there were of each sort whose minute is over by `now`.
+    mutating func takeDue(now: Timestamp) -> [Sort: Int] {
+        // After a jump back of the clock, logging must not stay silent until the old time.
+        let due = counts.filter { now < $0.value.since || now - $0.value.since >= Self.interval }
+        for (sort, count) in due {
+            // While it lasts, it is one line a minute.
+            counts[sort] = count.untold > 0 ? Count(since: now, told: count.told) : nil
+        }
+        return due.mapValues(\.untold).filter { $0.value > 0 }
+    }
+}
+
+extension Logger {
+    /// Warns of files with secrets that others may read.
+    func warn(of exposed: ExposedFiles) {
+        for file in exposed.found {
+            warning(
+                "\(file.isFolder ? "The folder of files with secrets" : "A file with secrets") \(file.exposure)",
+                metadata: ["file": "\(file.path)", "key": "\(file.key)", "remedy": "\(file.remedy)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Cipher
+import Foundation
+import Logging
+import Nostr
+import Operations
+import RouterConfiguration
+import Storage
+
+/// The lock on the store, and the key whose registrations are in it.
+package struct StoreClaim: Sendable {
+    package let identity: KeyPair
+    private let lock: StoreLock
+
+    /// Another router may have the store now.
+    package func release() { lock.release() }
+
+    /// Throws an `UnusableStore` for one that was moved away, a `RouterError` where root may not serve, a
+    /// `StoreLockError` when another router has the store, a `StoreFault` when the registry is lost, and `Diagnostics`
+    /// for a key that is missing or unusable.
+    package init(_ configuration: Configuration, logger: Logger) throws {
+        if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {
+            throw RouterError.foreignFolder(of: configuration.storePath, owner)
+        }
+        lock = try configuration.inItsWords { try StoreLock(store: configuration.storePath) }
+        if let unusable = UnusableStore(configuration) { throw unusable }
+        if let fault = try configuration.lostRegistry() { throw fault }
+        if let warning = configuration.lostOutboxWarning {
+            logger.error("A database is missing; an empty one takes its place", metadata: ["loss": "\(warning)"])
+        }
+        identity = try Self.identity(configuration)
+    }
+
+    /// The router's key, made on the first run. If registrations exist, a missing key is an error: phones encrypted to
+    /// it, so a new one cannot replace it.
+    private static func identity(_ configuration: Configuration) throws(Diagnostics) -> KeyPair {
+        let file = IdentityFile(path: configuration.keyFile)
+        if file.exists {
+            NewSecretFile.removeRemains(of: configuration.keyFile)
+            return try file.read()
+        }
+        guard !FileManager.default.fileExists(atPath: configuration.storePath) else {
+            throw Diagnostics([
+                Diagnostic(
+                    file: configuration.keyFile,
+                    message:
+                        "our key is missing, but \(configuration.storePath) was made with one: restore the key file"
+                )
+            ])
+        }
+        return try file.create(random: SecureRandom.bytes)
+    }
+}
+
+/// Why the router cannot start.
+package struct RouterError: Error, CustomStringConvertible {
+    package let description: String
+    private init(description: String) {
+        self.description = description
+    }
+
+    /// `key` is where the configuration says it.
+    static func cannotListen(_ key: String, host: String, port: Int, _ error: any Error) -> RouterError {
+        RouterError(description: "\(key): cannot listen on \(host):\(port): \(error)")
+    }
+
+    static let notJoined = RouterError(
+        description: "cluster: the configuration has a cluster, and this router was not joined to it"
+    )
+
+    static let storeOfMember = RouterError(
+        description:
+            "store.path: the store is a cluster member's, and the configuration has no block 'cluster': a router that served it "
+            + "alone would send what the others send. carillon cluster export makes it a store of its own"
+    )
+
+    /// Root would leave files behind that the service can no longer use, in places that the service can choose.
+    static func foreignFolder(of path: String, _ owner: FolderOwner) -> RouterError {
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        return RouterError(
+            description:
+                "store.path: root does not serve in another user's folder: \(folder) belongs to user \(owner.user). Run it as that "
+                + "one, with User= in systemd's unit or with \(owner.command("carillon serve …")); or give root the folder "
+                + "and all in it, with chown -R 0:0 \(ShellWord.quoted(folder))"
+        )
+    }
+}

@@ -1,0 +1,236 @@
+import CarillonABI
+import Core
+import Dispatch
+import PluginHost
+
+/// The functions that transports and filters have in common: they make and end an instance.
+protocol EntryFunctions: Sendable {
+    /// The platform, or the filter's name.
+    var name: String { get }
+    var create: TransportFunctions.Create { get }
+    var destroy: TransportFunctions.Destroy { get }
+}
+
+extension TransportFunctions: EntryFunctions {
+    var name: String { entry.platform }
+}
+
+extension FilterFunctions: EntryFunctions {
+    var name: String { entry.name }
+}
+
+/// One transport or filter under check, and what is known about it so far.
+class Bench<Functions: EntryFunctions> {
+    typealias Instance = CheckedInstance<Functions>
+
+    let functions: Functions
+    /// What it can be created with, once that is known.
+    var configuration: String?
+    /// Everything it refused in words.
+    private(set) var refusals: [(what: String, refusal: Refusal)] = []
+    /// The plan's configuration for it; where there is none, its own sample.
+    var given: String?
+    private let library: CheckedLibrary
+    private let progress: ConformanceProgress
+
+    init(_ functions: Functions, of library: CheckedLibrary, _ plan: ConformancePlan, _ progress: ConformanceProgress) {
+        self.functions = functions
+        self.library = library
+        self.progress = progress
+        given = plan.configurations[functions.name]
+    }
+
+    /// Skips where the plugin is given no structs, but frames, which the router makes of its own.
+    func requireStructs() throws(CheckStop) {
+        if case .python = library { throw .skipped("in Python it is given no structs") }
+    }
+
+    /// Reports what happens now, in case it is the last thing that happens.
+    func at(_ what: String) { progress.report(.at(what: what)) }
+
+    func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
+
+    /// `configuration` as the router hands it over: with the files that it names, which filters cannot.
+    func withFiles(_ configuration: String) throws(CheckStop) -> String { configuration }
+
+    /// Asks for an instance with any configuration, and destroys it.
+    func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> Refusal {
+        let (refusal, instance) = create(configuration, capacity: capacity)
+        instance?.destroy()
+        return refusal
+    }
+
+    /// Asks `create` as the router does, with a host of its own that has `kept`, and room for `capacity` bytes of an
+    /// error.
+    func create(
+        _ configuration: [UInt8],
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current,
+        capacity: Int = 512,
+        keeping kept: [StateEntry] = []
+    ) -> (refusal: Refusal, instance: Instance?) {
+        let host = CheckHost(placement, shape, keeping: kept)
+        let arena = Arena(placement)
+        var pointer: UnsafeMutableRawPointer?
+        let refusal = library.setup.sync {
+            withExtendedLifetime(arena) {
+                Refusal(capacity: capacity) {
+                    functions.create(host.openForPlugin(), arena.text(configuration), &pointer, $0)
+                }
+            }
+        }
+        guard !refusal.isRefused else {
+            host.services.endTimers()
+            return (refusal, nil)
+        }
+        return (refusal, Instance(pointer, on: host, functions, of: library))
+    }
+
+    /// An instance with the configuration that works.
+    func instance(
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current
+    ) throws(CheckStop) -> Instance {
+        guard let configuration else { throw .skipped("no configuration is known that it takes") }
+        let (refusal, instance) = create(Array(configuration.utf8), placement, shape)
+        guard let instance else {
+            throw .failed("it refuses the configuration that it took before, saying: \(refusal.said)")
+        }
+        return instance
+    }
+}
+
+/// One transport under check, and what is known about it so far.
+final class TransportBench: Bench<TransportFunctions> {
+    enum Fate {
+        case refused(carillon_status)
+        case ended(Ending)
+        /// Accepted, and not ended in time.
+        case open
+    }
+
+    /// What it delivers, once that is known.
+    var sample: Parcel?
+    /// The rules that were found broken: each is reported once.
+    var broken: Set<ConformanceCheck> = []
+    /// The sample of its own description, where that works.
+    var describedSample: Parcel?
+    /// The plan's registration for it.
+    let givenRegistration: ConformancePlan.Registration?
+    private var patience: Duration
+    private let shortestPatience: Duration
+    private var regularInstance: CheckedTransport?
+
+    override init(
+        _ functions: TransportFunctions,
+        of library: CheckedLibrary,
+        _ plan: ConformancePlan,
+        _ progress: ConformanceProgress
+    ) {
+        givenRegistration = plan.registrations[functions.name]
+        patience = plan.patience
+        shortestPatience = max(plan.patience / 20, .milliseconds(20))
+        super.init(functions, of: library, plan, progress)
+    }
+
+    override func withFiles(_ configuration: String) throws(CheckStop) -> String {
+        do throws(ConfigurationFileError) {
+            return try ConfigurationFiles(functions.entry.description).adding(to: configuration)
+        } catch {
+            throw .failed("the router refuses the configuration given: \(error)")
+        }
+    }
+
+    /// The instance that all regular deliveries go through.
+    func regular() throws(CheckStop) -> CheckedTransport {
+        if let regularInstance { return regularInstance }
+        let instance = try instance()
+        regularInstance = instance
+        return instance
+    }
+
+    func knownSample() throws(CheckStop) -> Parcel {
+        guard configuration != nil else { throw .skipped("no configuration is known that it takes") }
+        guard let sample else { throw .skipped("no registration is known that it delivers to") }
+        return sample
+    }
+
+    /// Delivers `parcel`, lets `answer` come, and waits for the end.
+    func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> Fate {
+        instance.host.set(.answer(answer))
+        let (ticket, status) = instance.deliver(parcel)
+        guard status == .CARILLON_OK else { return .refused(status) }
+        guard wait(for: instance, until: { $0.deliveries[ticket]?.answers.isEmpty == false && $0.openRequests == 0 })
+        else { return instance.host.log.deliveries[ticket]?.answers.first.map(Fate.ended) ?? .open }
+        return instance.host.log.deliveries[ticket]?.answers.first.map(Fate.ended) ?? .open
+    }
+
+    /// How the sample ends when `answer` comes. Skips when it does not end, which has a check of its own.
+    func kind(answered answer: Answer) throws(CheckStop) -> (kind: carillon_outcome_kind, retryAfter: UInt32)? {
+        switch fate(of: try knownSample(), on: try regular(), answered: answer) {
+        case .refused(let status):
+            throw .failed("deliver returned \(status.rawValue) for what it accepted before")
+        case .open: throw .unended
+        case .ended(let ending): return ending.kind.map { ($0, ending.retryAfter) }
+        }
+    }
+
+    func wait(for instance: CheckedTransport, until condition: (CheckLog) -> Bool) -> Bool {
+        if instance.host.wait(patience, until: condition) { return true }
+        // A plugin that does not end one delivery in time probably does not end others.
+        patience = min(patience, shortestPatience)
+        return false
+    }
+
+    /// Runs `body` on a new instance, waits for all work, holds the rules against what happened, and destroys it.
+    func onNewInstance(
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current,
+        rules: [ConformanceCheck] = [.completes, .completesOnce, .outcome, .requests, .services],
+        _ body: (CheckedTransport) throws(CheckStop) -> Void
+    ) throws(CheckStop) {
+        let instance = try instance(placement, shape)
+        try body(instance)
+        try finish(instance, rules: rules)
+    }
+
+    /// Destroys `instance` when its work is done, and holds the rules against all it did.
+    func finish(_ instance: CheckedTransport, rules: [ConformanceCheck]) throws(CheckStop) {
+        let isIdle = wait(for: instance, until: \.isIdle)
+        if isIdle { instance.destroy() }
+        let log = instance.host.log
+        for rule in rules where !broken.contains(rule) {
+            guard let breach = log.breach(of: rule) else { continue }
+            broken.insert(rule)
+            throw .failed(breach)
+        }
+        guard isIdle else { throw .unended }
+        if log.callsAfterDestroy > 0 {
+            throw .failed("it called the host after destroy: nothing may be left running by then")
+        }
+    }
+}
+
+/// One filter under check, and what is known about it so far.
+final class FilterBench: Bench<FilterFunctions> {
+    /// What it said about regular events.
+    var decisions: [(what: String, decision: FilterDecision)] = []
+    /// Whether a verdict breaks the rules: that is reported once.
+    var isFlawed = false
+
+    /// Runs `body` on a new instance, and destroys it.
+    func onNewInstance(
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current,
+        _ body: (CheckedFilter) throws(CheckStop) -> Void
+    ) throws(CheckStop) {
+        let filter = try instance(placement, shape)
+        try body(filter)
+        filter.destroy()
+        let log = filter.host.log
+        if log.callsAfterDestroy > 0 {
+            throw .failed("it called the host after destroy: nothing may be left running by then")
+        }
+        if log.lateSets > 0 { throw .failed("it called set after decide returned: only inside the call") }
+    }
+}

@@ -1,0 +1,287 @@
+import CarillonABI
+import HTTPClient
+import PluginHost
+import PluginProtocol
+
+/// What a plugin did to one host: a pure structure that knows no lock, thread or plugin.
+struct CheckLog: Sendable {
+    /// A call that the plugin has to answer once if it accepts it.
+    struct Call<Answer: Sendable>: Sendable {
+        /// Nil while the call is under way.
+        var isAccepted: Bool?
+        var answers: [Answer] = []
+
+        /// Accepted, and not answered.
+        var isOwed: Bool { isAccepted != false && answers.isEmpty }
+        /// Not accepted, and answered.
+        var isAnsweredUnasked: Bool { isAccepted == false && !answers.isEmpty }
+    }
+
+    private(set) var deliveries: [UInt64: Call<Ending>] = [:]
+    /// Requests from outside, and whether each answer is one.
+    private var inbound: [Call<Bool>] = []
+    private(set) var commands: [Call<(isOK: Bool, isText: Bool, isEmpty: Bool)>] = []
+    /// Ends of tickets that were never given out.
+    private(set) var strays = 0
+    private(set) var requests: [HTTPRequest] = []
+    /// What was wrong with the requests that the host could not take.
+    private(set) var flaws: [String] = []
+    /// What was wrong with its streams.
+    private(set) var streamFlaws: [String] = []
+    /// Streams that it asked for.
+    private(set) var streams = 0
+    private(set) var openRequests = 0
+    private(set) var lines: [[UInt8]] = []
+    private(set) var callsAfterDestroy = 0
+    private var timers = 0
+    /// Keys that it set or asked for.
+    private(set) var stateKeys: Set<[UInt8]> = []
+    private var serviceFlaws: [String] = []
+    /// How often a filter set something after its call.
+    private(set) var lateSets = 0
+    private var isDestroyed = false
+
+    mutating func begin(_ ticket: UInt64) { deliveries[ticket] = Call() }
+
+    mutating func answered(_ ticket: UInt64, isAccepted: Bool) { deliveries[ticket]?.isAccepted = isAccepted }
+
+    mutating func end(_ ticket: UInt64, _ ending: Ending) {
+        callIsMade()
+        if deliveries[ticket] == nil { strays += 1 }
+        deliveries[ticket]?.answers.append(ending)
+    }
+
+    /// Returns the command's number.
+    mutating func beginCommand() -> Int {
+        commands.append(Call())
+        return commands.count - 1
+    }
+
+    mutating func took(command number: Int, isAccepted: Bool) { commands[number].isAccepted = isAccepted }
+
+    mutating func answer(_ number: Int, isOK: Bool, isText: Bool, isEmpty: Bool) {
+        callIsMade()
+        commands[number].answers.append((isOK, isText, isEmpty))
+    }
+
+    /// Returns the request's number.
+    mutating func beginInbound() -> Int {
+        inbound.append(Call())
+        return inbound.count - 1
+    }
+
+    mutating func took(inbound number: Int, isAccepted: Bool) { inbound[number].isAccepted = isAccepted }
+
+    mutating func answer(inbound number: Int, isWellFormed: Bool) {
+        callIsMade()
+        inbound[number].answers.append(isWellFormed)
+    }
+
+    mutating func request(_ request: HTTPRequest) {
+        callIsMade()
+        requests.append(request)
+        openRequests += 1
+    }
+
+    mutating func requestIsDone() { openRequests -= 1 }
+
+    mutating func flaw(_ text: String) {
+        callIsMade()
+        flaws.append(text)
+    }
+
+    mutating func opensStream() {
+        callIsMade()
+        streams += 1
+    }
+
+    mutating func streamFlaw(_ text: String) {
+        callIsMade()
+        streamFlaws.append(text)
+    }
+
+    mutating func line(_ bytes: [UInt8]) {
+        callIsMade()
+        lines.append(bytes)
+    }
+
+    mutating func startsTimer() {
+        callIsMade()
+        timers += 1
+    }
+
+    mutating func cancelsTimer() { callIsMade() }
+
+    mutating func usesState(_ key: [UInt8]) {
+        callIsMade()
+        stateKeys.insert(key)
+    }
+
+    /// What is wrong with how it uses a service.
+    mutating func serviceFlaw(_ text: String) {
+        callIsMade()
+        serviceFlaws.append(text)
+    }
+
+    /// Whether requests may be those of a timer's call.
+    var hasTimers: Bool { timers > 0 }
+
+    var usesServices: Bool { timers > 0 || !stateKeys.isEmpty }
+
+    var servicesInWords: String { "\(timers) timers, \(stateKeys.count) keys" }
+
+    mutating func setTooLate() { lateSets += 1 }
+
+    mutating func destroy() { isDestroyed = true }
+
+    private mutating func callIsMade() { if isDestroyed { callsAfterDestroy += 1 } }
+
+    /// Accepted, and not ended.
+    var owed: Int { deliveries.values.count(where: \.isOwed) }
+
+    private var owesAnswer: Bool { commands.contains(where: \.isOwed) }
+    private var owesReply: Bool { inbound.contains(where: \.isOwed) }
+
+    var isIdle: Bool { owed == 0 && !owesAnswer && !owesReply && openRequests == 0 }
+
+    /// How the log breaks the rule that `check` is about, or nil. There are rules for completions, outcomes, requests,
+    /// commands and services.
+    func breach(of check: ConformanceCheck) -> String? {
+        switch check {
+        case .completes: unended
+        case .completesOnce: repeated
+        case .outcome: deliveries.values.lazy.flatMap(\.answers).first { !$0.flaw.isEmpty }?.flaw
+        case .requests:
+            flaws.first.map { "the host could not send a request: \($0)" } ?? scattered
+                ?? streamFlaws.first.map { "the host could not serve a stream: \($0)" } ?? hasty
+        case .command: unanswered ?? answeredTwice ?? unreadable
+        case .services: serviceFlaws.first
+        case .receive: unanswerable
+        default: nil
+        }
+    }
+
+    private var unanswerable: String? {
+        if owesReply, openRequests == 0 {
+            return
+                "it accepted a request from outside and gave no answer: after returning CARILLON_OK from receive, call done "
+                + "exactly once"
+        }
+        if inbound.contains(where: { $0.answers.count > 1 || $0.isAnsweredUnasked }) {
+            return "it answered a request from outside that it did not accept, or twice"
+        }
+        guard inbound.contains(where: { $0.answers.contains(false) }) else { return nil }
+        return
+            "its answer to a request from outside cannot be passed on: expected a status from 200 to 599, at most 16 headers "
+            + "with names in lower case that do not frame the message, and at most 256 KiB of body"
+    }
+
+    private var unended: String? {
+        let owed = owed
+        // Strays explain missing ends, and so does an answer that has not come yet.
+        guard owed > 0, strays == 0, openRequests == 0 else { return nil }
+        return
+            "\(owed) of \(deliveries.count) accepted deliveries never ended: after returning CARILLON_OK from deliver, "
+            + "call host->complete exactly once, whatever the answer"
+    }
+
+    private var repeated: String? {
+        if strays > 0 {
+            return "it ended a ticket that is not its own: keep the ticket's 64 bits and pass them back"
+        }
+        if deliveries.values.contains(where: { $0.answers.count > 1 }) {
+            return "it ended a ticket twice: call host->complete once for each accepted delivery"
+        }
+        if deliveries.values.contains(where: \.isAnsweredUnasked) {
+            return "it ended a ticket whose delivery it did not accept: return CARILLON_OK, or leave the ticket alone"
+        }
+        return nil
+    }
+
+    /// Words that do not repeat: what they name are connections.
+    private var scattered: String? {
+        let words = requests.compactMap { $0.scope?.word }
+        let distinct = Set(words).count
+        guard distinct > 16, distinct * 2 > words.count else { return nil }
+        return
+            "\(words.count) requests were sent on \(distinct) different connections: every word gets connections of its "
+            + "own, use the same one as long as the credentials are the same"
+    }
+
+    /// Streams that are opened again as soon as they have ended.
+    private var hasty: String? {
+        guard streams > 1_000, streams > 20 * (deliveries.count + 1) else { return nil }
+        return
+            "it opened \(streams) streams for \(deliveries.count) deliveries: when a stream ends, wait before the next, and "
+            + "longer each time"
+    }
+
+    static let unansweredCommand =
+        "it accepted a command and gave no answer: after returning CARILLON_OK from command, call done exactly once"
+
+    private var unanswered: String? { owesAnswer && openRequests == 0 ? Self.unansweredCommand : nil }
+
+    private var answeredTwice: String? {
+        if commands.contains(where: { $0.answers.count > 1 }) {
+            return "it answered a command twice: call done once for each command it accepted"
+        }
+        guard commands.contains(where: \.isAnsweredUnasked) else { return nil }
+        return "it answered a command that it did not accept: return CARILLON_OK, or leave done alone"
+    }
+
+    private var unreadable: String? {
+        let answers = commands.lazy.flatMap(\.answers)
+        if answers.contains(where: { !$0.isText }) { return "its answer to a command is not UTF-8" }
+        guard answers.contains(where: { !$0.isOK && $0.isEmpty }) else { return nil }
+        return "a command failed without a word: say what is wrong and what was expected"
+    }
+}
+
+/// One outcome as a plugin gave it.
+struct Ending: Sendable {
+    /// Nil when it is none that the ABI knows.
+    var kind: carillon_outcome_kind?
+    var retryAfter: UInt32 = 0
+    /// What is wrong with the outcome's form; empty when nothing is.
+    var flaw = ""
+
+    init(reading pointer: UnsafePointer<carillon_outcome>?) {
+        guard let pointer else {
+            flaw = "the outcome is NULL"
+            return
+        }
+        guard let outcome = carillon_outcome(adopting: pointer) else {
+            flaw = "the outcome's struct_size is implausible: set it to sizeof(carillon_outcome)"
+            return
+        }
+        retryAfter = outcome.retry_after_ms
+        guard (0...4).contains(outcome.kind.rawValue) else {
+            flaw = "the outcome's kind is \(outcome.kind.rawValue), which is none of carillon_outcome_kind"
+            return
+        }
+        kind = outcome.kind
+        guard let reason = PluginText.string(outcome.reason, limit: 40), reason.utf8.allSatisfy(PluginText.isWordByte)
+        else {
+            flaw = "the outcome's reason must be at most 40 of a-z, 0-9 and \"-\", or empty"
+            return
+        }
+        if outcome.provider_status > 999 { flaw = "the outcome's provider_status is no HTTP status" }
+        if !(0...3).contains(outcome.scope.rawValue) {
+            flaw = "the outcome's scope is \(outcome.scope.rawValue), which is none of carillon_scope"
+        }
+    }
+}
+
+extension carillon_outcome_kind {
+    /// As the header calls it.
+    var name: String {
+        switch self {
+        case .CARILLON_DELIVERED: "CARILLON_DELIVERED"
+        case .CARILLON_GONE: "CARILLON_GONE"
+        case .CARILLON_REJECTED: "CARILLON_REJECTED"
+        case .CARILLON_RETRY: "CARILLON_RETRY"
+        case .CARILLON_MISCONFIGURED: "CARILLON_MISCONFIGURED"
+        @unknown default: "unknown"
+        }
+    }
+}

@@ -1,0 +1,355 @@
+import CarillonABI
+import Core
+import Dispatch
+import PluginHost
+import PluginProtocol
+import Synchronization
+
+/// Timers and state of the instance on one host, for a clock that runs as usual and a memory that ends with the host.
+final class CheckServices: Sendable {
+    /// What a timer calls.
+    ///
+    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    private struct Call: @unchecked Sendable {
+        let fired: carillon_timer_fired
+        let context: UnsafeMutableRawPointer?
+    }
+
+    private struct State {
+        var timers = TimerTable<Call>()
+        var values: StateValues
+        var isEnded = false
+    }
+
+    private static let instance: UInt64 = 1
+
+    private let queue = DispatchQueue(label: "carillon.check.timers")
+    private let state: Mutex<State>
+
+    /// `kept` is what an earlier instance has left.
+    init(_ kept: [StateEntry]) { state = Mutex(State(values: StateValues(kept))) }
+
+    // MARK: Timers
+
+    /// `start` of the service `carillon.timer/1`.
+    func start(
+        _ after: UInt64,
+        _ every: UInt64,
+        _ fired: @escaping carillon_timer_fired,
+        _ context: UnsafeMutableRawPointer?,
+        _ timer: UnsafeMutablePointer<UInt64>
+    ) -> carillon_status {
+        let call = Call(fired: fired, context: context)
+        let start = state.withLock { state -> TimerTable<Call>.Start? in
+            guard !state.isEnded else { return nil }
+            let start = state.timers.start(of: Self.instance, after: after, every: every, now: .now(), call)
+            // Before it can fire.
+            if case .started(let number) = start { timer.pointee = number }
+            return start
+        }
+        switch start {
+        case .invalid: return .CARILLON_INVALID
+        case .full, nil: return .CARILLON_BUSY
+        case .started:
+            fireLater()
+            return .CARILLON_OK
+        }
+    }
+
+    /// `cancel` of the service `carillon.timer/1`.
+    func cancel(_ timer: UInt64) -> carillon_status {
+        switch state.withLock({ $0.timers.cancel(timer, of: Self.instance) }) {
+        case .ended: .CARILLON_OK
+        case .underWay: .CARILLON_BUSY
+        case .unknown: .CARILLON_INVALID
+        }
+    }
+
+    private func fireLater() {
+        guard let due = state.withLock(\.timers.nextDue) else { return }
+        let wait = max(0, (due - .now()).milliseconds)
+        queue.asyncAfter(deadline: .now() + .milliseconds(Int(clamping: wait))) { [weak self] in self?.fire() }
+    }
+
+    private func fire() {
+        let now = Deadline.now()
+        while let firing = state.withLock({ $0.timers.takeDue(now: now) }) {
+            firing.payload.fired(firing.payload.context)
+            state.withLock { $0.timers.end(firing.timer, now: .now()) }
+        }
+        fireLater()
+    }
+
+    /// No timer fires after this, and no call of one is under way.
+    func endTimers() {
+        state.withLock { state in
+            state.isEnded = true
+            state.timers.removeAll(of: Self.instance)
+        }
+        queue.sync {}
+    }
+
+    // MARK: State
+
+    /// All that is kept.
+    var kept: [StateEntry] { state.withLock(\.values.entries) }
+
+    /// Nil: nothing is kept under that key.
+    func value(of key: [UInt8]) -> [UInt8]? { state.withLock { $0.values[key] } }
+
+    /// False: that would be beyond a limit.
+    func set(_ entry: StateEntry) -> Bool { state.withLock { $0.values.set(entry) } }
+}
+
+extension CheckHost {
+    /// `start` of the service `carillon.timer/1`.
+    func startTimer(
+        _ after: UInt64,
+        _ every: UInt64,
+        _ fired: carillon_timer_fired?,
+        _ context: UnsafeMutableRawPointer?,
+        _ timer: UnsafeMutablePointer<UInt64>?
+    ) -> carillon_status {
+        guard let fired, let timer else {
+            note { $0.serviceFlaw("it starts a timer with NULL instead of a function, or of room for the number") }
+            return .CARILLON_INVALID
+        }
+        let status = services.start(after, every, fired, context, timer)
+        note { log in
+            log.startsTimer()
+            if status == .CARILLON_INVALID {
+                log.serviceFlaw(
+                    "it starts a timer beyond the limits: both times are at most 366 days, and every_ms is 0 or at "
+                        + "least 10"
+                )
+            }
+        }
+        return status
+    }
+
+    /// `get` of the service `carillon.state/1`.
+    func lendState(
+        _ key: carillon_str,
+        _ value: carillon_value?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> carillon_status {
+        guard let value, let key = stateKey(key) else { return .CARILLON_INVALID }
+        note { $0.usesState(key) }
+        guard let kept = services.value(of: key) else { return .CARILLON_INVALID }
+        lend(kept, to: value, context)
+        return .CARILLON_OK
+    }
+
+    /// `set` of the service `carillon.state/1`.
+    func keepState(_ key: carillon_str, _ value: carillon_bytes) -> carillon_status {
+        guard let key = stateKey(key) else { return .CARILLON_INVALID }
+        note { $0.usesState(key) }
+        guard let value = RequestForm.bytes(value, limit: StateValues.valueLimit),
+            services.set(StateEntry(key: key, value: Array(value)))
+        else {
+            note {
+                $0.serviceFlaw(
+                    "it keeps more than it may: a value has at most 16 KiB, and there are at most 256 keys and 256 KiB"
+                )
+            }
+            return .CARILLON_INVALID
+        }
+        return .CARILLON_OK
+    }
+
+    private func stateKey(_ key: carillon_str) -> [UInt8]? {
+        let bytes = RequestForm.bytes(key, limit: StateValues.keyLimit).map { Array($0) } ?? []
+        guard StateEntry(key: bytes, value: []).isWithinLimits else {
+            note { $0.serviceFlaw("it uses a key that cannot be one: a key is 1 to 64 printable ASCII bytes") }
+            return nil
+        }
+        return bytes
+    }
+}
+
+/// A service of the host's, and how it lends its functions.
+struct CheckedService: Sendable {
+    let name: StaticString
+    let lend: @Sendable (Arena) -> UnsafeRawPointer?
+
+    private init<Table: ForeignStruct & SendableMetatype>(
+        _ name: StaticString,
+        _ table: @escaping @Sendable () -> Table
+    ) {
+        self.name = name
+        lend = { arena in arena.lend(table()).map { UnsafeRawPointer($0) } }
+    }
+
+    static let all = [
+        Self("carillon.client-certificate/1") {
+            carillon_client_certificates(struct_size: 0, reserved: 0, present: checkPresent)
+        },
+        Self("carillon.timer/1") {
+            carillon_timers(struct_size: 0, reserved: 0, start: checkStartTimer, cancel: checkCancelTimer)
+        },
+        Self("carillon.state/1") {
+            carillon_states(struct_size: 0, reserved: 0, get: checkGetState, set: checkSetState)
+        },
+        Self("carillon.inbound/1") { carillon_inbound(struct_size: 0, reserved: 0, url: checkInboundURL) },
+        Self("carillon.stream/1") {
+            carillon_streams(
+                struct_size: 0,
+                reserved: 0,
+                open: checkStreamOpen,
+                write: checkStreamWrite,
+                start_tls: checkStreamStartTLS,
+                close: checkStreamClose
+            )
+        },
+    ]
+}
+
+// Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
+
+private func checkStartTimer(
+    _ host: UnsafePointer<carillon_host>?,
+    _ after: UInt64,
+    _ every: UInt64,
+    _ fired: carillon_timer_fired?,
+    _ context: UnsafeMutableRawPointer?,
+    _ timer: UnsafeMutablePointer<UInt64>?
+) -> carillon_status {
+    checkHost(of: host)?.startTimer(after, every, fired, context, timer) ?? .CARILLON_INVALID
+}
+
+private func checkCancelTimer(_ host: UnsafePointer<carillon_host>?, _ timer: UInt64) -> carillon_status {
+    guard let host = checkHost(of: host) else { return .CARILLON_INVALID }
+    host.note { $0.cancelsTimer() }
+    return host.services.cancel(timer)
+}
+
+private func checkGetState(
+    _ host: UnsafePointer<carillon_host>?,
+    _ key: carillon_str,
+    _ value: carillon_value?,
+    _ context: UnsafeMutableRawPointer?
+) -> carillon_status {
+    checkHost(of: host)?.lendState(key, value, context) ?? .CARILLON_INVALID
+}
+
+private func checkSetState(
+    _ host: UnsafePointer<carillon_host>?,
+    _ key: carillon_str,
+    _ value: carillon_bytes
+) -> carillon_status {
+    checkHost(of: host)?.keepState(key, value) ?? .CARILLON_INVALID
+}
+
+/// The streams of a plugin under check: they lead nowhere. Each ends with the failure that a request would get at that
+/// moment, or with `unreachable`.
+final class CheckStreams: Sendable {
+    /// Unchecked: the context is the plugin's own business and never looked into here.
+    private struct Stream: @unchecked Sendable {
+        let events: carillon_stream_events
+        let context: UnsafeMutableRawPointer?
+        var isClosing = false
+    }
+
+    private struct State {
+        var last: UInt64 = 0
+        var open: [UInt64: Stream] = [:]
+        var isEnding = false
+    }
+
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "carillon.check-streams")
+    /// Calls of plugins that are under way, or about to be.
+    private let calls = DispatchGroup()
+
+    /// All streams so far.
+    var count: Int { Int(clamping: state.withLock(\.last)) }
+
+    /// `failure`: how it ends; nil: not before ``end(_:)``.
+    func open(
+        _ target: UnsafePointer<carillon_stream_target>?,
+        _ events: UnsafePointer<carillon_stream_events>?,
+        _ context: UnsafeMutableRawPointer?,
+        _ number: UnsafeMutablePointer<UInt64>?,
+        failure: String?
+    ) throws(FormError) -> carillon_status {
+        guard let number else { throw FormError("stream is NULL") }
+        _ = try StreamForm.checked(target)
+        let stream = Stream(events: try StreamForm.checked(events), context: context)
+        let own = state.withLock { state -> UInt64? in
+            guard !state.isEnding, state.open.count < StreamForm.streamLimit else { return nil }
+            state.last += 1
+            state.open[state.last] = stream
+            return state.last
+        }
+        guard let own else { return .CARILLON_BUSY }
+        number.pointee = own
+        if let failure { end(own, failure) }
+        return .CARILLON_OK
+    }
+
+    /// What the plugin does with a stream; INVALID: there is none, or it is closed.
+    func use(_ number: UInt64, isLast: Bool = false) -> carillon_status {
+        let isOpen = state.withLock { state in
+            guard let stream = state.open[number], !stream.isClosing else { return false }
+            state.open[number]?.isClosing = isLast
+            return true
+        }
+        if isOpen, isLast { end(number, "") }
+        return isOpen ? .CARILLON_OK : .CARILLON_INVALID
+    }
+
+    /// Ends all streams with `failure`.
+    func end(_ failure: String) {
+        for number in state.withLock({ Array($0.open.keys) }) { end(number, failure) }
+    }
+
+    /// Ends all streams as an instance that is shut down, and takes no further ones.
+    func shutDown() {
+        state.withLock { $0.isEnding = true }
+        end("shut-down")
+        calls.wait()
+    }
+
+    private func end(_ number: UInt64, _ failure: String) {
+        calls.enter()
+        queue.async { [self] in
+            defer { calls.leave() }
+            guard let stream = state.withLock({ $0.open.removeValue(forKey: number) }) else { return }
+            var failure = failure
+            failure.withUTF8 { text in
+                stream.events.closed?(
+                    stream.context,
+                    carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count)
+                )
+            }
+        }
+    }
+}
+
+// Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
+
+private func checkStreamOpen(
+    _ host: UnsafePointer<carillon_host>?,
+    _ target: UnsafePointer<carillon_stream_target>?,
+    _ events: UnsafePointer<carillon_stream_events>?,
+    _ context: UnsafeMutableRawPointer?,
+    _ number: UnsafeMutablePointer<UInt64>?
+) -> carillon_status {
+    checkHost(of: host)?.openStream(target, events, context, number) ?? .CARILLON_INVALID
+}
+
+private func checkStreamWrite(
+    _ host: UnsafePointer<carillon_host>?,
+    _ number: UInt64,
+    _ bytes: carillon_bytes
+) -> carillon_status {
+    checkHost(of: host)?.writeStream(number, bytes) ?? .CARILLON_INVALID
+}
+
+private func checkStreamStartTLS(_ host: UnsafePointer<carillon_host>?, _ number: UInt64) -> carillon_status {
+    checkHost(of: host)?.streams.use(number) ?? .CARILLON_INVALID
+}
+
+private func checkStreamClose(_ host: UnsafePointer<carillon_host>?, _ number: UInt64) -> carillon_status {
+    checkHost(of: host)?.streams.use(number, isLast: true) ?? .CARILLON_INVALID
+}

@@ -1,0 +1,199 @@
+import CarillonABI
+import Dispatch
+import PluginHost
+import Push
+import Synchronization
+
+typealias CheckedTransport = CheckedInstance<TransportFunctions>
+typealias CheckedFilter = CheckedInstance<FilterFunctions>
+
+/// An instance of a transport or a filter, on a host of its own.
+final class CheckedInstance<Functions: EntryFunctions>: Sendable {
+    let host: CheckHost
+    fileprivate let functions: Functions
+    fileprivate let handle: PluginHandle
+    fileprivate let library: CheckedLibrary
+
+    init(_ pointer: UnsafeMutableRawPointer?, on host: CheckHost, _ functions: Functions, of library: CheckedLibrary) {
+        handle = PluginHandle(pointer: pointer)
+        self.host = host
+        self.functions = functions
+        self.library = library
+    }
+
+    /// Nothing may be outstanding but timers, and streams, which end now.
+    func destroy() {
+        host.services.endTimers()
+        host.streams.shutDown()
+        settingUp { functions.destroy(handle.pointer) }
+        host.note { $0.destroy() }
+    }
+
+    /// Runs what the header marks `[setup]`.
+    fileprivate func settingUp<Result>(_ body: () -> Result) -> Result { library.setup.sync(execute: body) }
+}
+
+extension CheckedInstance where Functions == TransportFunctions {
+    /// Hands over a delivery; what was lent is gone when this returns.
+    @discardableResult
+    func deliver(
+        _ parcel: Parcel,
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current
+    ) -> (ticket: UInt64, status: carillon_status) {
+        let ticket = lastTicket.add(1, ordering: .relaxed).newValue
+        host.note { $0.begin(ticket) }
+        let parcel = library.bounded(parcel)
+        let arena = Arena(placement, shape)
+        let status = withExtendedLifetime(arena) {
+            functions.deliver(handle.pointer, ticket, parcel.registration(in: arena), parcel.notification(in: arena))
+        }
+        host.note { $0.answered(ticket, isAccepted: status == .CARILLON_OK) }
+        return (ticket, status)
+    }
+
+    /// What the plugin says to a registration; nil when it does not check them.
+    func validate(
+        _ parcel: Parcel,
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current,
+        capacity: Int = 512
+    ) -> Refusal? {
+        guard let validate = functions.validate else { return nil }
+        let parcel = library.bounded(parcel)
+        let arena = Arena(placement, shape)
+        return withExtendedLifetime(arena) {
+            Refusal(capacity: capacity) { validate(handle.pointer, parcel.registration(in: arena), $0) }
+        }
+    }
+
+    /// Has it do a command; what was lent is gone when this returns. Nil when it knows none at all.
+    @discardableResult
+    func command(_ words: [[UInt8]], _ placement: Arena.Placement = .plain) -> (number: Int, status: carillon_status)? {
+        guard let command = functions.command else { return nil }
+        let number = host.note { $0.beginCommand() }
+        let context = CheckedCommand(number, on: host).context()
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            command(handle.pointer, arena.array(words.map { arena.text($0) }), words.count, checkCommandDone, context)
+        }
+        host.note { $0.took(command: number, isAccepted: status == .CARILLON_OK) }
+        return (number, status)
+    }
+
+    /// Hands over several deliveries at once; what was lent is gone when this returns.
+    @discardableResult
+    func deliverMany(_ parcels: [Parcel], _ placement: Arena.Placement = .plain) -> carillon_status {
+        guard let deliverMany = functions.deliverMany else { return .CARILLON_UNSUPPORTED }
+        let tickets = parcels.map { _ in lastTicket.add(1, ordering: .relaxed).newValue }
+        host.note { log in
+            for ticket in tickets { log.begin(ticket) }
+        }
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            let deliveries = zip(tickets, parcels).map { ticket, parcel in
+                arena.lend(
+                    carillon_delivery(
+                        struct_size: 0,
+                        reserved: 0,
+                        ticket: ticket,
+                        registration: parcel.registration(in: arena),
+                        notification: parcel.notification(in: arena)
+                    )
+                )
+            }
+            return deliverMany(handle.pointer, arena.array(deliveries), deliveries.count)
+        }
+        host.note { log in
+            for ticket in tickets { log.answered(ticket, isAccepted: status == .CARILLON_OK) }
+        }
+        return status
+    }
+
+    /// Hands over a request from outside; what was lent is gone when this returns.
+    @discardableResult
+    func receive(_ sample: InboundSample, _ placement: Arena.Placement = .plain) -> carillon_status {
+        guard let receive = functions.receive else { return .CARILLON_UNSUPPORTED }
+        let number = host.note { $0.beginInbound() }
+        let context = CheckedCommand(number, on: host).context()
+        let arena = Arena(placement)
+        let status = withExtendedLifetime(arena) {
+            receive(handle.pointer, sample.request(in: arena), checkInboundDone, context)
+        }
+        host.note { $0.took(inbound: number, isAccepted: status == .CARILLON_OK) }
+        return status
+    }
+
+    func cancel(_ ticket: UInt64) { functions.cancel?(handle.pointer, ticket) }
+}
+
+extension CheckedInstance where Functions == FilterFunctions {
+    /// Asks the filter; what was lent is gone when this returns.
+    @discardableResult
+    func decide(
+        _ inquiry: FilterInquiry,
+        _ placement: Arena.Placement = .plain,
+        _ shape: StructShape = .current
+    ) -> FilterDecision {
+        let isRendered = functions.entry.isAskedAfterRendering
+        let edit = CheckedEdit(isRendered ? Notification(mode: .alert, signal: .mention) : nil, on: host)
+        let arena = Arena(placement, shape)
+        var verdict = carillon_verdict(rawValue: unwrittenVerdict) ?? .CARILLON_PASS
+        let status = withExtendedLifetime(arena) {
+            functions.decide(
+                handle.pointer,
+                inquiry.call(in: arena, edit: edit.openForPlugin(), isRendered: isRendered),
+                &verdict
+            )
+        }
+        let written = verdict.rawValue == unwrittenVerdict ? nil : verdict.rawValue
+        return FilterDecision(status: status, verdict: written, sets: edit.close())
+    }
+
+    /// What it says that it needs; nil when it does not say.
+    var needs: UInt32? { settingUp { functions.needs.map { $0(handle.pointer) } } }
+}
+
+/// The plugin's own pointer of an instance, never looked into here.
+///
+/// Unchecked: the plugin promises to take it from any thread.
+struct PluginHandle: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer?
+}
+
+/// Beyond 32 bits: a plugin that keeps half of a ticket shows it.
+private let lastTicket = Atomic<UInt64>(1 << 40)
+/// No verdict that there is or will be.
+private let unwrittenVerdict: Int32 = -7_777_777
+
+/// An operator's command, or a request from outside, as a plugin names it by: never freed, so that an answer which
+/// comes too late finds it.
+final class CheckedCommand: Sendable {
+    private let host: CheckHost
+    private let number: Int
+
+    init(_ number: Int, on host: CheckHost) {
+        self.number = number
+        self.host = host
+    }
+
+    /// What to give to the plugin. To be called once.
+    func context() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
+
+    /// Nil for NULL.
+    static func at(_ context: UnsafeMutableRawPointer?) -> CheckedCommand? {
+        context.map { Unmanaged<CheckedCommand>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The plugin answered.
+    func answer(_ status: carillon_status, _ text: carillon_str) {
+        let isText = PluginText.string(text, limit: .max) != nil
+        host.note { $0.answer(number, isOK: status == .CARILLON_OK, isText: isText, isEmpty: text.len == 0) }
+    }
+
+    /// The plugin answered a request.
+    func answer(_ answer: UnsafePointer<carillon_inbound_answer>?) {
+        let isWellFormed = InboundAnswer(reading: answer) != nil
+        host.note { $0.answer(inbound: number, isWellFormed: isWellFormed) }
+    }
+}

@@ -1,0 +1,166 @@
+import CarillonABI
+
+/// A notification and where it goes, byte for byte: unlike the router's own types it can hold what is forbidden.
+struct Parcel: Sendable {
+    typealias Text = any WritableKeyPath<Parcel, [UInt8]> & Sendable
+
+    struct Button: Sendable {
+        var id: [UInt8]
+        var label: [UInt8]
+        var url: [UInt8]
+        var icon: [UInt8]
+    }
+
+    struct Field: Sendable {
+        var name: [UInt8]
+        var value: [UInt8]
+    }
+
+    var token: [UInt8]
+    var fields: [Field]
+    var registeredAt: UInt64 = 1_700_000_000_000
+
+    var mode: Int32 = 3
+    var urgency: Int32 = 1
+    var count: UInt32 = 1
+    var id = Array("0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5".utf8)
+    var signal = Array("dm".utf8)
+    var title = Array("Conformance title".utf8)
+    var subtitle: [UInt8] = []
+    var body = Array("Conformance body".utf8)
+    var category = Array("kind_1".utf8)
+    var thread = Array("thread-1".utf8)
+    var collapseKey = Array("collapse-1".utf8)
+    var url = Array("nostr:note1conformance".utf8)
+    var buttons: [Button] = []
+    var data: [UInt8] = []
+    var native: [UInt8] = []
+    var expiresAt: UInt64 = 0
+
+    init(to registration: ConformancePlan.Registration) {
+        token = Array(registration.token.utf8)
+        fields = registration.fields.sorted { $0.key < $1.key }
+            .map { Field(name: Array($0.key.utf8), value: Array($0.value.utf8)) }
+    }
+
+    /// Every text of a notification that may hold anything, with its name in the ABI. The id is always a UUID.
+    static let texts: [(name: String, text: Text)] = [
+        ("signal", \.signal), ("title", \.title), ("subtitle", \.subtitle), ("body", \.body),
+        ("category", \.category), ("thread", \.thread), ("collapse_key", \.collapseKey), ("url", \.url),
+        ("actions", \.everyButtonText), ("data", \.data), ("native", \.native),
+    ]
+
+    /// Puts one text into all texts of one button.
+    private var everyButtonText: [UInt8] {
+        get { buttons.first?.id ?? [] }
+        set { buttons = [Button(id: newValue, label: newValue, url: newValue, icon: newValue)] }
+    }
+
+    /// The parcel in another mode, with what the router takes out of a wake-up taken out.
+    func inMode(_ mode: Int32) -> Parcel {
+        var parcel = self
+        parcel.mode = mode
+        guard mode == 0 else { return parcel }
+        for (name, text) in Parcel.texts where name != "signal" { parcel[keyPath: text] = [] }
+        parcel.buttons = []
+        return parcel
+    }
+
+    func with(_ change: (inout Parcel) -> Void) -> Parcel {
+        var parcel = self
+        change(&parcel)
+        return parcel
+    }
+
+    func registration(in arena: Arena) -> UnsafePointer<carillon_registration>? {
+        let fields = fields.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
+        return arena.lend(
+            carillon_registration(
+                struct_size: 0,
+                reserved: 0,
+                token: arena.text(token),
+                fields: arena.array(fields),
+                field_count: fields.count,
+                registered_unix_ms: registeredAt
+            )
+        )
+    }
+
+    func notification(in arena: Arena) -> UnsafePointer<carillon_notification>? {
+        var lent = carillon_notification()
+        // Imported as open enums: every number is a value.
+        lent.mode = carillon_mode(rawValue: mode) ?? .CARILLON_ALERT
+        lent.urgency = carillon_urgency(rawValue: urgency) ?? .CARILLON_NORMAL
+        lent.count = count
+        lent.id = arena.text(id)
+        lent.signal = arena.text(signal)
+        lent.title = arena.text(title)
+        lent.subtitle = arena.text(subtitle)
+        lent.body = arena.text(body)
+        lent.category = arena.text(category)
+        lent.thread = arena.text(thread)
+        lent.collapse_key = arena.text(collapseKey)
+        lent.url = arena.text(url)
+        lent.actions = arena.array(buttons.map { arena.lend(action(of: $0, in: arena)) })
+        lent.action_count = buttons.count
+        lent.data = arena.text(data)
+        lent.native = arena.text(native)
+        lent.expires_unix_ms = expiresAt
+        return arena.lend(lent)
+    }
+
+    private func action(of button: Button, in arena: Arena) -> carillon_action {
+        carillon_action(
+            struct_size: 0,
+            reserved: 0,
+            id: arena.text(button.id),
+            label: arena.text(button.label),
+            url: arena.text(button.url),
+            icon: arena.text(button.icon)
+        )
+    }
+}
+
+/// What a push service answers, byte for byte.
+struct Answer: Sendable {
+    /// 0: no answer arrived.
+    var status: UInt32
+    var headers: [(name: [UInt8], value: [UInt8])] = []
+    var body: [UInt8] = []
+    var failure = ""
+
+    init(_ status: UInt32, headers: [(String, String)] = [], body: String = "") {
+        self.status = status
+        self.headers = headers.map { (Array($0.0.utf8), Array($0.1.utf8)) }
+        self.body = Array(body.utf8)
+    }
+
+    /// No answer arrived.
+    static func nothing(because failure: String) -> Answer {
+        var answer = Answer(0)
+        answer.failure = failure
+        return answer
+    }
+
+    /// A good answer of an authorization server (RFC 6749 section 5.1).
+    static let accessToken = Answer(
+        200,
+        headers: [("content-type", "application/json")],
+        body: #"{"access_token":"conformance","token_type":"Bearer","expires_in":3600}"#
+    )
+
+    /// The answer as the ABI says it, for as long as `arena` lives.
+    func lend(in arena: Arena) -> UnsafePointer<carillon_http_response>? {
+        let fields = headers.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
+        return arena.lend(
+            carillon_http_response(
+                struct_size: 0,
+                status: status,
+                headers: arena.array(fields),
+                header_count: fields.count,
+                body: arena.text(body),
+                failure: arena.text(Array(failure.utf8))
+            )
+        )
+    }
+}

@@ -1,0 +1,179 @@
+import Core
+import Dispatch
+import PluginHost
+
+/// Checks whether a plugin keeps to the contract of `carillon/plugin.h`: what `carillon plugin check` runs.
+///
+/// The plugin runs in this process and may take it along. ``ConformanceRunner`` runs the same in another process.
+package enum PluginConformance {
+    /// Runs all checks and reports each step to `progress`. Nothing is sent over a network.
+    ///
+    /// The library stays in the process until it ends, as do instances that would not end their work.
+    package static func check(
+        _ plan: ConformancePlan,
+        progress: ConformanceProgress = .none
+    ) async -> ConformanceReport {
+        await withCheckedContinuation { continuation in
+            // The checks wait, and a plugin may block: not for the threads that Swift's tasks share.
+            DispatchQueue(label: "carillon.conformance").async {
+                var run = ConformanceRun(progress)
+                run.check(plan)
+                continuation.resume(returning: ConformanceReport(path: plan.path, results: run.results))
+            }
+        }
+    }
+
+    /// Runs all checks on the plugin at `path`; `configurations` are JSON objects by platform.
+    package static func check(path: String, configurations: [String: String] = [:]) async -> ConformanceReport {
+        await check(ConformancePlan(path: path, configurations: configurations))
+    }
+}
+
+/// What a conformance test is to check, and with what.
+package struct ConformancePlan: Sendable, Hashable, Codable {
+    /// A registration that a platform takes, for plugins that take none of the usual ones.
+    package struct Registration: Sendable, Hashable, Codable {
+        package var token: String
+        package var fields: [String: String]
+
+        package init(token: String, fields: [String: String] = [:]) {
+            self.token = token
+            self.fields = fields
+        }
+    }
+
+    /// The shared object, or the plugin in Python.
+    package var path: String
+    /// What runs a plugin in Python.
+    package var python = PythonPrograms()
+    /// By platform the block of one app as JSON, by filter its settings. What has none is checked with `{}`.
+    package var configurations: [String: String]
+    /// By platform.
+    package var registrations: [String: Registration]
+    /// How long a delivery may take when its answer is there at once.
+    package var patience: Duration
+    /// What a process checked that the plugin took along. It is not checked again.
+    package var earlier: [EarlierCheck] = []
+
+    package init(
+        path: String,
+        configurations: [String: String] = [:],
+        registrations: [String: Registration] = [:],
+        patience: Duration = .seconds(5)
+    ) {
+        self.path = path
+        self.configurations = configurations
+        self.registrations = registrations
+        self.patience = patience
+    }
+}
+
+/// A check that another process ran.
+package struct EarlierCheck: Sendable, Hashable, Codable {
+    package let result: CheckResult
+    /// It was the last one: the plugin crashed, left or hung in it.
+    package let endedProcess: Bool
+
+    package init(_ result: CheckResult, endedProcess: Bool) {
+        self.result = result
+        self.endedProcess = endedProcess
+    }
+
+    var isFailed: Bool { result.verdict == .failed }
+}
+
+/// Runs the checks one after the other and keeps what they come to.
+struct ConformanceRun {
+    private let progress: ConformanceProgress
+    private(set) var results: [CheckResult] = []
+    private var earlier: [EarlierCheck] = []
+    private var library: CheckedLibrary?
+
+    init(_ progress: ConformanceProgress) {
+        self.progress = progress
+    }
+
+    mutating func check(_ plan: ConformancePlan) {
+        earlier = plan.earlier
+        var loaded: (library: CheckedLibrary, descriptor: PluginDescriptor)?
+        perform(.load) { () throws(CheckStop) in
+            loaded = try LibraryChecks.load(plan)
+            return ""
+        }
+        if let (library, descriptor) = loaded {
+            self.library = library
+            perform(.descriptor) { () throws(CheckStop) in
+                try LibraryChecks.descriptor(of: library, descriptor)
+            }
+            for (index, entry) in descriptor.transports.enumerated() {
+                let bench = TransportBench(library.transport(entry, at: index), of: library, plan, progress)
+                bench.broken = Set(
+                    earlier.filter { $0.result.platform == entry.platform && $0.isFailed }.map(\.result.check)
+                )
+                for (check, body) in TransportChecks.all {
+                    perform(check, of: entry.platform) { () throws(CheckStop) in try body(bench) }
+                }
+            }
+            for (index, entry) in descriptor.filters.enumerated() {
+                let bench = FilterBench(library.filter(entry, at: index), of: library, plan, progress)
+                let name = "filter \(entry.name)"
+                bench.isFlawed = earlier.contains { $0.result.isOf(.verdict, name) && $0.isFailed }
+                for (check, body) in FilterChecks.all {
+                    perform(check, of: name) { () throws(CheckStop) in try body(bench) }
+                }
+            }
+        }
+        progress.report(.ended)
+    }
+
+    private mutating func perform(
+        _ check: ConformanceCheck,
+        of platform: String? = nil,
+        _ body: () throws(CheckStop) -> String
+    ) {
+        if let earlier = earlier.first(where: { $0.result.isOf(check, platform) }) {
+            guard check.preparesOthers, !earlier.endedProcess else { return }
+            // For what later checks learn from it; what it comes to was reported.
+            progress.report(.repeated(check: check, platform: platform))
+            _ = try? body()
+            return
+        }
+        progress.report(.started(check: check, platform: platform))
+        let result: CheckResult
+        do throws(CheckStop) {
+            result = CheckResult(check, platform: platform, .passed, try surviving(body))
+        } catch {
+            switch error {
+            case .failed(let reason): result = CheckResult(check, platform: platform, .failed, reason)
+            case .skipped(let reason): result = CheckResult(check, platform: platform, .skipped, reason)
+            }
+        }
+        results.append(result)
+        progress.report(.finished(result: result))
+    }
+
+    /// Runs a check. It fails when a process of the plugin's own died meanwhile, and when a function of the plugin raised
+    /// what no caller expects.
+    private func surviving(_ body: () throws(CheckStop) -> String) throws(CheckStop) -> String {
+        let before = library?.deaths.count
+        let said = Result { () throws(CheckStop) in try body() }
+        if let deaths = library?.deaths, deaths.count != before {
+            throw .failed("its process ended: \(deaths.last ?? "nobody knows why")")
+        }
+        guard let traceback = library?.takeTraceback() else { return try said.get() }
+        guard case .failure(.failed(let reason)) = said else {
+            throw .failed("an exception: raise Invalid, Unsupported or Busy for what it does not take\n\(traceback)")
+        }
+        throw .failed("\(reason)\n\(traceback)")
+    }
+}
+
+/// Why a check did not pass.
+enum CheckStop: Error {
+    /// What the plugin does, and what it should do.
+    case failed(String)
+    case skipped(String)
+
+    /// What is to be judged did not happen, and there is another check for that.
+    static let unended = CheckStop.skipped("a delivery did not end, which another check reports")
+}

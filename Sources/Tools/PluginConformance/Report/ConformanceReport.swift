@@ -1,0 +1,195 @@
+import Core
+
+/// What a conformance test came to: all its results, and how it ended.
+package struct ConformanceReport: Sendable, Hashable, Codable {
+    /// How the process that ran the checks ended.
+    package enum Ending: Sendable, Hashable, Codable {
+        /// All checks ran.
+        case complete
+        /// The plugin took the process along with this signal.
+        case crashed(signal: Int32)
+        /// The process left before the last check; plugins must not call `exit`.
+        case exited(status: Int32)
+        /// Nothing happened for so long.
+        case hung(Duration)
+    }
+
+    package var path: String
+    package var results: [CheckResult]
+    package var ending: Ending
+
+    package init(path: String, results: [CheckResult] = [], ending: Ending = .complete) {
+        self.path = path
+        self.results = results
+        self.ending = ending
+    }
+
+    /// Nothing failed, and all checks ran.
+    package var isPassed: Bool { ending == .complete && failures.isEmpty && !results.isEmpty }
+
+    /// Takes over what another process found out. A check that was known is known better now.
+    mutating func add(_ part: ConformanceReport) {
+        for result in part.results {
+            if let known = results.firstIndex(where: { $0.isOf(result.check, result.platform) }) {
+                results[known] = result
+            } else {
+                results.append(result)
+            }
+        }
+        ending = part.ending
+    }
+
+    /// What failed, in order.
+    package var failures: [CheckResult] { results.filter { $0.verdict == .failed } }
+}
+
+extension ConformanceReport: CustomStringConvertible {
+    /// Several lines for people: a line for each check, its reason under it, and a summary at the end.
+    package var description: String {
+        var lines = results.map(\.description)
+        let count = { verdict in results.count { $0.verdict == verdict } }
+        lines.append(
+            "\(path): \(count(.passed)) passed, \(count(.failed)) failed, \(count(.skipped)) skipped"
+                + (ending == .complete ? "" : "; the checks did not run to their end")
+        )
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// What one check came to.
+package struct CheckResult: Sendable, Hashable, Codable {
+    package enum Verdict: String, Sendable, Hashable, Codable {
+        case passed
+        case failed
+        case skipped
+    }
+
+    package var check: ConformanceCheck
+    /// The transport that was checked, or `filter NAME`; nil when it was the library.
+    package var platform: String?
+    package var verdict: Verdict
+    /// Why it failed or was skipped, meant for the plugin's author; a remark, or empty, when it passed.
+    package var text: String
+
+    package init(_ check: ConformanceCheck, platform: String? = nil, _ verdict: Verdict, _ text: String = "") {
+        self.check = check
+        self.platform = platform
+        self.verdict = verdict
+        self.text = text
+    }
+
+    func isOf(_ check: ConformanceCheck, _ platform: String?) -> Bool {
+        self.check == check && self.platform == platform
+    }
+}
+
+extension CheckResult: CustomStringConvertible {
+    /// One line for people.
+    package var description: String {
+        let owner = platform.map { "\($0): " } ?? ""
+        let line = "\(verdict.rawValue)  \(owner)\(check.title) (\(check.rawValue))"
+        return text.isEmpty ? line : "\(line)\n        \(text.replacing("\n", with: "\n        "))"
+    }
+}
+
+/// What is checked, in the order in which it is checked.
+package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable {
+    case load
+    case descriptor
+    case describe
+    case checkBlock = "check-block"
+    case createEmpty = "create-empty"
+    case createConfigured = "create-configured"
+    case createHostile = "create-hostile"
+    case validate
+    case errorText = "error-text"
+    case deliver
+    case networkFailure = "network-failure"
+    case serverError = "server-error"
+    case throttling
+    case refusal
+    case oddAnswers = "odd-answers"
+    case refusedRequest = "refused-request"
+    case completes
+    case completesOnce = "completes-once"
+    case outcome
+    case requests
+    case services
+    case userURLs = "user-urls"
+    case secrets
+    case messageID = "message-id"
+    case modes
+    case hostileText = "hostile-text"
+    case borrowedMemory = "borrowed-memory"
+    case newerHost = "newer-host"
+    case instances
+    case cancel
+    case command
+    case deliverMany = "deliver-many"
+    case receive
+    case threads
+    case shutdown
+    case decide
+    case verdict
+    case needs
+
+    /// Of transports only.
+    package static let ofTransports = allCases.filter { ![.decide, .verdict, .needs].contains($0) }
+    /// Of filters, in the order in which it is checked.
+    package static let ofFilters: [ConformanceCheck] = [.load, .descriptor] + FilterChecks.all.map(\.check)
+
+    /// Whether later checks go by what this one finds out or leaves behind: a configuration, a registration, refusals,
+    /// deliveries to judge.
+    var preparesOthers: Bool {
+        switch self {
+        case .load, .describe, .checkBlock, .createEmpty, .createConfigured, .createHostile, .validate, .deliver,
+            .networkFailure, .serverError, .throttling, .refusal, .oddAnswers, .refusedRequest, .decide:
+            true
+        default: false
+        }
+    }
+
+    /// What the plugin does when the check passes, for people.
+    package var title: String {
+        switch self {
+        case .load: "loads as the router loads it"
+        case .descriptor: "describes itself fully, and the same every time"
+        case .describe: "describes its platform, with a sample that works"
+        case .checkBlock: "checks rule blocks, the same every time"
+        case .createEmpty: "takes or refuses an empty configuration"
+        case .createConfigured: "takes the configuration given"
+        case .createHostile: "survives hostile configurations"
+        case .validate: "validates registrations, the same every time"
+        case .errorText: "says why it refuses"
+        case .deliver: "makes a request of a notification"
+        case .networkFailure: "tries again when no answer arrives"
+        case .serverError: "tries again after a 5xx answer"
+        case .throttling: "tries again after 429, and reads Retry-After"
+        case .refusal: "takes no refusal for a delivery"
+        case .oddAnswers: "survives odd answers"
+        case .refusedRequest: "tries again when the host takes no request"
+        case .completes: "ends every delivery it accepted"
+        case .completesOnce: "ends no delivery twice"
+        case .outcome: "gives outcomes of a known kind with a one-word reason"
+        case .requests: "makes well-formed requests"
+        case .services: "keeps to the limits of timers and state, and survives what it finds kept"
+        case .userURLs: "fetches users' URLs only with CARILLON_HTTP_UNTRUSTED_URL"
+        case .secrets: "keeps tokens and texts out of log and errors"
+        case .messageID: "repeats a delivery under the same message id"
+        case .modes: "shows no more than the mode allows"
+        case .hostileText: "survives hostile texts and numbers, and escapes them"
+        case .borrowedMemory: "reads no further than it was lent"
+        case .newerHost: "runs on a newer host"
+        case .instances: "keeps two instances apart"
+        case .cancel: "ends what is cancelled once"
+        case .command: "answers operators' commands once"
+        case .deliverMany: "ends each of several deliveries once"
+        case .receive: "answers requests from outside once"
+        case .threads: "takes many deliveries from many threads"
+        case .shutdown: "ends all work before it is destroyed"
+        case .decide: "decides about events of every sort"
+        case .verdict: "gives verdicts there are, with a short reason"
+        case .needs: "asks for no more than its flags say"
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Core
+import Foundation
+import Glibc
+
+/// Makes a report of the lines that a process wrote while it ran checks. Pure: it knows no process.
+package struct ConformanceTranscript: Sendable {
+    private var results: [CheckResult] = []
+    private var running: (check: ConformanceCheck, platform: String?)?
+    private var detail = ""
+    /// The last line has come: whatever the process does now does not matter.
+    package private(set) var hasEnded = false
+
+    package init() {}
+
+    /// Takes one line, without its end. What is not one of ours is passed over.
+    package mutating func read(_ line: some Collection<UInt8>) {
+        guard let line = try? JSONDecoder().decode(ProgressLine.self, from: Data(line)) else { return }
+        switch line {
+        case .started(let check, let platform), .repeated(let check, let platform):
+            running = (check, platform)
+            detail = ""
+        case .at(let what): detail = what
+        case .finished(let result):
+            results.append(result)
+            running = nil
+        case .ended: hasEnded = true
+        }
+    }
+
+    /// The check that has started and not ended.
+    var interrupted: (check: ConformanceCheck, platform: String?)? { hasEnded ? nil : running }
+
+    /// The report, given how the process ended. The check that ran last failed unless it ended.
+    package func report(path: String, ending: ConformanceReport.Ending) -> ConformanceReport {
+        guard !hasEnded else { return ConformanceReport(path: path, results: results) }
+        var report = ConformanceReport(path: path, results: results, ending: ending)
+        if case .complete = ending { report.ending = .exited(status: 0) }
+        if let running {
+            let place = detail.isEmpty ? "" : ", at: \(detail)"
+            report.results.append(
+                CheckResult(running.check, platform: running.platform, .failed, Self.text(report.ending) + place)
+            )
+        }
+        return report
+    }
+
+    private static func text(_ ending: ConformanceReport.Ending) -> String {
+        switch ending {
+        case .complete: ""
+        case .crashed(let signal):
+            "it crashed with \(name(signal)); run the check in a debugger or build with sanitizers"
+        case .exited(let status): "the process left with status \(status); a plugin must not end the process it runs in"
+        case .hung(let span):
+            """
+            nothing happened for \(span.milliseconds) ms; every function of a plugin must return promptly and never \
+            block
+            """
+        }
+    }
+
+    private static func name(_ signal: Int32) -> String {
+        let names: [Int32: String] = [
+            4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
+        ]
+        return names[signal].map { "\($0) (signal \(signal))" } ?? "signal \(signal)"
+    }
+}
+
+/// One line, in JSON, from the process that runs checks to the process that started it.
+enum ProgressLine: Sendable, Hashable, Codable {
+    case started(check: ConformanceCheck, platform: String?)
+    /// A check runs again in a new process; its result is known.
+    case repeated(check: ConformanceCheck, platform: String?)
+    /// What exactly happens within the check, should it be the last thing that happens.
+    case at(what: String)
+    case finished(result: CheckResult)
+    /// There is nothing more to come.
+    case ended
+}
+
+/// Reports how far the checks are, so that the last line shows where a plugin crashed.
+package struct ConformanceProgress: Sendable {
+    private let file: Int32?
+
+    private init(file: Int32?) {
+        self.file = file
+    }
+
+    /// Reports nothing.
+    package static let none = ConformanceProgress(file: nil)
+
+    /// One line of JSON for each step to `descriptor`, which stays the caller's and is not buffered.
+    package static func lines(to descriptor: Int32) -> ConformanceProgress { ConformanceProgress(file: descriptor) }
+
+    func report(_ line: ProgressLine) {
+        guard let file, var bytes = try? JSONEncoder().encode(line) else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+}

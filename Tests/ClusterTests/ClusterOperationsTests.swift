@@ -85,6 +85,12 @@ private struct Other: Peers {
         }
     }
 
+    @Test func aRefusalOfAnotherMemberKeepsItsCode() async throws {
+        let refusal = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+        let operations = Self.operations(Control([Self.cluster(["a", "b"])]), .answer(MemberAnswer.refusal(refusal)))
+        await #expect(throws: refusal) { try await operations.drain("b", undo: false) }
+    }
+
     @Test func whatCannotBeDoneIsSaid() async throws {
         let control = Control([Self.cluster(["a", "b"])])
         let both = Self.operations(control)

@@ -117,8 +117,10 @@ class Socket:
     """A connection to a relay that says exactly what it is told to."""
 
     def __init__(self, router: Router, **options):
-        """`options` are those of the `websockets` package."""
-        self._context = connect(router.url, proxy=None, compression=None, max_size=None, **options)
+        """`options` are those of the `websockets` package. Its keep-alive is off: it would end a connection on which
+        the router still works through thousands of registrations."""
+        options = {"proxy": None, "compression": None, "max_size": None, "ping_interval": None} | options
+        self._context = connect(router.url, **options)
         self.connection = self._context.__enter__()
         greeting = self.receive()
         assert greeting[0] == "AUTH", greeting

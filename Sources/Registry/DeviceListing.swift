@@ -4,7 +4,7 @@ import GRDB
 import Nostr
 import Push
 
-/// What an operator may see of a device: nothing that allows pushing to it.
+/// A device as operators see it, without anything that would allow pushing to it.
 package struct DeviceListing: Hashable, Sendable {
     package var device: DeviceID
     package var slot: RegistrationSlot
@@ -19,16 +19,16 @@ package struct DeviceListing: Hashable, Sendable {
     package var registeredAt: Timestamp
     /// When it was first registered.
     package var firstRegisteredAt: Timestamp
-    /// Until when the device counts, since the newest kind 10050 of its account says nothing of devices; nil where it
-    /// names the device, or the account registered it itself.
+    /// When the device stops counting, because the newest kind 10050 of its account no longer names it. Nil if the list
+    /// names the device or the account registered it itself.
     package var countsUntil: Timestamp?
-    /// Whether its target belongs to another account, so that nothing is pushed there on its behalf.
+    /// Whether the target belongs to another account, so the router sends no pushes there for this one.
     package var waitsForCode: Bool
     /// Nil where it is not switched off.
     package var suspension: DeviceSuspension?
 }
 
-/// How many devices are alike in what an operator sees counted.
+/// A number of devices that share the properties shown in counts.
 package struct DeviceCount: Hashable, Sendable {
     package var route: Route
     package var mode: Mode?
@@ -46,8 +46,8 @@ package struct WaitingRegistration: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Devices in the order of their numbers, at most `limit` of them, beginning behind `previous`; `account` narrows
-    /// them down to one account's.
+    /// Returns up to `limit` devices after `previous`, ordered by number. `account` restricts the result to one
+    /// account.
     package func devices(
         of account: PublicKey? = nil,
         after previous: DeviceID? = nil,
@@ -56,7 +56,7 @@ extension Registry {
         try store.read { try $0.listing(of: account, after: previous ?? DeviceID(rawValue: 0), limit: limit) }
     }
 
-    /// How many devices are registered, by what is counted of them. The same kind of device may be there several times.
+    /// Counts registered devices by their shared properties. The same combination may occur several times.
     package func deviceCounts() throws -> [DeviceCount] { try store.read { try $0.deviceCounts() } }
 
     /// Nil when it is no longer registered.

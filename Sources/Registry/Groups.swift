@@ -10,7 +10,7 @@ package struct GroupName: Hashable, Sendable {
     package let app: String
     package let group: String
 
-    /// Nil for a name that is none: 1 to 64 letters, digits, `.`, `_` and `-`.
+    /// Returns nil if the name is invalid. Valid: 1 to 64 letters, digits, `.`, `_` and `-`.
     package init?(app: String, group: String) {
         guard (1...Self.longest).contains(group.utf8.count), Alphabet.name.spells(group), !app.isEmpty else {
             return nil
@@ -25,11 +25,11 @@ package struct GroupName: Hashable, Sendable {
     }
 }
 
-/// What came of changing a group.
+/// The result of changing a group.
 package struct GroupChange: Hashable, Sendable {
     package var added = 0
     package var removed = 0
-    /// Those who left by themselves, and stay out until they come back by themselves.
+    /// Accounts that left on their own. They stay out until they return on their own.
     package var left: [PublicKey] = []
     /// Those without a device of the app.
     package var unknown: [PublicKey] = []
@@ -43,12 +43,12 @@ package struct GroupMembership: Hashable, Sendable {
     package var since: Timestamp
 }
 
-/// Groups are there as long as somebody is in them, and an account as long as it has a device here.
+/// A group exists while it has members. An account is a member while it has a device here.
 extension Registry {
     /// In how many groups an account may be.
     package static let mostGroups = 100
 
-    /// Puts accounts into a group and takes others out, for a sender. Nobody is put back who left.
+    /// Adds and removes accounts for a sender. Accounts that left on their own are not added.
     package func change(_ name: GroupName, adding: [PublicKey], removing: [PublicKey]) throws -> GroupChange {
         let now = now()
         return try writer.change { rows, _ in
@@ -73,7 +73,8 @@ extension Registry {
         }
     }
 
-    /// Takes an account out of a group at its own wish: no sender puts it back. False where it is not in it.
+    /// Removes an account from a group at its own request, so no sender can add it. Returns false if it is not a
+    /// member.
     package func leave(_ name: GroupName, _ account: PublicKey) throws -> Bool {
         let now = now()
         return try writer.change { rows, _ in
@@ -83,8 +84,8 @@ extension Registry {
         }
     }
 
-    /// Puts an account into a group at its own wish. False where there is no such group, it has no device of the app,
-    /// or is in as many groups as one may be.
+    /// Adds an account to a group at its own request. Returns false if the group does not exist, the account has no
+    /// device of the app, or it has reached the limit of groups.
     package func enter(_ name: GroupName, _ account: PublicKey) throws -> Bool {
         let now = now()
         return try writer.change { rows, _ in
@@ -115,7 +116,7 @@ extension Registry {
         }
     }
 
-    /// Those in a group, in the order of their keys, beginning behind `previous`.
+    /// Returns members after `previous`, ordered by key.
     package func members(
         of name: GroupName,
         after previous: PublicKey? = nil,

@@ -4,7 +4,8 @@ import Foundation
 import GRDB
 import Nostr
 
-/// What plugins keep, sealed, in the registry's database. Safe to call from any thread; it waits for the disk.
+/// The sealed key-value state of plugins in the registry's database. Safe to call from any thread. Calls wait for the
+/// disk.
 package final class PluginStateTable: Sendable {
     /// A key that was set, or removed by an empty value.
     package struct Change: Sendable {
@@ -33,7 +34,7 @@ package final class PluginStateTable: Sendable {
         vault = try TokenVault(store.claim(for: identity).ring, random: random)
     }
 
-    /// What is kept for an owner, and how much of it cannot be read.
+    /// The stored entries of an owner, and how many cannot be read.
     package func entries(of owner: String) throws -> (entries: [StateEntry], unreadable: Int) {
         let rows = try store.read { try $0.sealedStates(of: owner) }
         let entries = rows.compactMap { vault.openState($0, ofOwner: owner) }
@@ -55,7 +56,7 @@ package final class PluginStateTable: Sendable {
         }
     }
 
-    /// Notes that `owners` are in use, and forgets what has belonged for long to none that is.
+    /// Marks `owners` as in use, and deletes the state of owners that have been unused for long.
     package func forgetUnused(but owners: [String], now: Timestamp) throws {
         try store.writeHere { rows in
             for owner in owners { try rows.touch(stateOwner: owner, now: now) }

@@ -3,21 +3,21 @@ import Core
 import Nostr
 import Push
 
-/// Who is registered here, with which devices.
+/// The database of registered devices, their accounts and lists.
 ///
-/// Safe to call from any thread. What a call returns is on disk. The ``MatchIndex`` that ``load(signals:languages:)``
-/// makes belongs to its caller, who brings it up to date with ``update(_:from:each:)``. All errors thrown are
+/// Safe to call from any thread. When a call returns, its changes are on disk. The caller owns the ``MatchIndex`` that
+/// ``load(signals:languages:)`` creates and updates it with ``update(_:from:each:)``. All errors thrown are
 /// ``RegistryStoreError``s or the store's own.
 package final class Registry: Sendable {
     package let store: RegistryStore
     /// The keys that registrations name and are encrypted to.
     package let keys: RouterKeys
-    /// Whether something may be sealed as before the last change of the router's key.
+    /// Whether values may be sealed under a root from before the last change of the router's key.
     package let isResealed: Bool
-    /// Not private, because extensions beside the rows that they read need it.
+    /// Internal, because extensions in other files need it.
     let now: @Sendable () -> Timestamp
     let accessControl: AccessControl
-    // Not private either: rules of access are beside their rows.
+    // Internal, because extensions in other files need them.
     let secrets: DeviceSecrets
     let writer: RegistryWriter
     private let registrations: Registrations
@@ -31,13 +31,14 @@ package final class Registry: Sendable {
 
     /// Opens the registry in `store`.
     ///
-    /// `identity` is the router's own: registrations are addressed and encrypted to it, and it opens what secrets at
-    /// rest are sealed with. `platforms` is what the loaded transports say about theirs. `check` and `checkSignal` judge new registrations.
+    /// `identity` is the router's key pair: registrations are encrypted to it, and it opens the sealed secrets.
+    /// `platforms` are the descriptions of the loaded transports. `check` and `checkSignal` validate new registrations.
     ///
-    /// `changed` receives accounts and roots, once it is on disk, whose ``watchedAccount(_:)``, ``partners(of:)`` or
-    /// ``rootsOfInterest()`` changed; `accessChanged` the rules of access, at once and after each change; `pushCode`
-    /// receives codes to push to targets that belong to another account. Both are called on the thread of the change
-    /// and must be quick. Throws a ``RegistryStoreError`` when the store belongs to another identity.
+    /// The closures run on the thread of the change and must return quickly. `changed` receives accounts and roots
+    /// whose ``watchedAccount(_:)``, ``partners(of:)`` or ``rootsOfInterest()`` changed, after the change is on disk.
+    /// `accessChanged` receives the access rules, first during this call and then after each change. `pushCode`
+    /// receives codes to push to targets of other accounts. Throws a ``RegistryStoreError`` if the store belongs to
+    /// another identity.
     package init(
         store: RegistryStore,
         identity: KeyPair,
@@ -176,7 +177,7 @@ package final class Registry: Sendable {
     /// registered to. Nil when it is no longer registered, or the router no longer has that key.
     package func sealing(of device: DeviceID) throws -> DeviceSealing? { try secrets.sealing(of: device) }
 
-    /// How many devices are registered to each of the router's keys, by its number.
+    /// The number of devices registered to each of the router's keys, by key number.
     package func devicesByRouterKey() throws -> [Int: Int] { try store.read { try $0.devicesByRouterKey() } }
 
     /// The registration of `device` as a whole; nil when it is no longer registered.
@@ -192,8 +193,8 @@ package final class Registry: Sendable {
     /// The pace and filters that a device prefers; nil when it is no longer registered.
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 
-    /// Changes what a device of an account prefers, until its app registers it anew. Returns false where the account
-    /// has no such device. Throws a ``RegistrationRejection`` for what no registration may say.
+    /// Changes a device's preferences until its app registers again. Returns false if the account has no such device.
+    /// Throws a ``RegistrationRejection`` for values that a registration may not contain.
     package func change(_ device: DeviceID, of account: PublicKey, by change: PreferenceChange) throws -> Bool {
         try writer.change { rows, changes in try editor.apply(change, to: device, of: account, rows, &changes) }
     }
@@ -209,8 +210,8 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Removes a device that its push service called gone, unless it was registered anew after `registeredAt`, which is
-    /// the one of the address that was tried. The event that registered it does not bring it back; a later one does.
+    /// Removes a device that its push service reported as gone, unless it was registered again after `registeredAt`,
+    /// the time in the address that was tried. The same event does not restore it, but a later one does.
     package func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws {
         try writer.change { rows, changes in
             guard let tried = try rows.device(device), tried.registeredAt <= registeredAt else { return }
@@ -218,15 +219,15 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Those of `devices` whose token no push service has accepted yet. Anybody can make tokens up, and pushes to them
-    /// cost the operator's reputation with the service.
+    /// The devices whose token no push service has accepted yet. Clients can invent tokens, and pushes to invented
+    /// tokens cost the operator's reputation with the service.
     package func unproven(among devices: [DeviceID]) throws -> Set<DeviceID> {
         guard !devices.isEmpty else { return [] }
         return try store.read { rows in try Set(devices.filter { try !rows.isProven($0) }) }
     }
 
-    /// Notes that a push service accepted pushes for these devices. When there is no capacity for further devices,
-    /// devices that never got a push are removed first.
+    /// Records that a push service accepted pushes for these devices. When the registry is full, devices that never got
+    /// a push are removed first.
     package func markProven(_ devices: [DeviceID]) throws {
         let registered = devices.filter { $0.rawValue >= 0 }
         if !registered.isEmpty {
@@ -236,7 +237,7 @@ package final class Registry: Sendable {
                 secrets.forget(registered)
             }
         }
-        // What the sealed ingress met is known to this machine alone.
+        // Devices of the sealed ingress are known to this machine only.
         let met = devices.filter { $0.rawValue < 0 }
         if !met.isEmpty {
             try store.writeHere {
@@ -271,14 +272,14 @@ package final class Registry: Sendable {
         try accountLists.wantsContactList(of: account, mark)
     }
 
-    /// Takes contact lists (kind 3) of accounts, in one transaction; the newest of each account stays. Their signatures
-    /// must have been verified. Lists of others are left out, and so are those that ``wantsContactList(of:_:)`` does
-    /// not want.
+    /// Stores contact lists (kind 3) of accounts in one transaction and keeps the newest of each account. Their
+    /// signatures must have been verified. Ignores lists of other authors and lists that ``wantsContactList(of:_:)``
+    /// rejects.
     package func learnFollowed(from lists: [Event]) throws {
         for portion in store.portions(of: lists) { try accountLists.learnFollowed(from: portion) }
     }
 
-    /// Forgets the accounts' contact lists: lists that nobody keeps up to date are outdated.
+    /// Forgets all contact lists, because lists that are no longer updated become outdated.
     package func forgetFollowed() throws { try accountLists.forgetFollowed() }
 
     /// The newest list of that kind known of `account`; nil when none is. Asks the disk at most once, and not for
@@ -293,14 +294,13 @@ package final class Registry: Sendable {
         try accountLists.wants(kind, of: account, mark)
     }
 
-    /// Takes lists of accounts, in one transaction; the newest of each kind and account stays. Their signatures must
-    /// have been verified. Lists of others are left out, and so are those that ``wantsRecipientList(_:of:_:)`` does not
-    /// want.
+    /// Stores lists of accounts in one transaction and keeps the newest of each kind and account. Their signatures must
+    /// have been verified. Ignores lists of other authors and lists that ``wantsRecipientList(_:of:_:)`` rejects.
     package func learnRecipientLists(from events: [Event]) throws {
         for portion in store.portions(of: events) { try accountLists.learn(from: portion) }
     }
 
-    /// Forgets lists of other kinds: lists that nobody keeps up to date are outdated.
+    /// Forgets lists of other kinds, because lists that are no longer updated become outdated.
     package func forgetRecipientLists(but kinds: Set<Kind>) throws { try accountLists.forget(exceptKinds: kinds) }
 
     // MARK: Devices of the sealed ingress
@@ -322,14 +322,14 @@ package final class Registry: Sendable {
 
     // MARK: The index
 
-    /// The changes of all accounts, for the one index that has everybody.
+    /// The changes of all accounts, for the index that contains all of them.
     package var allChanges: IndexFeed { index.allChanges }
 
-    /// Reads all devices into an index. `signals` are those that the operator's rules raise besides the well-known
-    /// ones, `languages` those that they are written in.
+    /// Loads all devices into an index. `signals` are those that the operator's rules raise in addition to the
+    /// well-known ones, `languages` those that the rules are written in.
     ///
-    /// Writers wait meanwhile. What changes later arrives through ``update(_:from:each:)``. There must be one index for
-    /// each feed at a time; nil: the one of all accounts.
+    /// Writers wait until it is loaded. Later changes arrive through ``update(_:from:each:)``. Each feed may have one
+    /// index at a time. Default for `feed`: the feed of all accounts.
     package func load(
         signals: [Signal] = [],
         languages: [LanguageTag] = [],
@@ -351,8 +351,8 @@ package final class Registry: Sendable {
         self.index.update(&index, from: feed ?? allChanges, each: each)
     }
 
-    /// Prepares an index for other rules: `signals` are those they raise besides the well-known ones, `languages` those
-    /// that they are written in. `each` is called with the changes that the index is brought up to date with.
+    /// Prepares an index for other rules, with their `signals` and `languages`. `each` receives the changes that the
+    /// index is brought up to date with.
     package func rename(
         signals: [Signal],
         languages: [LanguageTag] = [],

@@ -9,7 +9,7 @@ package struct RemoteSession: Hashable, Sendable {
     package var client: PublicKey
     /// When the client says it opened the session, in seconds since 1970.
     package var openedAt: Int64
-    /// When it was last used, as far as that was noted.
+    /// When it was last used, to the precision of the stored time.
     package var usedAt: Timestamp
 
     package init(client: PublicKey, openedAt: Int64, usedAt: Timestamp) {
@@ -20,7 +20,7 @@ package struct RemoteSession: Hashable, Sendable {
 }
 
 extension Registry {
-    /// All NIP-46 sessions, those unused since `limit` dropped for good.
+    /// All NIP-46 sessions. Deletes those unused since `limit`.
     package func remoteSessions(usedSince limit: Timestamp) throws -> [RemoteSession] {
         try store.write { rows in
             try rows.dropRemoteSessions(unusedSince: limit)
@@ -33,8 +33,8 @@ extension Registry {
         try store.readOnce { try $0.remoteSessions(of: client).first }
     }
 
-    /// Opens a session, or notes that it was opened anew, and drops `others`. With a `secret`, which is a digest, the
-    /// session is opened only if no other client ever opened one with it; returns whether it was.
+    /// Opens or reopens a session and drops `others`. With a `secret`, which is a digest, the session opens only if no
+    /// other client has used it. Returns whether it opened.
     package func open(_ session: RemoteSession, secret: [UInt8]?, dropping others: [PublicKey] = []) throws -> Bool {
         try store.write { rows in
             if let secret, try rows.bind(secret, to: session.client, at: session.usedAt) != session.client {
@@ -58,7 +58,7 @@ extension Registry {
 }
 
 extension RegistryRows {
-    /// Of one client, or of all.
+    /// The sessions of one client, or of all.
     func remoteSessions(of client: PublicKey? = nil) throws -> [RemoteSession] {
         try all(
             "SELECT client, opened_at, used_at FROM remote_sessions WHERE client = ?1 OR ?1 IS NULL",

@@ -2,7 +2,8 @@ import Foundation
 import GRDB
 import Nostr
 
-/// That what a relay had stored for a key was read, with an interest: bits that the registry gives no meaning to.
+/// A key whose stored events at a relay were read, and the interest it was read with: bits without meaning to the
+/// registry.
 package struct ReadKey: Hashable, Sendable {
     package var url: String
     package var key: PublicKey
@@ -16,9 +17,9 @@ package struct ReadKey: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Tells all members which keys were read at relays, and for which keys that no longer holds. Their
-    /// rows about who is watched where say so as well from then on; `asked` are the bits of an interest that a relay is
-    /// asked for. In one transaction that all members have on return.
+    /// Tells all members which keys were read at relays, and which keys must be read again. Updates their watch rows
+    /// too. `asked` are the bits of an interest that a relay query contains. Runs in one transaction, which all members
+    /// have when the call returns.
     package func share(read: [ReadKey], forgotten: [ReadKey], asked: UInt8) throws {
         guard !read.isEmpty || !forgotten.isEmpty else { return }
         try store.write { rows in

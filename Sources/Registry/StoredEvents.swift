@@ -2,10 +2,10 @@ import Foundation
 import GRDB
 import Nostr
 
-/// Events that are kept to be served back: registrations in force, deregistrations, and the router's own.
+/// Events stored to be served to clients: current registrations, deregistrations, and the router's own events.
 extension Registry {
-    /// The events kept of `author`: the registrations in force and the deregistrations of an account, or what
-    /// ``keep(_:)`` was given of the router's own.
+    /// The stored events of `author`: current registrations and deregistrations of an account, or the router's own
+    /// events from ``keep(_:)``.
     package func storedEvents(of author: PublicKey) throws -> [Event] {
         let texts = try store.readOnce { try $0.events(of: author) }
         return try texts.map { text in
@@ -17,8 +17,8 @@ extension Registry {
         }
     }
 
-    /// Keeps an event of the router's own, such as its advertisement (kind 10067), in place of an earlier one of its
-    /// kind. Returns false, and keeps the one there was, if that is newer.
+    /// Stores an event of the router, such as its advertisement (kind 10067), and replaces an earlier one of its kind.
+    /// Returns false and keeps the stored one if that is newer.
     @discardableResult
     package func keep(_ event: Event) throws -> Bool {
         try store.write { rows in
@@ -67,7 +67,7 @@ extension RegistryRows {
         )?[0]
     }
 
-    /// One event a slot: what waits for it is newer than what is in it.
+    /// One event per slot: a waiting registration is newer than the one in the slot.
     func events(of author: PublicKey) throws -> [String] {
         try all(
             """

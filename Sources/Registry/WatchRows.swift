@@ -9,13 +9,13 @@ extension Registry {
         try store.writeHere(body)
     }
 
-    /// Runs `body` on one consistent state of the rows about who is watched where, beside writers.
+    /// Runs `body` on one consistent state of the watch rows, concurrently with writers.
     package func readWatch<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         try store.read(body)
     }
 }
 
-/// What a relay is called in the rows about who is watched where.
+/// The number of a relay in the watch rows.
 package struct RelayNumber: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
@@ -40,17 +40,17 @@ package struct StoredRelay: Hashable, Sendable {
     }
 }
 
-/// That a key is watched at a relay on somebody's behalf.
+/// A key that is watched at a relay for an owner.
 package struct WatchRow: Hashable, Sendable {
     /// The key whose registration or list asks for this watch: often the key itself.
     package var owner: PublicKey
     package var key: PublicKey
     package var relay: RelayNumber
-    /// What of the key is watched: bits that the registry gives no meaning to.
+    /// The interest in the key: bits without meaning to the registry.
     package var interest: UInt8
     /// Nothing older concerns the key at this relay, in seconds since 1970.
     package var since: Int64
-    /// Whether what the relay had stored for the key was read.
+    /// Whether the events that the relay had stored for the key were read.
     package var isEstablished: Bool
 
     package init(
@@ -84,7 +84,7 @@ extension RegistryRows {
         )
     }
 
-    /// Forgets a relay, at which nothing may be watched any more.
+    /// Removes a relay. No key may be watched there any longer.
     package func removeRelay(_ relay: RelayNumber) throws {
         try execute("DELETE FROM watch_relays WHERE id = ?", [relay.rawValue])
     }
@@ -93,7 +93,7 @@ extension RegistryRows {
         try execute("UPDATE watch_relays SET mark = ? WHERE id = ?", [moment, relay.rawValue])
     }
 
-    /// What is watched on behalf of `owner`.
+    /// The rows watched for `owner`.
     package func watchRows(of owner: PublicKey) throws -> [WatchRow] {
         let statement = try db.cachedStatement(
             sql: "SELECT owner, key, relay, interest, since, established FROM watch WHERE owner = ?"
@@ -124,8 +124,8 @@ extension RegistryRows {
         ).map(Self.watchRow)
     }
 
-    /// A row by which `key` is watched at `relay` on behalf of somebody who is neither `owner` nor its own, with
-    /// exactly this interest.
+    /// A row by which `key` is watched at `relay` for an owner other than `owner` and the key itself, with exactly this
+    /// interest.
     package func watch(
         of key: PublicKey,
         at relay: RelayNumber,
@@ -141,7 +141,7 @@ extension RegistryRows {
         ).map(Self.watchRow)
     }
 
-    /// Whether anybody but `owner` has `key` watched anywhere.
+    /// Whether an owner other than `owner` watches `key` at any relay.
     package func isWatched(_ key: PublicKey, notOnlyBy owner: PublicKey?) throws -> Bool {
         try one(
             """

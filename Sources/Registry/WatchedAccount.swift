@@ -5,28 +5,28 @@ import Nostr
 import Push
 import Storage
 
-/// What account watch needs to know of an account to look for its events. All lists are bounded, free of repetitions,
-/// and as their authors wrote them: URLs are unchecked texts.
+/// The data of an account that account watch needs to find its events. All lists are bounded, free of duplicates, and
+/// unchecked: URLs are as their authors wrote them.
 package struct WatchedAccount: Hashable, Sendable {
     package var key: PublicKey
     /// When the oldest of its devices was first registered, in seconds since 1970.
     package var registeredAt: Int64
     /// The relays that its registrations name; none: wherever its own lists say.
     package var relays: [String]
-    /// Where it reads (NIP-65): what others address to it is published there.
+    /// The relays that the account reads (NIP-65), where others publish events for it.
     package var readRelays: [String]
     /// Where it receives messages (NIP-17).
     package var messageRelays: [String]
-    /// The keys it receives gift wraps under besides its own; a former one goes on counting for seven days.
+    /// Additional keys that it receives gift wraps under. A former key counts for seven more days.
     package var messageKeys: [PublicKey]
     /// The keys whose hints wake some or all of its devices.
     package var partners: Set<PublicKey>
-    /// Whether every one of its devices lists partners, so that hints can stand in for looking.
+    /// Whether all of its devices list partners, so that hints replace reading relays.
     package var isPartnered: Bool
 }
 
 extension Registry {
-    /// What is to be watched of an account; nil when it has no device, or only such as are out of use.
+    /// The data to watch an account. Nil if it has no device, or only devices out of use.
     package func watchedAccount(_ key: PublicKey) throws -> WatchedAccount? {
         let (now, access) = (now(), access)
         var account: WatchedAccount?
@@ -36,8 +36,8 @@ extension Registry {
         return account
     }
 
-    /// Calls `body` with every account that has a device, on one consistent state and beside writers. It must not call
-    /// the registry.
+    /// Calls `body` for every account that has a device, on one consistent state and concurrently with writers. `body`
+    /// must not call the registry.
     package func forEachWatchedAccount(_ body: (WatchedAccount) throws -> Void) throws {
         let (now, access) = (now(), access)
         try store.read { rows in
@@ -50,8 +50,8 @@ extension RegistryRows {
     /// How many relays of an account's registrations are passed on.
     private static let relaysPerAccount = 32
 
-    /// Calls `body` with every account that has a device, or with `account` alone. Devices of which `isBlocked` says so
-    /// do not count.
+    /// Calls `body` for every account that has a device, or only for `account`. Devices for which `isBlocked` returns
+    /// true do not count.
     func forEachWatchedAccount(
         _ account: PublicKey? = nil,
         without isBlocked: (_ author: PublicKey, _ account: PublicKey) -> Bool,

@@ -17,7 +17,7 @@ final class AccessControl: Sendable {
     private let changed: @Sendable (AccessList) -> Void
     private let state: Mutex<State>
 
-    /// Nothing is in force before ``load()``. `changed` gets each new list.
+    /// No rule applies before ``load()``. `changed` receives each new list.
     init(
         store: RegistryStore,
         mode: AccessMode,
@@ -31,10 +31,10 @@ final class AccessControl: Sendable {
         state = Mutex(State(mode: mode, configured: configured, list: AccessList(mode: mode, now: now())))
     }
 
-    /// What is in force.
+    /// The current rules.
     var list: AccessList { state.withLock { $0.list } }
 
-    /// Reads what is on disk.
+    /// Loads the rules from disk.
     func load() throws { replace(by: try store.read { try list(from: $0) }) }
 
     func configure(_ mode: AccessMode, _ rules: [AccessRule]) {
@@ -44,7 +44,7 @@ final class AccessControl: Sendable {
         }
     }
 
-    /// The list that follows from what is on disk now.
+    /// Builds the list from the configured rules and the rules on disk.
     func list(from rows: RegistryRows) throws -> AccessList {
         let (mode, configured) = state.withLock { ($0.mode, $0.configured) }
         let stored = try rows.accessRules()
@@ -60,15 +60,15 @@ final class AccessControl: Sendable {
 }
 
 extension Registry {
-    /// The rules in force.
+    /// The current rules.
     package var access: AccessList { accessControl.list }
 
-    /// Puts a rule in force, in place of the one that a command made about the same subject before.
+    /// Adds a rule and replaces an earlier rule that a command made about the same subject.
     package func put(_ rule: AccessRule) throws {
         try changeAccess { try $0.put(rule) }
     }
 
-    /// Takes back what a command decided about somebody; nil: there is no such rule.
+    /// Removes the rule that a command made about a subject. Returns nil if there is none.
     package func removeRule(about subject: AccessSubject) throws -> AccessRule? {
         try changeAccess { rows in
             guard let rule = try rows.accessRules().first(where: { $0.subject == subject }) else { return nil }
@@ -77,7 +77,7 @@ extension Registry {
         }
     }
 
-    /// Puts what a configuration says in force, in place of what an earlier one said.
+    /// Applies the configuration's rules and replaces those of an earlier configuration.
     package func configureAccess(_ mode: AccessMode, _ rules: [AccessRule]) throws {
         accessControl.configure(mode, rules)
         try changeAccess { _ in }

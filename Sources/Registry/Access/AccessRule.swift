@@ -1,7 +1,7 @@
 import Core
 import Nostr
 
-/// Who or what a rule of access is about.
+/// The subject of an access rule: a key, a network or an invitation.
 package enum AccessSubject: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case key, network, invitation, relay
@@ -33,7 +33,7 @@ package enum AccessSubject: Hashable, Sendable {
         }
     }
 
-    /// Nil for a key that is none.
+    /// Returns nil if the text is not a valid key.
     package init?(_ kind: Kind, _ text: String) {
         switch kind {
         case .key:
@@ -46,7 +46,7 @@ package enum AccessSubject: Hashable, Sendable {
     }
 }
 
-/// What an operator decided about somebody.
+/// An operator's decision to allow or block a subject.
 package struct AccessRule: Hashable, Sendable {
     package var subject: AccessSubject
     /// Else it allows.
@@ -54,7 +54,7 @@ package struct AccessRule: Hashable, Sendable {
     /// For operators only.
     package var reason: String
     package var madeAt: Timestamp
-    /// Nil: for good.
+    /// When the rule expires. Nil: never.
     package var until: Timestamp?
     /// Whether the configuration says it, rather than a command.
     package var isConfigured: Bool
@@ -78,17 +78,17 @@ package struct AccessRule: Hashable, Sendable {
     func isInForce(at now: Timestamp) -> Bool { until.map { now < $0 } ?? true }
 }
 
-/// Who may register with this router.
+/// The policy that decides which clients may register with this router.
 package enum AccessMode: String, Sendable, CaseIterable {
-    /// Everybody who is not blocked.
+    /// All clients that are not blocked.
     case open
-    /// Who opened a session by an invitation (NIP-46), and who is allowed by name.
+    /// Clients with a session opened by an invitation (NIP-46), and keys that are allowed by name.
     case invited
     /// Only who is allowed by name, or connects from a network that is.
     case listed
 }
 
-/// All rules in force at a moment. What is blocked stays blocked, whatever allows it besides.
+/// All current access rules. A block takes precedence over every rule that allows the same subject.
 package struct AccessList: Sendable {
     package let mode: AccessMode
     /// Those of the configuration first.
@@ -138,7 +138,7 @@ package struct AccessList: Sendable {
     /// Whether a key is allowed by name.
     package func isAllowed(_ key: PublicKey) -> Bool { allowedKeys.contains(key) }
 
-    /// Whether a secret opens no session any more, by the hex digits of its keyed digest.
+    /// Whether an invitation is revoked. The argument is the keyed digest of its secret, in hex.
     package func isBlocked(invitation digest: String) -> Bool { blockedInvitations.contains(digest) }
 
     /// The rules about a key.

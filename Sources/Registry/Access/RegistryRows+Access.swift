@@ -46,8 +46,8 @@ extension RegistryRows {
         }
     }
 
-    /// The devices of an account, and those that this key registered for another, as an index takes them; with who
-    /// registered each.
+    /// The devices of an account, and those that this key registered for other accounts, as index entries with the key
+    /// that registered each.
     func indexedDevices(
         ofOrBy key: PublicKey,
         opening preferences: ([UInt8], DeviceID) throws -> DevicePreferences

@@ -22,7 +22,7 @@ package struct UserQuery: Hashable, Sendable {
     package var app: String?
     /// Only blocked keys, with devices or without.
     package var isBlocked: Bool
-    /// Behind which one the list begins, in the order of the keys' bytes.
+    /// The page starts after this key, in byte order.
     package var after: PublicKey?
     package var limit: Int
 

@@ -4,8 +4,8 @@ import Push
 
 /// Puts devices into their slots, with what that takes away from others.
 struct DeviceAdmission: Sendable {
-    /// A registration that waited longer than this counts from the end of its waiting: what happened meanwhile is not
-    /// new to its device.
+    /// A registration that waited longer than this counts from the end of its wait: earlier events are not new to its
+    /// device.
     private static let promptness: Duration = .minutes(10)
     /// How long no further code is pushed to a target: the former one is still good.
     private static let pauseAfterCode: Duration = .hours(1)
@@ -68,8 +68,8 @@ struct DeviceAdmission: Sendable {
         }
         let isProven = try holders.contains { try rows.isProven($0.device) }
         for holder in holders { try rows.evict(holder, &changes) }
-        // Under another account it is another device: what is on its way to this one is not for that one's eyes. The
-        // same goes for a target that is somebody else's.
+        // A registration under another account is another device, because pushes in flight to this one must not reach
+        // the other account. The same applies to a target that another account owns.
         if let former, try former.account != draft.account || (claim.owner != nil && !rows.waitsForCode(former.device))
         {
             try rows.delete(former, &changes)
@@ -78,7 +78,7 @@ struct DeviceAdmission: Sendable {
         let device = try put(draft, handle, isProven: isProven, now: now, rows, &changes)
         try rows.putTarget(target, of: device.device, isConfirmed: claim.owner == nil)
         if let owner = claim.owner, let target {
-            // As far as anybody can tell from outside it is registered, and nothing is pushed there on its behalf.
+            // To clients the device looks registered, but the router sends no pushes there for this account.
             changes.index.append(.remove(device.device, of: draft.account))
             try askForCode(of: target, from: owner, now: now, rows, &changes)
         } else if access.list.isBlocked(draft.slot.author, for: draft.account) {
@@ -98,7 +98,7 @@ struct DeviceAdmission: Sendable {
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws -> IndexedDevice {
-        // Later than any address handed out for the slot before, even if a client's clock went back.
+        // Must be later than any earlier address of the slot, even if the client's clock moved back.
         let former = try rows.device(in: draft.slot)
         let earliest = former.map { $0.registeredAt + .milliseconds(1) } ?? .epoch
         let isPrompt = now - draft.arrivedAt <= Self.promptness
@@ -199,7 +199,7 @@ struct DeviceAdmission: Sendable {
         return Claim(ruling: ruling, owner: isIts ? nil : owner)
     }
 
-    /// Has a code pushed to a target for whoever reads there, unless one was of late.
+    /// Pushes a code to the target, unless the router sent one recently.
     private func askForCode(
         of target: [UInt8],
         from owner: TargetHolder,
@@ -207,7 +207,7 @@ struct DeviceAdmission: Sendable {
         _ rows: RegistryRows,
         _ changes: inout RegistryChanges
     ) throws {
-        // A clock that was put back is no reason for silence.
+        // A clock that moved back must not suppress the code.
         if let askedAt = owner.askedAt, max(now - askedAt, askedAt - now) < Self.pauseAfterCode { return }
         try rows.noteCodePushed(to: owner.device.device, at: now)
         let (code, expiresAt) = vault.code(for: target, at: now)

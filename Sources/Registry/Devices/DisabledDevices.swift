@@ -12,8 +12,8 @@ package struct DeviceSuspension: Hashable, Sendable {
 }
 
 extension Registry {
-    /// Switches a device off: nothing wakes it until its app registers it anew or ``enable(_:)``. Returns false where
-    /// there is no such device, it is off already, or it was registered anew after `moment`.
+    /// Disables a device: it receives no pushes until its app registers it again or ``enable(_:)`` is called. Returns
+    /// false if the device does not exist, is already disabled, or was registered again after `moment`.
     package func disable(
         _ device: DeviceID,
         failingSince: Timestamp,
@@ -49,7 +49,7 @@ extension RegistryRows {
         try one("SELECT 1 FROM disabled_devices WHERE device = ?", [device.rawValue]) != nil
     }
 
-    /// Whether nothing wakes a device, whoever its account is: it waits for a code, or is switched off.
+    /// Whether a device receives no pushes, whichever account it has: it waits for a code or is disabled.
     func isOutOfUse(_ device: DeviceID) throws -> Bool { try waitsForCode(device) || isDisabled(device) }
 
     func devicesOutOfUse() throws -> Set<DeviceID> {

@@ -11,7 +11,7 @@ extension DeviceID {
         self.init(rawValue: -row)
     }
 
-    /// Whether the sealed ingress met it, rather than anybody having registered it.
+    /// Whether the sealed ingress created this device, without a registration.
     package var isOfIngress: Bool { rawValue < 0 }
 
     var ingressRow: Int64 { -rawValue }
@@ -32,10 +32,10 @@ package enum IngressAdmission: Sendable, Hashable {
 package struct IngressDeviceLimits: Sendable, Equatable {
     /// Devices at most; beyond it the one that was not used for the longest time is forgotten, else one that is gone.
     package var devices: Int
-    /// For how long a device stays gone. Then one more push is attempted: tokens come to life again, when an app is
-    /// installed anew or an operator has mended a wrong environment, and nothing tells but Apple's answer.
+    /// How long a device stays gone. After that the router tries one more push, because a token can become valid again
+    /// when an app is reinstalled or an operator corrects the environment, and only Apple's response shows it.
     package var goneFor: Duration
-    /// For how long a device is never forgotten after its last use: something may be under way to it.
+    /// The shortest time that a device is kept after its last use, because pushes to it may be in flight.
     package var keptFor: Duration
     /// How exact the time of its last use is, so that not every push is a write.
     package var exactness: Duration
@@ -53,7 +53,7 @@ package struct IngressDeviceLimits: Sendable, Equatable {
     }
 }
 
-/// A device token as it stands in a URL of the sealed ingress, which nobody registered.
+/// A device token from a URL of the sealed ingress, without a registration.
 package struct IngressToken: Sendable, Hashable, Concealed {
     /// Lower-case hex digits.
     package let token: String
@@ -73,8 +73,8 @@ package struct IngressToken: Sendable, Hashable, Concealed {
 
     private var environment: String { isSandbox ? "sandbox" : "production" }
 
-    /// Where pushes to it go. No event registered it, so it counts as registered at the beginning of time: a push
-    /// service may report it gone at any time.
+    /// The address for pushes. It has no registration event, so it counts as registered at time zero: a push service
+    /// may report it gone at any time.
     func address(_ platforms: PlatformCatalog) -> DeviceAddress {
         DeviceAddress(
             platform: platform,
@@ -85,7 +85,7 @@ package struct IngressToken: Sendable, Hashable, Concealed {
         )
     }
 
-    /// What its handle is made of. No token of a registration has these blanks.
+    /// The input of its handle. No token of a registration contains these spaces.
     var name: String { "ingress \(platform) \(environment) \(app) \(token)" }
 }
 
@@ -178,7 +178,7 @@ final class IngressDevices: Sendable {
         try rows.putIngressAddress(of: device, sealed)
     }
 
-    /// A missing transport is for the operator to mend, and says nothing about the token.
+    /// A missing transport is an operator's problem and does not make the token invalid.
     private func isValid(_ token: IngressToken, _ catalog: PlatformCatalog) -> Bool {
         do {
             try check(token.address(catalog))
@@ -192,7 +192,7 @@ final class IngressDevices: Sendable {
 }
 
 extension IngressDeviceRow {
-    /// What follows from the row as it is; nil when it has to be written.
+    /// The response that the row implies, or nil if the row must be written first.
     fileprivate func admission(_ limits: IngressDeviceLimits, now: Timestamp) -> IngressAdmission? {
         if let goneAt, now - goneAt < limits.goneFor, goneAt <= now { return .gone }
         return goneAt == nil && now - usedAt < limits.exactness ? .admitted(device) : nil
@@ -241,8 +241,8 @@ extension RegistryRows {
         try one("SELECT count FROM ingress_device_count")?[0] ?? 0
     }
 
-    /// Forgets the device that was not used for the longest time; where all were used since `limit`, the one that was
-    /// gone first, to which nothing is under way. Nil when there is none of either.
+    /// Forgets the least recently used device. If all were used since `limit`, forgets the device that was gone first,
+    /// because no push is in flight to it. Returns nil if there is no such device.
     func evictIngressDevice(unusedSince limit: Timestamp) throws -> DeviceID? {
         let oldest = "SELECT id FROM ingress_devices WHERE used_at < ? ORDER BY used_at LIMIT 1"
         let gone = "SELECT id FROM ingress_devices WHERE gone_at IS NOT NULL ORDER BY gone_at LIMIT 1"

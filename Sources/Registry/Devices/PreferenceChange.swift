@@ -5,10 +5,10 @@ import JSON
 import Nostr
 import Push
 
-/// Changes to what a registration says that a device prefers, as a JSON object of the registration's own form: what is
-/// there replaces what was there, member by member (RFC 7396), and null takes it away.
+/// A JSON merge patch (RFC 7396) for the preferences in a registration, in the registration's own form: members replace
+/// members, and null removes one.
 package struct PreferenceChange: Sendable {
-    /// What may be changed. Where a device is, and who may speak for it, takes a registration.
+    /// The members that may change. The device's address and its signing keys require a registration.
     package static let members = [
         "batch", "device", "filter_plugins", "filters", "locale", "mode", "quiet", "signals",
     ]
@@ -43,7 +43,7 @@ package struct PreferenceChange: Sendable {
             }
             var value = member.value
             if case .object(let inner) = value {
-                // What is not there is merged as well, so that no null stays within it.
+                // Missing objects are merged too, so no null remains in the result.
                 var former = JSONObject(members: [])
                 if let index, case .object(let there) = result.members[index].value { former = there }
                 value = .object(merged(former, inner))
@@ -77,7 +77,7 @@ package struct PreferenceChange: Sendable {
     }
 }
 
-/// Changes what devices prefer without a registration: until the app registers the device anew, whose word counts then.
+/// Changes device preferences without a registration. The next registration of the device replaces them.
 struct PreferenceEditor: Sendable {
     let vault: TokenVault
     let platforms: CurrentPlatforms
@@ -109,7 +109,7 @@ struct PreferenceEditor: Sendable {
         try rows.putChoices(content, of: device)
         try rows.putContent(vault.seal(Array(content.json.utf8), of: device, for: .content), of: device)
         try rows.putPreferences(of: device, sealed: try vault.seal(content.preferences, of: device))
-        // What is out of use is not in the index, and comes there as it is by then.
+        // A device out of use is not in the index. It enters the index with its preferences at that time.
         guard !access.list.isBlocked(registered.slot.author, for: account), try !rows.isOutOfUse(device) else {
             return true
         }
@@ -122,7 +122,7 @@ struct PreferenceEditor: Sendable {
 }
 
 extension RegistryRows {
-    /// What of a registration the match index reads.
+    /// Stores the members of a registration that the match index reads.
     fileprivate func putChoices(_ content: RegistrationContent, of device: DeviceID) throws {
         let known = SignalNames()
         let further = content.signals.filter { known[$0].isEmpty }.map(\.rawValue).sorted()

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Applies registrations, deregistrations and deletions to the store.
 final class Registrations: Sendable {
-    /// What one event came to before the store is written to.
+    /// The result of reading one event, before the store is written.
     private enum Draft {
         case done(RegistrationResult)
         case register(RegistrationDraft)
@@ -67,8 +67,8 @@ final class Registrations: Sendable {
         }
     }
 
-    /// Reads events as far as that needs no writing. An event that was taken before is not even decrypted. The author
-    /// of any other event that cannot be taken first learns what is wrong with it, and then that it comes too late.
+    /// Reads events without writing. Events that were accepted before are not decrypted. If an event is both invalid
+    /// and outdated, its author learns about the invalid content first.
     private func drafts(of events: [Event], listed: Set<EventID>, now: Timestamp) throws -> [Draft] {
         let access = access.list
         let readings = events.map { event in
@@ -89,7 +89,7 @@ final class Registrations: Sendable {
                 // Devices may still go while these events are written; the limit is checked then.
                 state.devices = 0
                 switch policy.weigh(request, mark: SlotMark(event), against: state) {
-                // A replay must not use up what its author may register.
+                // A replay must not count against the author's registration limit.
                 case .outdated: return (reading, late: .outdated)
                 case let known?: return (.done(known), nil)
                 case nil: break
@@ -137,7 +137,8 @@ final class Registrations: Sendable {
             let mark = SlotMark(event)
             let state = try rows.state(of: slot, for: slot.author)
             if let result = policy.weigh(.deregister(slot), mark: mark, against: state) { return result }
-            // An app that moves to another key of ours may end its registration with the former one afterwards.
+            // An app that moved to another of the router's keys may afterwards end its registration with the former
+            // key.
             if let registered = try rows.routerKey(ofDeviceIn: slot),
                 registered != policy.keys.named(by: event.identifier)?.number
             {

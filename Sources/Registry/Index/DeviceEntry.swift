@@ -2,10 +2,10 @@ import Core
 import Nostr
 import Push
 
-/// What is needed of a device to decide whether an event wakes it, and how: 28 bytes, a million of them in memory.
+/// The data of a device that matching needs: 28 bytes each, so a million fit in memory.
 package struct DeviceEntry: Hashable, Sendable {
     package var device: DeviceID
-    /// When its slot began to hold a device without a break.
+    /// Since when its slot has held a device without interruption.
     package var firstRegisteredAt: Timestamp
     package var signals: SignalSet
     package var route: RouteID
@@ -37,7 +37,7 @@ package struct DeviceEntry: Hashable, Sendable {
     /// The mode that the registration asked for; nil: the operator's default.
     package var mode: Mode? { Mode(rawValue: Int32(traits & ~Self.sealingKeyBit) - 1) }
 
-    /// Whether the registration named a key that is for sealing and nothing else.
+    /// Whether the registration named a separate key for sealing.
     package var hasSealingKey: Bool { traits & Self.sealingKeyBit != 0 }
 }
 
@@ -56,8 +56,7 @@ package struct MatchHit: Hashable, Sendable {
     package var account: AccountNumber
     package var tie: Tie = .account
 
-    /// Whether an event of that kind is the account's concern: under a key for messages it receives gift wraps (NIP-59)
-    /// and nothing else.
+    /// Whether an event of that kind concerns the account. Under a key for messages, only gift wraps (NIP-59) do.
     package func counts(for kind: Kind) -> Bool {
         switch tie {
         case .account: true

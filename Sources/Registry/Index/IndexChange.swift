@@ -7,7 +7,7 @@ import Synchronization
 package enum IndexChange: Hashable, Sendable {
     case put(IndexedDevice)
     case remove(DeviceID, of: PublicKey)
-    /// These keys, and no others besides its own, are the account's to receive messages under.
+    /// The complete set of additional keys that the account receives messages under.
     case messageKeys([MessageKey], of: PublicKey)
 
     var account: PublicKey {
@@ -38,10 +38,10 @@ package struct IndexedDevice: Hashable, Sendable {
     package var isElsewhere = false
 }
 
-/// Carries changes from any thread to the one that owns the index.
+/// Carries changes from any thread to the thread that owns the index.
 ///
-/// The index is read for every event and belongs to that thread alone, without a lock; couriers, which find out that a
-/// device is gone, run on others.
+/// The owner reads the index for every event without a lock. Couriers, which detect devices that are gone, run on other
+/// threads.
 final class IndexMailbox: Sendable {
     private let changes = Mutex<[IndexChange]>([])
     /// Read before the lock is taken: the owner looks in here between any two batches of events.
@@ -77,18 +77,18 @@ final class IndexMailbox: Sendable {
     }
 }
 
-/// The changes that one index wants: of all accounts, or of those of a partition. It gets them as long as somebody
-/// holds it.
+/// The changes for one index: of all accounts, or of the accounts in one partition. Delivers changes while a reference
+/// to it exists.
 package final class IndexFeed: Sendable {
     fileprivate let mailbox = IndexMailbox()
     /// Nil: all accounts.
     let partition: UInt8?
     private let isIncluded: (@Sendable (PublicKey) -> Bool)?
 
-    /// Of all accounts.
+    /// Creates a feed of all accounts.
     package init() { (partition, isIncluded) = (nil, nil) }
 
-    /// Of the accounts in a partition, which `isIncluded` says of each.
+    /// Creates a feed of the accounts in a partition. `isIncluded` returns whether an account belongs to it.
     package init(of partition: UInt8, _ isIncluded: @escaping @Sendable (PublicKey) -> Bool) {
         (self.partition, self.isIncluded) = (partition, isIncluded)
     }
@@ -108,7 +108,7 @@ package final class IndexFeed: Sendable {
     }
 }
 
-/// Everybody who follows the changes of the registry with an index.
+/// All feeds that follow changes of the registry.
 final class IndexFeeds: Sendable {
     private struct Entry {
         weak var feed: IndexFeed?

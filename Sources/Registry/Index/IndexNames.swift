@@ -1,20 +1,20 @@
 import Push
 
-/// Bits for signals: the well-known ones first, then those that the operator's rules raise.
+/// Bit numbers for signals: the well-known ones first, then those that the operator's rules raise.
 ///
-/// A registration may name any signal, so bits are not handed out to what registrations name: a few of them could use
-/// all bits up. A signal that no rule raises wakes nobody and needs no bit.
+/// Registrations may name any signal, so they get no bits: a few registrations could use up all of them. A signal that
+/// no rule raises sends no notification and needs no bit.
 package struct SignalNames: Hashable, Sendable {
-    /// How many signals fit besides the well-known ones.
+    /// The maximum number of signals in addition to the well-known ones.
     package static let furtherLimit = 64 - Signal.wellKnown.count
 
     /// By their positions.
     private let names: [Signal]
     private let positions: [Signal: Int]
-    /// So many are compared, which takes less than a hash of one.
+    /// Up to this count, names are compared one by one, which is faster than hashing.
     private static let compared = 12
 
-    /// Signals beyond ``furtherLimit`` are left out; `further` may repeat itself.
+    /// Signals beyond ``furtherLimit`` are ignored. `further` may contain duplicates.
     package init(further: [Signal] = []) {
         var names: [Signal] = []
         var positions: [Signal: Int] = [:]
@@ -56,18 +56,17 @@ package struct SignalSet: OptionSet, Hashable, Sendable {
     static let wellKnown = SignalSet(rawValue: (1 &<< UInt64(Signal.wellKnown.count)) - 1)
 }
 
-/// Numbers for the languages that the operator's rules are written in.
+/// Numbers for the languages of the operator's rules.
 ///
-/// A registration may name any language, so numbers are not handed out to what registrations name: a few of them could
-/// use all numbers up.
+/// Registrations may name any language, so they get no numbers: a few registrations could use up all of them.
 package struct LanguageNames: Hashable, Sendable {
-    /// How many languages are distinguished; further ones count as none.
+    /// The maximum number of languages. Others count as none.
     package static let limit = 255
 
     private let languages: [LanguageTag]
     private let ids: [LanguageTag: LanguageID]
 
-    /// Languages beyond ``limit`` are left out; `languages` may repeat itself.
+    /// Languages beyond ``limit`` are ignored. `languages` may contain duplicates.
     package init(_ languages: [LanguageTag] = []) {
         var ids: [LanguageTag: LanguageID] = [:]
         var told: [LanguageTag] = []

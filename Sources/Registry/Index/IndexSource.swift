@@ -2,13 +2,13 @@ import Core
 import Nostr
 import Push
 
-/// What match indexes are read from, and how they follow the registry. An index belongs to its caller; the feed that it
-/// was loaded from collects what changes meanwhile.
+/// Loads match indexes and keeps them up to date. The caller owns its index. The feed that the index was loaded from
+/// collects later changes.
 struct IndexSource: Sendable {
-    /// For how long lists of authors are kept that no account has to do with any more.
+    /// How long author lists are kept after the last account that refers to them is gone.
     private static let listMemory: Duration = .days(90)
 
-    /// The feed of whoever names none.
+    /// The feed for callers that name none.
     let allChanges = IndexFeed()
     private let feeds: IndexFeeds
     private let store: RegistryStore
@@ -50,7 +50,7 @@ struct IndexSource: Sendable {
                 index.apply(.messageKeys(keys, of: account))
             }
         } afterwards: {
-            // Everything posted so far is in what was just read.
+            // The rows just read contain every change posted so far.
             feeds.add(feed)
             _ = feed.take()
             feed.applied()

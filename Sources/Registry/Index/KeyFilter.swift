@@ -1,11 +1,10 @@
 import Nostr
 import Synchronization
 
-/// Says of a key, on any thread and without a lock, that it is certainly not among those that were inserted. Of about
-/// one key in 300 it cannot say so although the key is not there.
+/// A Bloom filter of account keys that any thread reads without a lock. About one key in 300 is a false positive.
 ///
-/// A Bloom filter in which all four bits of a key lie in one word, so that a question reads memory once. Keys are only
-/// inserted, by one thread at a time; whoever has to forget many makes a new one. Two to four bytes a key.
+/// All four bits of a key are in one word, so a lookup reads memory once. One thread at a time inserts keys. Keys
+/// cannot be removed: build a new filter instead. It uses two to four bytes per key.
 package final class KeyFilter: Sendable {
     /// Below that a filter is so small that its size does not matter.
     private static let smallestCapacity = 1 << 12

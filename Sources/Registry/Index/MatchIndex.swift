@@ -15,8 +15,8 @@ package struct MatchIndex: ~Copyable, Sendable {
 
     private static let none = UInt32.max
 
-    /// The keys of accounts, and those that accounts receive messages under, which have no devices of their own. Only a
-    /// hit on one of the latter looks further (``MatchHit/Tie``).
+    /// Account keys, and keys that accounts receive messages under, which have no devices themselves. Only hits on the
+    /// latter require a second lookup (``MatchHit/Tie``).
     private var table: KeyTable
     /// The first device of each account, by account number.
     private var heads: [UInt32] = []
@@ -33,7 +33,7 @@ package struct MatchIndex: ~Copyable, Sendable {
     /// How many devices asked for no mode, and for each.
     private var deviceModes = [Int](repeating: 0, count: 1 + Mode.allCases.count)
 
-    /// An empty index with room for that many devices.
+    /// An empty index with capacity for that many devices.
     package init(
         signals: SignalNames = SignalNames(),
         languages: LanguageNames = LanguageNames(),
@@ -90,7 +90,7 @@ package struct MatchIndex: ~Copyable, Sendable {
         for (number, key) in table.keys.enumerated() where heads[number] != Self.none { try body(PublicKey(key)) }
     }
 
-    /// All keys that ``match(_:into:)`` may hit, in a filter with room for as many again.
+    /// A filter of all keys that ``match(_:into:)`` can hit, with capacity for twice as many.
     package func keyFilter() -> KeyFilter {
         let filter = KeyFilter(capacity: table.count * 2)
         for key in table.keys { filter.insert(key) }
@@ -242,13 +242,13 @@ package struct MatchIndex: ~Copyable, Sendable {
         nodes[node].entry.signals.formUnion(signals.set(of: further))
     }
 
-    /// Replaces hits of keys without devices by hits of the accounts that receive messages under them. A key with an
-    /// account of its own is never passed on, whatever others' lists say.
+    /// Replaces hits of keys without devices by hits of the accounts that receive messages under them. A key that has
+    /// its own account is never replaced, whatever the lists of others contain.
     private func passOn(_ hits: inout [MatchHit], from first: Int) {
         guard let start = hits[first...].firstIndex(where: { isMessageKey($0) }) else { return }
         let found = Array(hits[start...])
         hits.removeSubrange(start...)
-        // Nothing is verified yet: an event may repeat a key thousands of times, and each has up to 256 owners.
+        // Lists are not verified here: an event may repeat a key thousands of times, and each key has up to 256 owners.
         var passed: Set<AccountNumber> = []
         for hit in found {
             guard isMessageKey(hit) else {

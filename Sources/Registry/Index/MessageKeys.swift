@@ -3,8 +3,8 @@ import Nostr
 
 /// Which accounts receive messages under which keys that are not their own. Usually empty.
 struct MessageKeyOwners: Sendable {
-    /// Anybody may name any key in a list. The first owners stay, so that nobody loses a key to a crowd; the number of
-    /// owners is bounded, because each of them is woken.
+    /// The limit of owners per key, because each owner gets a notification. Any list may name any key. The first owners
+    /// stay, so others cannot push them out.
     static let ownersPerKey = 256
 
     private struct Owner {
@@ -16,7 +16,7 @@ struct MessageKeyOwners: Sendable {
     private var keys: [Bytes32: [Bytes32]] = [:]
     /// When the first of the former keys ceases to count.
     private var nextExpiry = Timestamp.distantFuture
-    /// A look at all keys is not taken twice within this time: lists may say what they like.
+    /// The shortest time between two reads of all keys, because any author can cause one.
     private static let pause: Duration = .minutes(10)
     private var pauseEnd = Timestamp.distantPast
 
@@ -86,16 +86,16 @@ struct MessageKeyOwners: Sendable {
     }
 }
 
-/// A key that an account receives gift wraps under besides its own (`dm_key` in its kind 10050).
+/// A key other than its own that an account receives gift wraps under (`dm_key` in its kind 10050).
 package struct MessageKey: Hashable, Sendable {
     package var key: PublicKey
     /// Until when a former key counts; nil for a key of the newest list.
     package var until: Timestamp?
 }
 
-/// The keys an account receives messages under, as its lists come and go.
+/// The keys that an account receives messages under, as its lists change.
 struct MessageKeyRing {
-    /// A former key counts that long after the list that left it out was made: messages to it may be under way.
+    /// How long a former key counts after the list that removed it, because messages to it may be in flight.
     static let grace: Duration = .days(7)
     /// How many keys of a list are taken, and how many former ones count.
     static let limit = 8

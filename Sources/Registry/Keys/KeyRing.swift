@@ -1,11 +1,11 @@
 import Cipher
 import Nostr
 
-/// What the registry is sealed with, apart from the key file. A router whose key never changed derives all of it from
-/// that key; any other keeps it in the registry, sealed under its own key.
+/// The root secrets that the registry is sealed with. If the router's key never changed, they derive from it. Otherwise
+/// the registry stores them, sealed under the router's key.
 ///
-/// Each root has a number, with which everything begins that was sealed under it. So sealing everything anew under the
-/// newest root can stop anywhere and go on.
+/// Each root has a number, and every sealed value starts with the number of its root. So resealing under the newest
+/// root can stop and resume anywhere.
 struct KeyRing: Sendable, Concealed {
     struct Root: Sendable {
         let number: UInt8
@@ -17,7 +17,7 @@ struct KeyRing: Sendable, Concealed {
     /// The last one seals; all of them open.
     private(set) var roots: [Root]
     let seeds: KeySeeds
-    /// The secret keys beside the one that opens the ring.
+    /// The other secret keys, in addition to the one that opens the ring.
     private(set) var others: [SecretKey]
 
     /// The ring of a router whose key never changed.
@@ -76,7 +76,7 @@ struct KeyRing: Sendable, Concealed {
         return try HKDFSHA256.expand(pseudoRandomKey: root, info: Array("wrap 1".utf8), length: 32)
     }
 
-    /// The same with these secret keys beside the one that opens it.
+    /// The same ring with other secret keys in addition to the one that opens it.
     func holding(_ others: [SecretKey]) -> KeyRing {
         var ring = self
         ring.others = others

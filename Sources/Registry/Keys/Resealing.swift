@@ -3,8 +3,7 @@ import GRDB
 import Nostr
 import Push
 
-/// Opens everything that is sealed under an earlier root, and seals it under the newest one: some rows in a
-/// transaction, so that it can stop anywhere and go on.
+/// Reseals every value under the newest root, some rows per transaction, so that it can stop and resume anywhere.
 struct Resealing {
     static let batch = 500
 
@@ -16,7 +15,8 @@ struct Resealing {
         self.vault = vault
     }
 
-    /// Returns how many values were sealed anew. What cannot be opened stays as it is: its owner registers again.
+    /// Returns the number of resealed values. A value that cannot be opened stays unchanged until its owner registers
+    /// again.
     func run(progress: (Int) throws -> Void) throws -> Int {
         var (seen, sealed) = (0, 0)
         for column in [SealedColumn.addresses, .contents, .preferences, .ingressAddresses, .pluginStates] {
@@ -62,7 +62,7 @@ private struct SealedColumn {
     }
 
     let owner: Owner
-    /// Reads the number of a row, whose it is, and what is sealed, in the order of the numbers.
+    /// Reads the row number, the owner and the sealed value, ordered by number.
     let select: String
     let update: String
 
@@ -99,9 +99,9 @@ private struct SealedColumn {
 
 private struct SealedValue {
     let row: Int64
-    /// Whose it is, where that is a device.
+    /// The owner, if it is a device.
     let device: DeviceID
-    /// Whose it is, where that is a plugin.
+    /// The owner, if it is a plugin.
     let owner: String
     let bytes: [UInt8]
 }

@@ -3,8 +3,8 @@ import Core
 import Foundation
 import Nostr
 
-/// Changes the router's keys in its registry. Every function is one transaction or goes on where it stopped, and does
-/// nothing when it is done.
+/// Changes the router's keys in its registry. Each function is one transaction or resumes where it stopped, and has no
+/// effect once it is done.
 package struct RouterKeyStore {
     private let store: RegistryStore
     private let random: RandomBytes
@@ -14,8 +14,8 @@ package struct RouterKeyStore {
         self.random = random
     }
 
-    /// The keys that `identity` opens in the registry at `path`, also while a router runs on it. Without a registry
-    /// these are those of a router whose key never changed.
+    /// The keys that `identity` opens in the registry at `path`, even while a router runs on it. Without a registry,
+    /// the keys of a router whose key never changed.
     package static func keys(of identity: KeyPair, at path: String) throws -> RouterKeys {
         guard FileManager.default.fileExists(atPath: path) else { return RouterKeys(identity) }
         return try RegistryStore(reading: path).claim(for: identity).keys
@@ -27,7 +27,7 @@ package struct RouterKeyStore {
     /// How many devices are registered to each key, by its number.
     package func devices() throws -> [Int: Int] { try store.read { try $0.devicesByRouterKey() } }
 
-    /// The pair of a key that the router has beside `current`.
+    /// The key pair of a key that the router has in addition to `current`.
     package func pair(of key: PublicKey, by current: KeyPair) throws -> KeyPair? {
         try store.claim(for: current).keys.pair(of: key)
     }
@@ -41,13 +41,13 @@ package struct RouterKeyStore {
         try change { try $0.begin(next, after: current, ring, retiresAt: retiresAt, now: now, random: random) }
     }
 
-    /// Forgets the change that is under way.
+    /// Cancels the change in progress.
     package func discard() throws { try change { $0.discard() } }
 
     /// Answers to the former key until another date.
     package func postpone(until date: Timestamp) throws { try change { $0.postpone(until: date) } }
 
-    /// Ends the change that is under way, if the key file has the next key by now.
+    /// Completes the change in progress if the key file already contains the next key.
     package func commit(_ identity: KeyPair) throws { _ = try store.claim(for: identity) }
 
     /// Gives up the former key and its secret. Everything must have been resealed.
@@ -72,8 +72,8 @@ package struct RouterKeyStore {
         }
     }
 
-    /// Seals everything anew under the newest root and forgets the others. `progress` learns how many values were
-    /// looked at. Returns how many were sealed anew.
+    /// Reseals every value under the newest root and removes the other roots. `progress` receives the number of values
+    /// read. Returns the number of resealed values.
     @discardableResult
     package func reseal(by current: KeyPair, progress: (Int) throws -> Void = { _ in }) throws -> Int {
         let ring = try store.claim(for: current).ring

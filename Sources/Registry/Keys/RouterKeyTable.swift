@@ -11,7 +11,7 @@ package struct RouterKeyRow: Sendable {
         case current
         /// It takes the place of the current one as soon as the key file has it.
         case next
-        /// Answered to until a date, beside the current one.
+        /// The router answers to it until a date, in addition to the current one.
         case former
         /// Answered to no longer; its secret is gone.
         case retired
@@ -23,16 +23,16 @@ package struct RouterKeyRow: Sendable {
     package fileprivate(set) var state: State
     /// When the router got it.
     package let since: Timestamp
-    /// Of a former key, and of the current one if this is the next.
+    /// The retirement date of a former key, and of the current one if this is the next.
     package fileprivate(set) var retiresAt: Timestamp?
     /// The sealed ``KeyRing`` that this key opens.
     fileprivate(set) var ring: [UInt8]?
 }
 
-/// All keys of a router whose key changed at some time, and what may become of them. Knows no disk.
+/// All keys of a router whose key has changed, and the transitions between them. Pure: does no disk access.
 ///
-/// A change begins with a next key and ends when that is the current one. In between the registry belongs to whichever
-/// of both is in the key file.
+/// A change starts with a next key and ends when it becomes the current one. Until then the registry belongs to
+/// whichever of the two is in the key file.
 package struct RouterKeyTable: Sendable {
     package private(set) var rows: [RouterKeyRow]
 
@@ -45,17 +45,17 @@ package struct RouterKeyTable: Sendable {
 
     package var current: RouterKeyRow? { rows.first { $0.state == .current } }
     package var next: RouterKeyRow? { rows.first { $0.state == .next } }
-    /// The key that is answered to beside the current one.
+    /// The key that the router answers to in addition to the current one.
     package var former: RouterKeyRow? {
         rows.first { $0.state == .former } ?? (isGoingBack ? next : nil)
     }
-    /// Whether the change under way brings a former key back.
+    /// Whether the change in progress restores a former key.
     package var isGoingBack: Bool { (next?.number ?? .max) < (current?.number ?? 0) }
-    /// Whether the last change brought a former key back: the one beside it is withdrawn.
+    /// Whether the last change restored a former key, so the other one is withdrawn.
     package var isWithdrawn: Bool { (former?.number ?? 0) > (current?.number ?? .max) }
 
-    /// Begins the change from `current` to `next`, which may be the former key. A key that is new gets a root of its
-    /// own, so that whoever has the old key opens nothing that is sealed later.
+    /// Starts the change from `current` to `next`, which may be the former key. A new key gets its own root, so an
+    /// owner of the old key cannot open values that are sealed later.
     mutating func begin(
         _ next: KeyPair,
         after current: KeyPair,
@@ -86,7 +86,7 @@ package struct RouterKeyTable: Sendable {
         }
     }
 
-    /// Forgets the change that is under way.
+    /// Cancels the change in progress.
     mutating func discard() {
         guard let index = rows.firstIndex(where: { $0.state == .next }) else { return }
         if isGoingBack {
@@ -97,7 +97,7 @@ package struct RouterKeyTable: Sendable {
         }
     }
 
-    /// Ends the change that is under way: the next key is the current one.
+    /// Completes the change in progress: the next key becomes the current one.
     mutating func commit() {
         guard let next = rows.firstIndex(where: { $0.state == .next }),
             let current = rows.firstIndex(where: { $0.state == .current })
@@ -109,7 +109,7 @@ package struct RouterKeyTable: Sendable {
         rows[next].retiresAt = nil
     }
 
-    /// The same after the change that is under way, if it is the one to `key`.
+    /// The table after the change in progress, if it is the change to `key`.
     func completed(by key: PublicKey) -> RouterKeyTable {
         guard next?.key == key else { return self }
         var table = self
@@ -137,7 +137,7 @@ package struct RouterKeyTable: Sendable {
     }
 }
 
-/// What the owner of a registry opens it with.
+/// The keys that the owner of a registry opens it with.
 struct OwnKeys: Sendable {
     let keys: RouterKeys
     let ring: KeyRing

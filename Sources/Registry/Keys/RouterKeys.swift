@@ -2,7 +2,7 @@ import Cipher
 import Core
 import Nostr
 
-/// The public keys by which a router is known: its own, for a while the one before or beside it, and those it had.
+/// The public keys of a router: the current one, for a while the one before or next to it, and earlier ones.
 package struct RouterKeyNames: Hashable, Sendable {
     /// One of these keys.
     package struct Name: Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct RouterKeyNames: Hashable, Sendable {
     }
 
     package let current: Name
-    /// The key that the router still answers to beside its own.
+    /// The second key that the router still answers to.
     package let former: Name?
     package let retired: [Name]
 
@@ -35,7 +35,7 @@ package struct RouterKeyNames: Hashable, Sendable {
     /// The keys whose secret the router has, its own first.
     package var answering: [PublicKey] { [current.key] + (former.map { [$0.key] } ?? []) }
 
-    /// The key that the `d` of a registration begins with, whatever follows it; nil: none of ours.
+    /// The key that starts the `d` of a registration. Nil: not one of the router's keys.
     package func named(by identifier: String) -> Name? {
         let key = identifier.prefix { $0 != ":" }
         return all.first { $0.key.hex == key }
@@ -47,7 +47,7 @@ package struct RouterKeyNames: Hashable, Sendable {
     }
 }
 
-/// The keys that a router answers to, and what its keyed hashes are made with.
+/// The keys that a router answers to, and the seeds of its keyed hashes.
 package struct RouterKeys: Sendable, Concealed {
     package let names: RouterKeyNames
     package let current: KeyPair
@@ -78,10 +78,10 @@ package struct RouterKeys: Sendable, Concealed {
     package func pair(of key: PublicKey) -> KeyPair? { answering.first { $0.publicKey == key } }
 }
 
-/// What keyed hashes are made with: names that must stay the same when the router's key changes, such as handles of
-/// tokens and ids of deliveries. They come from the first key.
+/// The seeds of keyed hashes whose values must survive a change of the router's key, such as token handles and delivery
+/// ids. They derive from the first key.
 package struct KeySeeds: Sendable, Concealed {
-    /// What each is for, with the salt that parts it from the others (HKDF, RFC 5869).
+    /// The purpose of each seed. Its raw value is the salt that separates it from the others (HKDF, RFC 5869).
     package enum Purpose: String, CaseIterable, Sendable {
         case registry = "carillon registry"
         case sessions = "carillon sessions"

@@ -11,7 +11,7 @@ final class AccountLists: Sendable {
     private let hash: KeyHash
     /// Whether a `created_at` is not too far in the future: such a list would win against every later one until then.
     private let isPlausible: @Sendable (Int64) -> Bool
-    // Some 32 MB. Sixteen hashes stand for what an entry takes besides its own.
+    // About 32 MB. The overhead of an entry equals about sixteen hashes.
     private let followed = Mutex(
         ReadCache<PublicKey, FollowedKeys?>(capacity: 4_000_000) { 16 + ($0?.count ?? 0) }
     )

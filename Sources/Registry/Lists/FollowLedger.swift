@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import Nostr
 
-/// A kind 3 event (NIP-02), reduced to the accounts of ours that it names.
+/// A kind 3 event (NIP-02), reduced to the local accounts that it names.
 package struct ContactList: Hashable, Sendable {
     package var author: PublicKey
     /// May name an account twice.
@@ -20,23 +20,23 @@ package struct ContactList: Hashable, Sendable {
 
 /// How a contact list came to us, on which depends whether an author's first one is news.
 package enum ContactListSighting: Hashable, Sendable {
-    /// Read to know how things stand: it is never news.
+    /// Read to establish a baseline. It never counts as new.
     case baseline
-    /// From a relay or a feed, which also pass on what was said long ago.
+    /// From a relay or a feed, which also pass on old events.
     case relay
     /// Published at our own socket.
     case direct
 }
 
 extension Registry {
-    /// The accounts that `list` newly names: naming an account again is no follow, unless a list in between left it
-    /// out. None when a newer list of that author is remembered.
+    /// The accounts that `list` newly names. Naming an account again counts as a follow only if a list in between
+    /// omitted it. Empty if a newer list of that author is known.
     ///
-    /// When no list of the author is remembered, or only one from before an account registered, the list is a follow
-    /// only if it was made after that account registered, and if its author published it here or all lists that name
-    /// the account had been read (``markFollowsRead(_:)``).
+    /// If no list of the author is known, or only one from before an account registered, the list is a follow only if
+    /// it was made after the account registered. In addition, its author published it here, or all lists that name the
+    /// account had been read (``markFollowsRead(_:)``).
     ///
-    /// `feed`: whose accounts these are. Each partition remembers lists by itself.
+    /// `feed`: the partition of these accounts. Each partition stores lists separately.
     package func newFollows(
         _ list: ContactList,
         seen: ContactListSighting = .direct,
@@ -56,13 +56,14 @@ extension Registry {
         }
     }
 
-    /// What an author is called in the rows about follows: the key, and behind it the partition where there are some.
+    /// The key of an author in the rows about follows: the public key, followed by the partition if there are
+    /// partitions.
     private static func followsKey(_ author: PublicKey, _ feed: IndexFeed?) -> Data {
         author.bytes.data + (feed?.partition.map { Data([$0]) } ?? Data())
     }
 
-    /// Remembers that all contact lists which named these accounts at their relays were read, so that an unknown
-    /// author's list that names one from now on is a follow. Keys without a device are left out.
+    /// Records that all contact lists naming these accounts were read at their relays, so the list of an unknown author
+    /// that names one later is a follow. Ignores keys without a device.
     package func markFollowsRead(_ accounts: Set<PublicKey>) throws {
         guard !accounts.isEmpty else { return }
         try store.write { rows in for account in accounts { try rows.markFollowsRead(account) } }

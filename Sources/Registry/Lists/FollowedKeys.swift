@@ -1,9 +1,9 @@
 import Foundation
 import Nostr
 
-/// The keys that an account follows, by its newest contact list (NIP-02), as ascending hashes of eight bytes.
+/// The keys that an account follows according to its newest contact list (NIP-02), as ascending hashes of eight bytes.
 ///
-/// The hash is seeded from the router's identity, so that nobody can make a key that collides with a followed one.
+/// The hash is seeded from the router's identity, so others cannot construct a key that collides with a followed one.
 struct FollowedKeys: Hashable, Sendable {
     /// Of longer lists the first keys count.
     static let limit = 10_000
@@ -21,7 +21,7 @@ struct FollowedKeys: Hashable, Sendable {
         self.hashes = hashes.sorted()
     }
 
-    /// What ``data`` said; nil for what it never says.
+    /// Parses ``data``. Returns nil if it is malformed.
     init?(mark: SlotMark, data: Data) {
         guard data.count.isMultiple(of: 8), data.count <= 8 * Self.limit else { return nil }
         self.mark = mark

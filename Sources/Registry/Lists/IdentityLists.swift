@@ -3,14 +3,14 @@ import Nostr
 import Push
 import Synchronization
 
-/// Takes the lists in which accounts and root identities say where they read (kind 10002, NIP-65), and which devices
-/// and keys for messages they have (kind 10050).
+/// Stores the lists in which accounts and root identities name the relays they read (kind 10002, NIP-65) and their
+/// devices and keys for messages (kind 10050).
 ///
-/// Plain NIP-17 apps write a root identity's kind 10050 anew and know nothing of devices. The devices that an earlier
-/// list named then count for a while longer, so that an app that knows about devices has time to name them again.
+/// Plain NIP-17 apps replace a root identity's kind 10050 without knowing about devices. The devices that an earlier
+/// list named then count for a while longer, so that an app that knows devices can name them again.
 ///
-/// A list without any `device` or `dm_key` tag says nothing about devices. A list that is dated ahead is refused, and
-/// an older list changes nothing. The first list of a root that nobody here knows is believed until a newer one comes.
+/// A list without any `device` or `dm_key` tag has no effect on devices. A list dated in the future is refused, and an
+/// older list is ignored. The first list of an unknown root is accepted until a newer one arrives.
 final class IdentityLists: Sendable {
     /// How long devices count after the last list that named them.
     private static let gracePeriod: Duration = .days(7)
@@ -57,7 +57,7 @@ final class IdentityLists: Sendable {
         }
     }
 
-    /// Nil: it is to be taken.
+    /// Returns nil if the list must be stored.
     private func weigh(_ event: Event, now: Timestamp, _ rows: RegistryRows) throws -> ListResult? {
         guard event.kind == .relayList || event.kind == .deviceList else { return .ignored }
         guard try rows.concerns(event.pubkey) else { return .ignored }
@@ -88,7 +88,7 @@ final class IdentityLists: Sendable {
         var ring = MessageKeyRing(try rows.messageKeys(of: event.pubkey))
         let messageKeys = try list.messageKeys.filter { $0 != event.pubkey }.prefix(MessageKeyRing.limit).filter {
             key in
-            // Latecomers must not get a place by a restart, after which nobody knows who was first.
+            // Late keys must not get a place after a restart, because the order of arrival is no longer known then.
             try ring.keys.contains { $0.key == key }
                 || rows.ownerCount(ofMessageKey: key, besides: event.pubkey, now: now) < MessageKeyOwners.ownersPerKey
         }
@@ -148,7 +148,7 @@ final class IdentityLists: Sendable {
     }
 }
 
-/// Limits of what is taken from a list, because its author may fill it at will.
+/// Limits for list content, because authors may put any amount into a list.
 enum ListLimits {
     static let devices = 256
     static let relays = 16

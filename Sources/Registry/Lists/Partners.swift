@@ -15,8 +15,8 @@ extension Registry {
         return try store.readOnce { try $0.concerns(author) }
     }
 
-    /// The keys besides those of accounts whose kind 10050 is wanted: the roots that waiting registrations name, and
-    /// partners in the order in which devices named them.
+    /// Keys other than accounts whose kind 10050 is needed: the roots that waiting registrations name, then partners in
+    /// the order in which devices named them.
     package func rootsOfInterest() throws -> Set<PublicKey> {
         try store.read { try $0.rootsOfInterest(limit: Self.rootsOfInterestLimit) }
     }
@@ -32,14 +32,13 @@ extension Registry {
         try key == root || store.readOnce { try $0.lists(key, for: root, now: now()) }
     }
 
-    /// The partners whose wake-up hints (kind 20062) count, by device. Devices without partners are left out.
+    /// The partners whose wake-up hints (kind 20062) count, by device. Devices without partners are omitted.
     package func partners(of account: PublicKey) throws -> [DeviceID: Set<PublicKey>] {
         try store.readOnce { try $0.partners(of: account) }
     }
 
-    /// Whether what `signer` signed is the account's own doing: by its key, by a key that it receives messages under,
-    /// or by a device that its kind 10050 lists and that says so in `root_identity`. Asks the disk only if `root` is
-    /// the account.
+    /// Whether `signer` acts for the account: with the account's key, a key it receives messages under, or a device
+    /// that its kind 10050 lists and that names it in `root_identity`. Reads the disk only if `root` is the account.
     package func isOwn(
         _ signer: PublicKey,
         speakingFor root: PublicKey?,

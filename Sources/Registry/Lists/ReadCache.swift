@@ -1,7 +1,7 @@
 import Cipher
 import Core
 
-/// The values that were read lately. Also knows what is not there, if `Value` is optional.
+/// A cache of values read recently. If `Value` is optional, it also stores that a value is missing.
 struct ReadCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {
     private var values: BoundedCache<Key, Value>
     /// Counts how often something was forgotten because it changed.
@@ -15,7 +15,7 @@ struct ReadCache<Key: Hashable & Sendable, Value: Sendable>: Concealed {
 
     mutating func value(of key: Key) -> Value? { values.value(of: key) }
 
-    /// Takes what was read, unless something changed since that `generation`: then the value may be outdated already.
+    /// Stores a value that was read, unless a change since `generation` may have made it outdated.
     mutating func remember(_ value: Value, of key: Key, readIn generation: UInt64) {
         if generation == self.generation { values.set(value, for: key) }
     }

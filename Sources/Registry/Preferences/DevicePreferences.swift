@@ -2,7 +2,7 @@ import Core
 import JSON
 import Nostr
 
-/// What a device prefers beyond its ``DeviceEntry``. Most devices prefer nothing.
+/// The preferences of a device in addition to its ``DeviceEntry``. Most devices have none.
 package struct DevicePreferences: Hashable, Sendable {
     package var pace: PacePreferences
     package var filters: FilterSwitches

@@ -2,7 +2,8 @@ import Core
 import JSON
 import Nostr
 
-/// When a device wants to be left alone (contrib/docs/pacing.md). An end before the start is on the next day.
+/// Daily hours in which a device receives no alerts (contrib/docs/pacing.md). An end before the start is on the next
+/// day.
 package struct QuietHours: Hashable, Sendable {
     package var start: TimeOfDay
     /// The first minute after the quiet time; never the same as `start`.
@@ -145,7 +146,7 @@ package struct UTCOffset: Hashable, Sendable {
     }
 }
 
-/// `Int.init` alone would also take a sign.
+/// `Int.init` would also accept a sign.
 private func decimal(_ digits: Substring) -> Int? {
     digits.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(digits) : nil
 }

@@ -36,8 +36,8 @@ struct PushTarget {
         }
     }
 
-    /// The endpoint may stand by itself or in the subscription, and so may the keys; where they stand twice they must
-    /// agree.
+    /// The endpoint and the keys may be separate fields or part of the subscription. If they are in both places, they
+    /// must agree.
     private mutating func readEndpoint(_ reader: FieldReader, needsKeys: Bool) throws(RegistrationRejection) {
         let endpoint = try Self.endpoint("push_endpoint", reader)
         let subscription = try reader.reader("subscription")
@@ -78,7 +78,7 @@ struct PushTarget {
         return url
     }
 
-    /// The keys of a subscription, beside its endpoint; nil when there are none.
+    /// The keys of a subscription, without its endpoint. Nil if it has none.
     private static func keys(_ reader: FieldReader) throws(RegistrationRejection) -> [String: String]? {
         guard let keys = try reader.reader("keys") else { return nil }
         return [
@@ -102,14 +102,14 @@ struct PushTarget {
     }
 }
 
-/// A target that people choose themselves, such as a topic of ntfy's: others can guess it. So it belongs to the first
-/// account that registers it, until that account leaves it, and another account has to show that it reads there.
+/// A target that people choose themselves, such as an ntfy topic, so others can guess it. It belongs to the first
+/// account that registers it, until that account leaves it. Another account must prove that it reads there.
 ///
-/// Tokens and endpoints that a push service hands out are no such targets: whoever has one got it from the device.
+/// Tokens and endpoints issued by a push service are not chosen targets: their holder got them from the device.
 ///
-/// The device of another account is kept and answered like any other. But it is not in the match index until its
-/// registration brings the code that was pushed to the target for the owner's device. A code depends on the router's
-/// identity, the target and the day.
+/// A device of another account is stored and acknowledged like any other, but enters the match index only when its
+/// registration contains the code that was pushed to the target for the owner's device. The code depends on the
+/// router's identity, the target and the day.
 struct ChosenTarget: Hashable {
     /// The field of a registration with the code that was pushed to the target.
     static let codeField = "code"
@@ -117,7 +117,7 @@ struct ChosenTarget: Hashable {
     /// The same however its URL is spelled.
     let name: String
 
-    /// Nil for a platform whose targets nobody chooses.
+    /// Returns nil for a platform without chosen targets.
     init?(platform: String, token: String, _ platforms: PlatformCatalog) {
         guard platforms.hasChosenTargets(platform) else { return nil }
         var rest = token[...]

@@ -14,10 +14,10 @@ package struct RegistrationContent: Hashable, Sendable {
     package var app: String
     /// The device token, or the endpoint URL, whichever the platform has.
     package var token: String
-    /// The code that was pushed to a target that somebody else has (``ChosenTarget``).
+    /// The code that was pushed to a target of another account (``ChosenTarget``).
     package var code: String?
-    /// What a transport needs besides the token: `p256dh` and `auth` of a subscription, and every further text field
-    /// that the core has no use for, so that a new platform's plugin can ask its clients for what it likes.
+    /// Fields for the transport in addition to the token: `p256dh` and `auth` of a subscription, and every other text
+    /// field that the core does not use, so that plugins can define their own.
     package var fields: [String: String]
     /// The signals that wake the device.
     package var signals: Set<Signal>
@@ -27,7 +27,7 @@ package struct RegistrationContent: Hashable, Sendable {
     package var batch: BatchPreferences
     /// Which filters of plugins it switches on or off (`filter_plugins`).
     package var filterSwitches: FilterSwitches
-    /// What the owner calls the device.
+    /// The owner's name for the device.
     package var device: String?
     /// A BCP 47 tag.
     package var locale: String?
@@ -38,7 +38,7 @@ package struct RegistrationContent: Hashable, Sendable {
     package var relays: [String]
     /// The keys whose wake-up hints count (kind 20062).
     package var partners: [PublicKey]
-    /// Whether the same token may serve several accounts at once.
+    /// Whether the token may serve several accounts at the same time.
     package var shared: Bool
     /// The whole text as it came, unknown fields included.
     package var json: String
@@ -57,11 +57,11 @@ package struct RegistrationContent: Hashable, Sendable {
 }
 
 extension RegistrationContent {
-    /// Reads the decrypted content of a registration.
+    /// Parses the decrypted content of a registration.
     ///
-    /// Throws a ``RegistrationRejection`` that names the first field which is not as it should be. Fields it does not
-    /// know are no mistake, but names under `filters` and `signals` are, if `checkingSignals` does not know them.
-    /// `platforms` says what a target is.
+    /// Throws a ``RegistrationRejection`` that names the first invalid field. Unknown fields are allowed, but unknown
+    /// names under `filters` and `signals` are errors according to `checkingSignals`. `platforms` describes the target
+    /// of each platform.
     package init(
         json: String,
         platforms: PlatformCatalog = PlatformCatalog(),
@@ -106,7 +106,7 @@ extension RegistrationContent {
         return names.isEmpty ? "the name of a platform" : "a platform such as \(names.joined(separator: ", "))"
     }
 
-    /// Checks the further fields as the platform describes them.
+    /// Validates the additional fields against the platform's description.
     func check(_ fields: [RegistrationField]) throws(RegistrationRejection) {
         for field in fields {
             guard let text = self.fields[field.name] else {

@@ -15,7 +15,7 @@ package struct RegistrationPolicy: Sendable {
         package var devices = 5_000_000
         /// How many registrations one key may sign an hour, over time; apps register at each start.
         package var registrationsPerKeyPerHour = 60
-        /// How many it may sign at once, before the rate counts.
+        /// How many registrations an author may sign in a burst.
         package var registrationBurst = 200
         /// How many registrations may wait for their root identity altogether, for one root, and of one signer.
         package var waiting = 10_000
@@ -28,7 +28,7 @@ package struct RegistrationPolicy: Sendable {
         }
     }
 
-    /// What an event asks for.
+    /// The operation that an event requests.
     package enum Request: Hashable, Sendable {
         /// To read its content and put a device of `account` into the slot.
         case register(RegistrationSlot, account: PublicKey)
@@ -42,7 +42,7 @@ package struct RegistrationPolicy: Sendable {
         }
     }
 
-    /// What an event comes to at first sight.
+    /// The result of parsing an event.
     package enum Reading: Hashable, Sendable {
         case request(Request)
         case done(RegistrationResult)
@@ -90,7 +90,7 @@ package struct RegistrationPolicy: Sendable {
         }
     }
 
-    /// What an event asks for, whenever it was made; nil when it is not for us.
+    /// The operation that an event requests, whatever its date. Nil if it is not for this router.
     func request(of event: Event) throws(RegistrationRejection) -> Request? {
         guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration else { return nil }
         guard let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1, !tag[1].isEmpty else {
@@ -118,7 +118,8 @@ package struct RegistrationPolicy: Sendable {
         return .register(slot, account: root)
     }
 
-    /// Whether a registration's `d` begins with our key. Throws where it does in a spelling that relays do not find.
+    /// Whether the `d` of a registration starts with our key. Throws if the spelling differs from the one that relays
+    /// match.
     private func isOurs(_ key: Substring) throws(RegistrationRejection) -> Bool {
         let ours = keys.all.map(\.key.hex)
         if ours.contains(String(key)) { return true }
@@ -129,7 +130,7 @@ package struct RegistrationPolicy: Sendable {
         throw .invalid("tag d: expected our public key as \(hex); found it \(spelled.spelling)")
     }
 
-    /// Compares a request with what is remembered; nil: go on.
+    /// Compares a request with stored state. Returns nil if it may proceed.
     func weigh(_ request: Request, mark: SlotMark, against account: AccountState) -> RegistrationResult? {
         if let known = account.mark {
             if mark == known {
@@ -156,11 +157,10 @@ package struct RegistrationPolicy: Sendable {
         case leave
     }
 
-    /// A phone keeps its token when somebody else signs in: the last registration gets it, unless it says `shared`.
-    /// Whoever knows a token may take it, because nothing in it says who owns it. The owner of the phone takes it back
-    /// with the next registration, because one that is dated ahead counts from its arrival. Until then no pushes reach
-    /// the owner. Taking a token reads no token out of the router, and the outcome for one device never deletes
-    /// another.
+    /// A phone keeps its token when another user signs in: the newest registration gets it, unless it sets `shared`.
+    /// Any client that knows a token may claim it, because the token does not name its owner. The owner's next
+    /// registration claims it back, because future dates count from arrival. Until then the owner gets no pushes.
+    /// Claiming a token reveals no token, and the outcome for one device never deletes another.
     func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Timestamp) -> TokenRuling {
         if shared { return .take(from: []) }
         let claimedAt = min(mark.createdAt, now.seconds)
@@ -169,13 +169,13 @@ package struct RegistrationPolicy: Sendable {
     }
 }
 
-/// What is known of a slot and an account before an event for them is decided.
+/// The stored state of a slot and an account before an event for them is applied.
 struct AccountState: Hashable, Sendable {
     /// The newest event that the slot has seen.
     var mark: SlotMark?
     /// Whether the slot holds a device now.
     var isRegistered = false
-    /// Whether the event of ``mark`` left the slot empty: nothing that it registered is in force.
+    /// Whether the event of ``mark`` emptied the slot, so it has no current registration.
     var isEnded = false
     /// How many devices the account has, this slot's included if it is the account's.
     var devices = 0

@@ -9,10 +9,10 @@ import Synchronization
 /// passed on, because it might quote the token.
 package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
 
-/// Says what was expected instead of a signal's name that a registration uses; nil if there is such a signal.
+/// Validates a signal name in a registration. Returns the expected names if it is unknown, and nil if it is valid.
 package typealias SignalCheck = @Sendable (String) -> String?
 
-/// Opens the event of a registration and checks what is in it. Knows no store.
+/// Decrypts and validates registration events. Does not use the store.
 struct RegistrationReader: Sendable {
     let policy: RegistrationPolicy
     private let keys: RouterKeys
@@ -59,15 +59,15 @@ struct RegistrationReader: Sendable {
         )
     }
 
-    /// The draft of a registration that waited; nil when no transport serves it any more. It then goes on waiting,
-    /// since that may change.
+    /// The draft of a registration that waited. Nil if no transport serves it: it continues to wait, because that may
+    /// change.
     func draft(ofWaiting event: Event, arrivedAt: Timestamp) -> RegistrationDraft? {
         guard case .register(let slot, let account)? = try? policy.request(of: event) else { return nil }
-        // It was checked when it arrived. If the plugin cannot check it again now, the device must not wait for good.
+        // It was checked on arrival. If the plugin cannot check it again now, the device must not wait forever.
         return try? draft(of: event, slot, account, arrivedAt: arrivedAt, wasChecked: true)
     }
 
-    /// `ourKey` is the one of ours that the event names.
+    /// `ourKey` is the router's key that the event names.
     private func open(_ event: Event, as ourKey: PublicKey) throws(RegistrationRejection) -> RegistrationContent {
         guard let pair = keys.pair(of: ourKey) else { throw .retiredKey(keys.names) }
         let json: String
@@ -97,7 +97,7 @@ struct RegistrationReader: Sendable {
     }
 }
 
-/// What the loaded transports say about their platforms. A reload of the plugins replaces it.
+/// The platform descriptions of the loaded transports. A reload of the plugins replaces them.
 final class CurrentPlatforms: Sendable {
     private let stored: Mutex<PlatformCatalog>
 

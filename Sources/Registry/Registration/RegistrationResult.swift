@@ -7,21 +7,21 @@ package enum RegistrationResult: Hashable, Sendable {
     /// The slot was taken already: the same device has a new address or new preferences.
     case updated(DeviceID)
     case deregistered
-    /// A deregistration with a key of this router other than the one that the device is registered to by now: nothing
-    /// is registered with that key, and the device stays.
+    /// A deregistration under a key of this router other than the device's current one: that key has no registration,
+    /// and the device stays.
     case moved
     /// Signed by a device key that its root identity does not list yet (kind 10050): kept, without any effect until
     /// then. No token moves, no device counts, and no tombstone falls on the root.
     case waiting
-    /// This very event was taken before, and what it says is in force.
+    /// The same event was accepted before, and its content is current.
     case duplicate
-    /// This very event was taken before, and what it registered has ended since.
+    /// The same event was accepted before, and its registration has ended since.
     case ended
     /// A newer event for the same slot was taken before.
     case outdated
     /// Another registration of the same push target is dated later, and keeps it.
     case superseded
-    /// Another kind, or meant for another router or for something else altogether: no concern of ours.
+    /// Another kind, or addressed to another router.
     case notForUs
     case refused(RegistrationRejection)
 
@@ -33,8 +33,7 @@ package enum RegistrationResult: Hashable, Sendable {
         }
     }
 
-    /// Whether an `OK` answer (NIP-01) to the event should say true: what it asks for is in force, or waits for its
-    /// root identity.
+    /// Whether the `OK` response (NIP-01) is true: the request is applied or waits for its root identity.
     package var isAccepted: Bool {
         switch self {
         case .registered, .updated, .deregistered, .moved, .waiting, .duplicate: true
@@ -61,8 +60,8 @@ package enum RegistrationResult: Hashable, Sendable {
     }
 }
 
-/// Why a registration was refused, as the text of a Nostr `OK` answer (NIP-01). Names fields and what was expected,
-/// never a token, key or endpoint.
+/// The reason why a registration was refused, as the text of a Nostr `OK` response (NIP-01). Names fields and expected
+/// values, never a token, key or endpoint.
 package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
         case error
@@ -73,7 +72,7 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     }
 
     private let code: Code
-    /// What is wrong, without the prefix.
+    /// The reason without the prefix.
     package let reason: String
 
     private init(_ code: Code, _ reason: String) {
@@ -96,7 +95,7 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
         RegistrationRejection(.unsupported, reason)
     }
 
-    /// The registration is well formed and a limit stands against it.
+    /// A well-formed registration that exceeds a limit.
     package static func blocked(_ reason: String) -> RegistrationRejection {
         RegistrationRejection(.blocked, reason)
     }
@@ -117,7 +116,7 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     /// Whether the registration itself is at fault.
     var isInvalid: Bool { code == .invalid }
 
-    /// A field of the content that is not what it should be.
+    /// An invalid field of the content.
     static func field(_ path: String, expected: String) -> RegistrationRejection {
         .invalid("registration field `\(path)`: expected \(expected)")
     }

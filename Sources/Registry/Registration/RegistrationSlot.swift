@@ -2,17 +2,17 @@ import Core
 import Nostr
 import Push
 
-/// Identifies what one registration replaces: who signed it, and a device id under that key.
+/// The identity of a registration: the key that signed it, and a device id under that key. A new registration replaces
+/// the one in the same slot.
 ///
-/// Kinds 10062 and 30062 with the same `d` share one slot. The registration in it says which account the device belongs
-/// to: the author's own, or that of a root identity that the author is a device of. So only the author can empty a
-/// slot.
+/// Kinds 10062 and 30062 with the same `d` share one slot. The registration names the account of the device: the
+/// author, or a root identity that lists the author as a device. So only the author can empty a slot.
 package struct RegistrationSlot: Hashable, Sendable {
     /// Device ids are at most this many bytes of A-Z a-z 0-9 . _ -
     package static let deviceIDLimit = 64
 
     package var author: PublicKey
-    /// What follows our public key and a colon in `d`; empty when nothing does.
+    /// The part of `d` after our public key and a colon. May be empty.
     package var deviceID: String
 
     package init(author: PublicKey, deviceID: String = "") {

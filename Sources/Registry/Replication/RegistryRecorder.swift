@@ -3,7 +3,7 @@ import GRDB
 import Nostr
 import Push
 
-/// What the placeholders of a statement stand for.
+/// The values of a statement's placeholders.
 struct RowArguments: ExpressibleByArrayLiteral {
     private let elements: [(any DatabaseValueConvertible)?]
 
@@ -24,7 +24,7 @@ final class RegistryRecorder {
         record.statements.append(RegistryRecord.Statement(sql, arguments.values))
     }
 
-    /// What follows from the transaction in memory.
+    /// Records the in-memory effects of the transaction.
     func note(_ changes: RegistryChanges) {
         record.note(changes)
     }
@@ -155,7 +155,7 @@ struct RegistryRecord: Codable, Hashable, Sendable {
 
     func bytes() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
-    /// Throws a ``RegistryStoreError`` for bytes that are no record, or one of a later version.
+    /// Throws a ``RegistryStoreError`` if the bytes are not a valid record or have a later version.
     init(_ bytes: [UInt8]) throws {
         guard let record = try? JSONDecoder().decode(RegistryRecord.self, from: Data(bytes)),
             record.version == Self.formatVersion

@@ -6,16 +6,16 @@ import Synchronization
 
 /// The log that the registries of several routers share: every transaction in one order.
 package protocol RegistryLog: Sendable {
-    /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. `id`
-    /// tells it from all others, so that a repetition is none. Throws when it is not known to be kept: it may turn up
-    /// later all the same. Blocks.
+    /// Appends a record if the log has none after `position`. Returns its position, or nil if another record came
+    /// first. `id` identifies the record, so that a repeated append has no effect. Throws if the append is uncertain:
+    /// the record may still appear later. Blocks.
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64?
 
     /// Records behind `position`, in their order and without a gap, as many as suit; none: there are none. `bytes` is
     /// nil for what no member wrote. Blocks.
     func records(after position: UInt64) throws -> [(position: UInt64, bytes: [UInt8]?)]
 
-    /// Where the last record lies or lay, also when older ones are gone; 0: there never was one. Blocks.
+    /// The position of the last record, even if older ones are deleted. 0: the log never had one. Blocks.
     func lastPosition() throws -> UInt64
 
     /// Up to where the newest snapshot has the log; nil: there is none. Blocks.
@@ -25,23 +25,23 @@ package protocol RegistryLog: Sendable {
     func readSnapshot(to file: String) throws -> Bool
 }
 
-/// Makes one registry of those of all members: a transaction counts when the log has it behind everything that this
-/// member had seen. Whoever was slower rolls back, catches up and tries again.
+/// Replicates one registry across all members: a transaction counts once the log contains it directly after everything
+/// that this member had seen. A member that was slower rolls back, catches up and retries.
 final class RegistryReplica: Sendable {
-    /// What follows from a record in memory: before anything else is written, and when the database is free again.
+    /// The in-memory effects of a record: those before the next write, and those once the database is free again.
     struct Consequences: Sendable {
         let atOnce: @Sendable () -> Void
         let later: @Sendable () -> Void
     }
 
     let log: any RegistryLog
-    /// Finds out what follows from a record, on its rows.
+    /// Determines the effects of a record from its rows.
     let follow: @Sendable (RegistryRecord, RegistryRows) throws -> Consequences
     private let prefix: String
     private let count = Atomic<UInt64>(0)
     private let seen = Atomic<UInt64>(0)
 
-    /// `name` is this process's alone.
+    /// `name` is unique to this process.
     init(
         _ log: any RegistryLog,
         name: String,
@@ -76,7 +76,7 @@ extension RegistryRows {
 
     func forgetSharedPosition() throws { try execute("DELETE FROM meta WHERE name = ?", [Self.position]) }
 
-    /// Whether anybody registered anything here.
+    /// Whether this registry has registrations.
     func isUsed() throws -> Bool {
         try one("SELECT 1 WHERE EXISTS (SELECT 1 FROM devices) OR EXISTS (SELECT 1 FROM tombstones)") != nil
     }
@@ -90,9 +90,9 @@ extension RegistryRows {
 }
 
 extension Registry {
-    /// Becomes one of several routers' registries: takes up what the others wrote, and from now on writes only what the log
-    /// has. `name` is this process's alone. To be called before anything is loaded or changed. Throws a
-    /// ``RegistryStoreError`` for a registry that has registrations of its own.
+    /// Joins the shared registry of several routers: applies the log, and from now on writes only through the log.
+    /// `name` is unique to this process. Must be called before the registry is loaded or changed. Throws a
+    /// ``RegistryStoreError`` for a registry that has its own registrations.
     package func join(_ log: any RegistryLog, name: String) throws {
         let replica = RegistryReplica(log, name: name) { [self] record, rows in try follow(record, rows) }
         try store.join(replica)

@@ -2,16 +2,15 @@ import Foundation
 import GRDB
 import Storage
 
-/// What the registries of all members have in common, as a file: a new member begins with it instead of reading
-/// every change that there ever was.
+/// The shared tables of all members as a file: a new member starts from it instead of reading every change in the log.
 extension RegistryStore {
     /// Tables that each member has for itself.
     private static let ownTables: Set<String> = [
         "meta", "watch", "watch_relays", "ingress_devices", "ingress_device_count", "plugin_owners", "plugin_states",
     ]
 
-    /// Writes the file anew at `file`, readable by this user only. Returns the position in the shared log. Blocks
-    /// no writer.
+    /// Replaces the file at `file`, readable by this user only. Returns the position in the shared log. Does not block
+    /// writers.
     package func writeShared(to file: String) throws -> UInt64 {
         try SharedFile.remove(file)
         // SQLite fills an empty file as it is.
@@ -44,8 +43,9 @@ extension RegistryStore {
         }
     }
 
-    /// Takes what such a file has in place of its own. Nothing may be loaded yet. Throws a `StoreFault` for a file that
-    /// is damaged or of an unknown format, and a ``RegistryStoreError`` for one of another router's.
+    /// Replaces the shared tables by those of such a file. Must be called before the registry is loaded. Throws a
+    /// `StoreFault` for a file that is damaged or of an unknown format, and a ``RegistryStoreError`` for a file of
+    /// another router.
     func readShared(from file: String) throws {
         // Brings it to the present schema, or refuses it.
         try StoreFile(path: file, kind: Self.kind).open(Configuration()).close()
@@ -93,7 +93,7 @@ extension RegistryStore {
     }
 }
 
-/// A snapshot on its way, beside the store.
+/// The temporary snapshot file next to the store.
 package enum SharedFile {
     package static func path(besides store: String) -> String { store + "-shared" }
 
@@ -105,8 +105,8 @@ package enum SharedFile {
 }
 
 extension RegistryStore {
-    /// Begins with the newest snapshot where this registry is empty, or lacks changes that the log no longer
-    /// has. To be called before a registry is made of the store. Blocks.
+    /// Starts from the newest snapshot if this registry is empty or the log no longer has the changes it needs. Must be
+    /// called before a registry is made of the store. Blocks.
     package func takeSnapshot(of log: any RegistryLog) throws {
         let known = try read { rows -> UInt64? in try rows.sharedPosition() }
         if let known, known > 0, try log.lastPosition() < known { throw RegistryStoreError.ahead(of: known) }
@@ -126,7 +126,7 @@ extension RegistryStore {
         var last = position
         for (next, bytes) in try log.records(after: position) {
             defer { last = next }
-            // What no member wrote, or somebody stored once more, is passed over.
+            // Skips entries that no member wrote and repeated entries.
             guard let record = try bytes.map(RegistryRecord.init), record.after >= last else { continue }
             return record.after != last
         }

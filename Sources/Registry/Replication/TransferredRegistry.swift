@@ -3,16 +3,16 @@ import GRDB
 import Nostr
 import Push
 
-/// A registry that several routers begin to share, or that one router keeps, while no router runs on it.
+/// Moves a registry between a single router and a cluster while no router runs on it.
 extension RegistryStore {
     static let transferName = "transfer"
 
-    /// What this store is being moved by; nil: it is not being moved.
+    /// The id of the transfer in progress, or nil.
     package func transfer() throws -> String? {
         try read { rows in try rows.one("SELECT value FROM meta WHERE name = ?", [Self.transferName])?[0] }
     }
 
-    /// Notes that the store is being moved: until ``endTransfer()`` no router serves it alone.
+    /// Marks the store as being transferred: until ``endTransfer()`` no single router serves it.
     package func beginTransfer(_ id: String) throws {
         try writeHere {
             try $0.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", [Self.transferName, id])
@@ -23,17 +23,18 @@ extension RegistryStore {
         try writeHere { try $0.execute("DELETE FROM meta WHERE name = ?", [Self.transferName]) }
     }
 
-    /// Whether this is a member's registry, or becomes one: a router that served it alone would send what others send.
+    /// Whether this registry belongs to a cluster member or is becoming one. A single router on it would send
+    /// duplicates of the cluster's pushes.
     package func isShared() throws -> Bool { try transfer() != nil || position() != nil }
 
     /// Its position in the shared log; nil: it is not shared.
     package func position() throws -> UInt64? { try read { try $0.sharedPosition() } }
 
-    /// A change that changes nothing: the position at which sharing begins with everything from before.
+    /// An empty change: the position at which sharing starts with all earlier data.
     package static func emptyChange(_ id: String) throws -> [UInt8] { try RegistryRecord(id: id).bytes() }
 
-    /// Makes it a shared registry, which has the log up to `position`, and notes for the other members what was
-    /// read at relays. `asked` are the bits of an interest that a relay is asked for.
+    /// Makes it a shared registry that has the log up to `position`, and records for the other members which keys were
+    /// read at relays. `asked` are the bits of an interest that a relay query contains.
     package func beginSharing(at position: UInt64, asked: UInt8) throws {
         try writeHere { rows in
             try rows.execute(
@@ -48,7 +49,7 @@ extension RegistryStore {
         }
     }
 
-    /// Makes it a registry of its own again, whose relays were read up to `marks`.
+    /// Makes it a separate registry again, whose relays were read up to `marks`.
     package func endSharing(marks: [String: Int64]) throws {
         try writeHere { rows in
             for (url, mark) in marks {

@@ -3,7 +3,7 @@ import Nostr
 import Push
 import Synchronization
 
-/// Opens what is sealed about each device: its address, the key that notifications are sealed to, its registration.
+/// Opens the sealed data of each device: its address, the key for sealed notifications, and its registration.
 final class DeviceSecrets: Sendable {
     private let store: RegistryStore
     private let vault: TokenVault
@@ -20,7 +20,7 @@ final class DeviceSecrets: Sendable {
         let routerKey: Int
     }
 
-    /// `isBlocked` says whose devices have no address for anybody.
+    /// `isBlocked` returns whether an account or author is blocked, in which case its devices have no address.
     init(
         store: RegistryStore,
         vault: TokenVault,
@@ -72,7 +72,7 @@ final class DeviceSecrets: Sendable {
         try store.readOnce { try $0.locale(of: device) }.flatMap { LanguageTag($0) }
     }
 
-    /// The language alone: with the region it might be one person's.
+    /// Only the language, because with the region it might identify one person.
     static func language(_ locale: String?) -> String {
         let word = (locale ?? "").prefix { $0.isASCII && $0.isLetter }.lowercased()
         return (2...3).contains(word.count) ? word : ""
@@ -130,8 +130,8 @@ final class DeviceSecrets: Sendable {
     }
 }
 
-/// What is kept of an address that was opened. A class, because it is looked up several times for each push, and its
-/// texts would be counted each time.
+/// The cached form of an opened address. A class, because each push looks it up several times, and copying its strings
+/// would count references each time.
 private final class OpenedAddress: Sendable {
     let address: DeviceAddress
     let language: String
@@ -147,6 +147,6 @@ package struct DeviceSealing: Sendable, Concealed {
     package let key: SealingKey
     /// The router's key that the device is registered to: the only one that its app knows for sure.
     package let sender: SecretKey
-    /// Of the sender, among the router's keys.
+    /// The number of the sender's key among the router's keys.
     package let senderNumber: Int
 }

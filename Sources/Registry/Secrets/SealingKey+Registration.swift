@@ -3,7 +3,7 @@ import Nostr
 import Push
 
 extension SealingKey {
-    /// The field of a registration with a key that is for sealing and nothing else.
+    /// The registration field with a separate key for sealing.
     static let field = "sealing_key"
 
     /// The key for a device whose registration has these `fields` and was signed by `author`: the key made for sealing,

@@ -3,13 +3,14 @@ import Core
 import Nostr
 import Push
 
-/// Seals what a stolen database must not reveal: tokens, endpoints, subscription keys, preferences, what plugins keep.
+/// Seals data that a stolen database must not reveal: tokens, endpoints, subscription keys, preferences and plugin
+/// state.
 ///
-/// AES-256-GCM under a key that HKDF (RFC 5869) draws from a root of the ``KeyRing``, with a fresh nonce a seal and the
-/// device's number as additional data, so that one row's secret opens in no other row. The first byte is the root's
+/// Uses AES-256-GCM with a key derived by HKDF (RFC 5869) from a root of the ``KeyRing``, a fresh nonce per value, and
+/// the device's number as additional data, so that a value opens in its own row only. The first byte is the root's
 /// number.
 package struct TokenVault: Sendable, Concealed {
-    /// What is sealed; part of the additional data.
+    /// The kind of sealed data, which is part of the additional data.
     package enum Purpose: UInt8, Sendable {
         case address = 1
         case content = 2
@@ -19,7 +20,7 @@ package struct TokenVault: Sendable, Concealed {
     private static let secondsPerDay: Int64 = 86_400
     /// By the numbers of their roots.
     private let sealingKeys: [UInt8: [UInt8]]
-    /// Of the root that seals.
+    /// The number of the root that seals new values.
     private let sealingRoot: UInt8
     private let findingKey: [UInt8]
     private let codeKey: [UInt8]
@@ -90,7 +91,7 @@ package struct TokenVault: Sendable, Concealed {
         return [sealingRoot] + nonce + sealed
     }
 
-    /// Whether something was sealed under an earlier root than what is sealed now.
+    /// Whether the value was sealed under an earlier root than the current one.
     func isOutdated(_ sealed: [UInt8]) -> Bool { sealed.first != sealingRoot }
 
     /// Throws a ``RegistryStoreError`` unless `sealed` was sealed by the same identity for the same device and purpose.
@@ -114,7 +115,7 @@ package struct TokenVault: Sendable, Concealed {
         )
     }
 
-    // MARK: What plugins keep
+    // MARK: Plugin state
 
     /// Sixteen bytes that identify a key of an owner and, without ours, reveal nothing about it.
     func handle(ofState key: [UInt8], owner: String) -> [UInt8] {
@@ -136,7 +137,7 @@ package struct TokenVault: Sendable, Concealed {
         return StateEntry(key: Array(plaintext[1...length]), value: Array(plaintext[(length + 1)...]))
     }
 
-    /// Begins with a byte that no ``Purpose`` has.
+    /// Starts with a byte that no ``Purpose`` has.
     private static func additionalData(_ owner: String) -> [UInt8] { [0x40] + Array(owner.utf8) }
 
     /// Nil when there is nothing to seal.
@@ -155,7 +156,7 @@ package struct TokenVault: Sendable, Concealed {
     }
 }
 
-/// Shows that the account that registers a target reads what is pushed there.
+/// A code that proves that an account reads the target that it registers.
 package struct TargetCode: Hashable, Sendable, Concealed {
     /// Crockford's: no letters that are read as digits.
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
@@ -169,7 +170,7 @@ package struct TargetCode: Hashable, Sendable, Concealed {
         text = String(digits.prefix(5)) + "-" + String(digits.dropFirst(5))
     }
 
-    /// Whether `typed` is this code, as somebody who read it might type it.
+    /// Whether `typed` is this code, allowing for the ways in which people type it.
     func isSpelled(by typed: String) -> Bool {
         let digits = typed.uppercased().compactMap { digit -> Character? in
             switch digit {
@@ -183,7 +184,7 @@ package struct TargetCode: Hashable, Sendable, Concealed {
     }
 }
 
-/// A code that is to be pushed to a target, by way of the device that has it.
+/// A code to push to a target, through the device that owns it.
 package struct TargetCodeRequest: Hashable, Sendable {
     package let device: DeviceID
     package let route: Route

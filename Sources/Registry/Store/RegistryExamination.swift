@@ -6,10 +6,10 @@ import Storage
 
 /// Examines every row of a registry's file without changing it, even while a router uses it.
 package struct RegistryExamination: Sendable {
-    /// What was found.
+    /// The result of an examination.
     package struct Report: Sendable {
         package var devices = 0
-        /// What is wrong, one sentence each, without anything secret.
+        /// Problems found, one sentence each, without secrets.
         package var findings: [String] = []
         /// Whether the database itself is damaged, and not only what single rows hold.
         package var isDamaged = false
@@ -26,7 +26,7 @@ package struct RegistryExamination: Sendable {
         self.identity = identity
     }
 
-    /// Throws a `StoreFault` when the file cannot even be opened, or is none of ours.
+    /// Throws a `StoreFault` if the file cannot be opened or is not a registry.
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())
@@ -104,7 +104,7 @@ package struct RegistrySummary: Sendable {
     /// Whether `key` opens it: it is the owner's, or the one that the owner's is being changed to.
     package func isOpened(by key: PublicKey) -> Bool { owner == nil || owner == key.hex || next == key }
 
-    /// Nil when there is no file. Throws a `StoreFault` when it cannot be read, or is no registry.
+    /// Returns nil if the file does not exist. Throws a `StoreFault` if it cannot be read or is not a registry.
     package init?(path: String) throws {
         let file = StoreFile(path: path, kind: RegistryStore.kind)
         guard try file.exists() else { return nil }

@@ -1,9 +1,9 @@
 import GRDB
 
-/// What a registry needs that was saved from a damaged file, where rows may be missing.
+/// Repairs a registry saved from a damaged file, in which rows may be missing.
 enum RegistryRepair {
-    /// Ids that a registry saved from a damaged one leaves free, as what it lacks may have had them: a delivery that
-    /// waits for a lost device must not go to a new one.
+    /// How many device ids to skip in a saved registry, because lost devices may have had them: a delivery that waits
+    /// for a lost device must not reach a new one.
     private static let idsLeftFree = 1_000_000
 
     /// A device without its secrets cannot be pushed to, and would take its app's next registration for a repeated one.

@@ -4,7 +4,7 @@ import GRDB
 import Nostr
 import Push
 
-/// What the `devices` table says of a device; nothing here is secret.
+/// A row of the `devices` table. Contains no secrets.
 struct DeviceRow: Hashable {
     var slot: RegistrationSlot
     var account: PublicKey
@@ -16,20 +16,20 @@ struct DeviceRow: Hashable {
     var signals: SignalSet
     var furtherSignals: [Signal]
     var locale: LanguageTag?
-    /// Whether the registration named a key that is for sealing and nothing else.
+    /// Whether the registration named a separate key for sealing.
     var hasSealingKey: Bool
     /// The number of the router's key that it is registered to.
     var routerKey: Int
 }
 
-/// Where a device is, as it is on disk.
+/// The address of a device as stored on disk.
 struct SealedAddress {
     let bytes: [UInt8]
     /// Whether a push service took a push for its token before.
     let isProven: Bool
-    /// Who registered it for whom; nil for a device of the sealed ingress.
+    /// The author and the account of its registration. Nil for a device of the sealed ingress.
     var owners: (author: PublicKey, account: PublicKey)?
-    /// What its app registered, in the form of a language tag.
+    /// The locale that its app registered, as a language tag.
     var locale: String?
     var mode: Mode?
 }
@@ -55,15 +55,15 @@ extension RegistryRows {
         ) != nil
     }
 
-    /// Whether there are so many devices. Device numbers are given in their order and never again, so that there are
-    /// seldom as many as the last one says, and counting is seldom called for.
+    /// Whether at least `count` devices exist. Device numbers ascend and are never reused, so the last number is an
+    /// upper bound and counting is rarely necessary.
     func devices(atLeast count: Int) throws -> Bool {
         let last: Int64 = try one("SELECT coalesce(max(id), 0) FROM devices")?[0] ?? 0
         guard last >= count else { return false }
         return (try one("SELECT count(*) FROM devices")?[0] ?? 0) >= count
     }
 
-    /// The device that never got a push and was registered anew the longest time ago; nil when all got one.
+    /// The device that never got a push and has not registered for the longest time. Nil if every device got one.
     func longestUnreachedDevice() throws -> RegisteredDevice? {
         try one("SELECT \(Self.holderColumns) FROM devices WHERE is_reached = 0 ORDER BY registered_at LIMIT 1").map(
             holder
@@ -114,8 +114,7 @@ extension RegistryRows {
         )
     }
 
-    /// Puts a device into its slot, whatever was there; a device that was there keeps its number and its beginning.
-    /// Answers with both.
+    /// Stores a device in its slot and replaces an earlier one, which passes on its number and its start. Returns both.
     func put(_ device: DeviceRow) throws -> (DeviceID, firstRegisteredAt: Timestamp) {
         let further = device.furtherSignals.isEmpty ? nil : device.furtherSignals.map(\.rawValue).joined(separator: " ")
         let root = device.account == device.slot.author ? nil : device.account
@@ -176,7 +175,7 @@ extension RegistryRows {
         )
     }
 
-    /// Who signed the registration of a device, and the number of the router's key that it names.
+    /// The author of a device's registration, and the number of the router's key that it names.
     func parties(to device: DeviceID) throws -> (author: PublicKey, routerKey: Int)? {
         try one("SELECT author, router_key FROM devices WHERE id = ?", [device.rawValue]).map {
             (try key($0, "author"), $0["router_key"])
@@ -230,7 +229,7 @@ extension RegistryRows {
 
     // MARK: Whether a token is proven
 
-    /// Of the device whose number is the first argument.
+    /// The condition for the device whose number is the first argument.
     static let isProven = "NOT EXISTS (SELECT 1 FROM unproven_devices WHERE device = ?1)"
 
     /// Whether a push service took a push for the device's token before.
@@ -238,7 +237,7 @@ extension RegistryRows {
         try one("SELECT 1 FROM unproven_devices WHERE device = ?", [device.rawValue]) == nil
     }
 
-    /// Says whether a device's token was taken before; what no table of devices knows by now stays out.
+    /// Records whether a push service accepted a device's token. Ignores devices that no longer exist.
     func setProven(_ device: DeviceID, _ isProven: Bool) throws {
         let change =
             isProven
@@ -308,7 +307,7 @@ extension RegistryRows {
         changes.keys.insert(device.account)
         changes.index.append(.remove(device.device, of: device.account))
         try execute("DELETE FROM devices WHERE id = ?", [device.device.rawValue])
-        // Nobody reads who follows the account while it is away.
+        // Contact lists are not read while the account is away.
         let account = device.account.bytes.data
         try execute(
             "DELETE FROM follows_read WHERE account = ?1 AND NOT EXISTS (SELECT 1 FROM devices WHERE account = ?1)",

@@ -26,7 +26,7 @@ extension RegistryRows {
         )
     }
 
-    /// Whether the root's newest list that speaks of devices names that one, and no list has said nothing of it for too
+    /// Whether the root's newest list with devices names this one, unless lists without devices have been newer for too
     /// long at `now`.
     func lists(_ device: PublicKey, for root: PublicKey, now: Timestamp) throws -> Bool {
         try one(

@@ -4,7 +4,7 @@ import GRDB
 import Nostr
 import Push
 
-/// A registration that is in force or waits for its root identity.
+/// A current registration, or one that waits for its root identity.
 struct HeldRegistration: Hashable {
     var slot: RegistrationSlot
     var mark: SlotMark
@@ -18,7 +18,7 @@ extension RegistryRows {
     /// How many tombstones an author may have before the oldest ones are folded into his floor.
     static let tombstonesPerAccount = 128
 
-    /// What is known of a slot, and of the account that is to have it.
+    /// The stored state of a slot and of the account that requests it.
     func state(of slot: RegistrationSlot, for account: PublicKey) throws -> AccountState {
         let author = slot.author.bytes.data
         var state = AccountState()
@@ -77,7 +77,7 @@ extension RegistryRows {
         )
     }
 
-    // MARK: What waits for its root identity
+    // MARK: Registrations that wait for a root identity
 
     /// The newest event that waits for a slot.
     func mark(waitingIn slot: RegistrationSlot) throws -> SlotMark? {
@@ -87,9 +87,9 @@ extension RegistryRows {
         ).map(mark)
     }
 
-    /// Keeps a registration until ``waiting(for:)`` asks for it, in place of what waited for its slot. Whoever likes
-    /// may name a root, so of what is more than `limits` say the oldest ones go. Answers with the roots that something
-    /// no longer waits for.
+    /// Stores a registration until ``waiting(for:)`` takes it, and replaces an earlier one of its slot. Any client may
+    /// name a root, so the oldest registrations above `limits` are removed. Returns the roots that no registration
+    /// waits for any longer.
     func wait(
         _ slot: RegistrationSlot,
         root: PublicKey,
@@ -134,13 +134,13 @@ extension RegistryRows {
         return roots
     }
 
-    /// What waits for a root identity, in the order it came: events as JSON, and when they came.
+    /// Registrations that wait for a root identity, in order of arrival, as JSON events with arrival times.
     func waiting(for root: PublicKey) throws -> [(json: String, arrivedAt: Timestamp)] {
         try all("SELECT json, arrived_at FROM waiting WHERE root = ? ORDER BY number", [root.bytes.data])
             .map { ($0[0], $0[1]) }
     }
 
-    /// Forgets what waits for a slot. Answers with the root identity it named.
+    /// Removes the waiting registration of a slot. Returns the root identity that it named.
     func stopWaiting(in slot: RegistrationSlot) throws -> PublicKey? {
         try one(
             "DELETE FROM waiting WHERE author = ? AND device_id = ? RETURNING root",
@@ -167,7 +167,7 @@ extension RegistryRows {
         try registrations(where: ("devices.author = ?1", "author = ?1"), author, keys)
     }
 
-    /// What other keys registered for `root`.
+    /// Registrations that other keys made for `root`.
     func registrations(for root: PublicKey, _ keys: RouterKeyNames) throws -> [HeldRegistration] {
         try registrations(where: ("account = ?1 AND devices.author <> ?1", "root = ?1 AND author <> ?1"), root, keys)
     }
@@ -200,7 +200,8 @@ extension RegistryRows {
         }
     }
 
-    /// Ends a registration for good: neither it nor, with `moment`, what its author dated up to that second comes back.
+    /// Ends a registration permanently: neither it nor, with `moment`, events of its author dated up to that second can
+    /// restore it.
     func end(_ registration: HeldRegistration, until moment: Int64?, _ changes: inout RegistryChanges) throws {
         let slot = registration.slot
         if registration.isWaiting {
@@ -217,12 +218,12 @@ extension RegistryRows {
     func bar(_ slot: RegistrationSlot, until moment: Int64) throws {
         let state = try state(of: slot, for: slot.author)
         guard state.mark.map({ $0.createdAt <= moment }) ?? true, try device(in: slot) == nil else { return }
-        // Nothing of that second replaces the lowest id there is.
+        // The lowest possible id, so that no event of the same second replaces it.
         try bury(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
     }
 
-    /// Forgets what is known of an author by events that are dated up to that second, in seconds since 1970, and lets
-    /// none of them register anything. What it registered must have ended.
+    /// Forgets the author's events dated up to that second (seconds since 1970), and refuses registrations among them.
+    /// The author's registrations must have ended.
     func forget(
         _ author: PublicKey,
         until moment: Int64,

@@ -9,7 +9,7 @@ struct TargetHolder: Hashable {
     var route: Route
     /// Whether its account has the target; else it waits for the code.
     var isConfirmed: Bool
-    /// When a code was pushed to it for somebody else.
+    /// When a code was last pushed to it for another account.
     var askedAt: Timestamp?
 }
 
@@ -44,7 +44,7 @@ extension RegistryRows {
         try one("SELECT 1 FROM chosen_targets WHERE device = ? AND NOT confirmed", [device.rawValue]) != nil
     }
 
-    /// The devices that wait for their code: nothing is to be pushed to them.
+    /// The devices that wait for their code. They receive no pushes.
     func devicesThatWaitForCodes() throws -> Set<DeviceID> {
         Set(try all("SELECT device FROM chosen_targets WHERE NOT confirmed").map { DeviceID(rawValue: $0[0]) })
     }

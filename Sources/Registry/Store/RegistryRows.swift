@@ -6,7 +6,7 @@ import Push
 /// The rows of the registry within one access to its database. Statements are prepared once a connection.
 package struct RegistryRows {
     let db: Database
-    /// Nil: nobody repeats what is written.
+    /// Nil: writes are not replicated.
     let recorder: RegistryRecorder?
 
     init(_ db: Database, _ recorder: RegistryRecorder? = nil) {

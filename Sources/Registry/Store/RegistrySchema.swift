@@ -13,12 +13,12 @@ enum RegistrySchema {
         return migrator
     }
 
-    /// An `account` is the root identity that a device speaks for, or the author of its registration.
-    /// `first_registered_at` is when a device came into its slot: clients register again whenever they are opened.
-    /// `wishes` are the pace and the filters that a device prefers, sealed, because quiet hours tell when its user
-    /// sleeps. `router_key` is the number of the router's key that the device is registered to.
+    /// An `account` is the root identity that a device belongs to, or the author of its registration.
+    /// `first_registered_at` is when a device entered its slot, because clients register again each time they are
+    /// opened. `wishes` are the device's preferences for pace and filters, sealed because quiet hours reveal when its
+    /// user sleeps. `router_key` is the number of the router's key that the device is registered to.
     ///
-    /// Secrets are apart from `devices`, which is read as a whole at every start.
+    /// Secrets are in another table than `devices`, which is read as a whole at every start.
     private static let devices = """
         CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -82,10 +82,10 @@ enum RegistrySchema {
         CREATE TABLE floors (author BLOB PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID;
         """
 
-    /// How pushes to devices ended. `unproven_devices` are those whose token no push service has accepted yet:
+    /// Results of pushes to devices. `unproven_devices` are those whose token no push service has accepted yet:
     /// registered ones by their number, those of the sealed ingress by the negative of theirs. The index finds the
-    /// device that is removed first when there is no room. `disabled_devices` get no pushes, since pushes to them
-    /// failed for long. Times are in milliseconds since 1970.
+    /// device to remove first when the registry is full. `disabled_devices` get no pushes because pushes to them failed
+    /// for a long time. Times are in milliseconds since 1970.
     private static let proofs = """
         CREATE INDEX devices_unreached ON devices (registered_at) WHERE is_reached = 0;
 
@@ -210,9 +210,8 @@ enum RegistrySchema {
         );
         """
 
-    /// Keys that are read at relays. A `key` of no bytes is the owner's own, as it mostly is. The rows of an owner are
-    /// next to each other, so that all owners' rows can be compared in one pass; the index finds other owners of a
-    /// watched key.
+    /// Keys that are read at relays. An empty `key` is the owner's own key, the usual case. The rows of an owner are
+    /// adjacent, so that all owners' rows can be compared in one pass. The index finds other owners of a watched key.
     ///
     /// `watch_read` are keys for which one of several routers read a relay, and with which interest: the next reader
     /// continues from there. It uses the relay's URL, as each member numbers relays itself.
@@ -238,9 +237,9 @@ enum RegistrySchema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Devices that the sealed ingress met. The address is there while the device counts as alive. The index on
-    /// `gone_at` finds those that can be forgotten if strangers made up so many tokens that there is no room. Counting
-    /// a million rows takes longer than adding one, so triggers count.
+    /// Devices of the sealed ingress. The address is present while the device counts as alive. The index on `gone_at`
+    /// finds devices to forget when invented tokens fill the table. Triggers count rows, because counting a million
+    /// takes longer than adding one.
     private static let ingressDevices = """
         CREATE TABLE ingress_devices (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -262,14 +261,14 @@ enum RegistrySchema {
             BEGIN DELETE FROM unproven_devices WHERE device = -old.id; END;
         """
 
-    /// State of the router itself. Times are in milliseconds since 1970.
+    /// State of the router. Times are in milliseconds since 1970.
     ///
-    /// - `remote_sessions`, `used_secrets`: sessions of NIP-46, and the client that opened one with a secret. The table
-    ///   has a keyed digest of each secret; it stays when the session ends, because no other client may ever use it.
-    /// - `plugin_states`: values that plugins keep, each key and its value sealed together, and found by a handle that
-    ///   reveals nothing. An owner has a row as long as it has values or had some lately.
-    /// - `access_rules`: decisions of operators about keys, networks, invitations and relays. Of an invitation there is
-    ///   a keyed digest. No `until`: the rule has no end.
+    /// - `remote_sessions`, `used_secrets`: NIP-46 sessions, and the client that opened one with a secret. The table
+    ///   has a keyed digest of each secret. It stays when the session ends, because no other client may use the secret.
+    /// - `plugin_states`: values that plugins store, each key and value sealed together and found by an opaque handle.
+    ///   An owner has a row while it has values or had some recently.
+    /// - `access_rules`: decisions of operators about keys, networks, invitations and relays. An invitation is stored
+    ///   as a keyed digest. No `until`: the rule does not expire.
     /// - `router_keys`: the router's keys, once it has had more than one: `current`, `former`, `retired`, and `next`
     ///   while a change is in progress. A key's ring has the other secrets, and only that key opens it. 1 is the first.
     private static let router = """

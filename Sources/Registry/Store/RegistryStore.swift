@@ -24,11 +24,11 @@ package final class RegistryStore: Sendable {
     let isForReading: Bool
     /// Nil: this registry is no cluster's.
     private let replica = Mutex<RegistryReplica?>(nil)
-    /// One thread at a time takes up what others wrote.
+    /// Only one thread at a time applies changes of other members.
     private let catchingUp = Mutex(())
 
-    /// Opens or creates the database at `path`, readable by this user only. `damaged` is called once if it turns out
-    /// damaged later; nothing is written to it from then on.
+    /// Opens or creates the database at `path`, readable by this user only. `damaged` is called once if the file turns
+    /// out to be damaged later. The store writes nothing after that.
     package init(path: String, damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
@@ -40,8 +40,8 @@ package final class RegistryStore: Sendable {
         isForReading = false
     }
 
-    /// Opens the database of a router that may be running, and changes nothing in it. Throws a `StoreFault` when there
-    /// is none, and for what cannot be used.
+    /// Opens the database of a router that may be running, without changing it. Throws a `StoreFault` if it does not
+    /// exist or cannot be used.
     package init(reading path: String) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
@@ -79,8 +79,8 @@ package final class RegistryStore: Sendable {
         return try OwnKeys(table, identity: identity, path: path)
     }
 
-    /// Copies the log into the file, so that the file alone is the whole registry. For the end of an orderly stop;
-    /// where the disk does not take it, the log stays and nothing is lost.
+    /// Copies the write-ahead log into the file, so that the file contains the whole registry. Called at the end of an
+    /// orderly stop. If the disk refuses, the log stays and no data is lost.
     package func settle() {
         _ = try? watch.writing { try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
@@ -132,7 +132,7 @@ package final class RegistryStore: Sendable {
         }
     }
 
-    /// From now on what is written is the cluster's.
+    /// Replicates all writes to the cluster from now on.
     func join(_ new: RegistryReplica) throws {
         let position = try writeHere { rows -> UInt64 in
             if let position = try rows.sharedPosition() { return position }
@@ -181,10 +181,10 @@ package final class RegistryStore: Sendable {
                 try db.inTransaction(.immediate) {
                     let rows = RegistryRows(db)
                     let known = try rows.sharedPosition() ?? 0
-                    // It may be one of our own that came meanwhile.
+                    // It may be our own record that arrived in the meantime.
                     guard known < position else { return .commit }
                     try rows.setSharedPosition(position)
-                    // One that is stored once more stands behind what it once followed.
+                    // A repeated record is stored after records that once followed it.
                     guard let record, record.after >= known else {
                         consequences = RegistryReplica.Consequences(atOnce: {}, later: {})
                         return .commit
@@ -203,13 +203,13 @@ package final class RegistryStore: Sendable {
         consequences?.later()
     }
 
-    /// Runs `body`, which makes its own transactions, while nothing else is written.
+    /// Runs `body`, which makes its own transactions, and blocks all other writes.
     func replacing(_ body: (Database) throws -> Void) throws {
         try watch.writing { try pool.writeWithoutTransaction(body) }
     }
 
-    /// Runs `body` in one transaction that is this machine's alone, and `afterwards` once it is on disk and before any
-    /// other write.
+    /// Runs `body` in one transaction that is not replicated. `afterwards` runs once it is on disk and before any other
+    /// write.
     package func writeHere<Value>(
         _ body: (RegistryRows) throws -> Value,
         afterwards: (Value) -> Void = { _ in }
@@ -228,18 +228,18 @@ package final class RegistryStore: Sendable {
         }
     }
 
-    /// Runs `body` beside writers, on one consistent state.
+    /// Runs `body` concurrently with writers, on one consistent state.
     package func read<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         try watch.reading { try pool.read { try body(RegistryRows($0)) } }
     }
 
-    /// Runs one statement beside writers. Cheaper than ``read(_:)``, and not for more than one.
+    /// Runs a single statement concurrently with writers. Cheaper than ``read(_:)``.
     func readOnce<Value>(_ body: (RegistryRows) throws -> Value) throws -> Value {
         try watch.reading { try pool.unsafeRead { try body(RegistryRows($0)) } }
     }
 }
 
-/// Why what the registry holds cannot be used, though its database can.
+/// The reason why the content of the registry cannot be used although its database can be opened.
 package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: Hashable {
         case anotherIdentity(path: String)
@@ -269,7 +269,7 @@ package struct RegistryStoreError: Error, Hashable, Sendable, CustomStringConver
         RegistryStoreError(.missingRecords(after: position))
     }
     static func ahead(of position: UInt64) -> RegistryStoreError { RegistryStoreError(.ahead(of: position)) }
-    /// Whether the member is so far behind that it has to begin anew.
+    /// Whether the member is so far behind that it must start again from a snapshot.
     package var isCutOff: Bool {
         if case .missingRecords = code { true } else { false }
     }

@@ -1,7 +1,7 @@
 import Nostr
 import Push
 
-/// What a transaction changed, for everything that follows it in memory.
+/// The changes of a transaction, for all in-memory state that follows it.
 struct RegistryChanges {
     var index: [IndexChange] = []
     /// Keys whose watched facts changed, such as relays or partners.
@@ -75,13 +75,13 @@ final class RegistryWriter: Sendable {
 
     /// Another member made a change, which is on disk now.
     func follow(_ index: [IndexChange]) {
-        // Which devices and lists it touched besides is not known here.
+        // The record does not name the other devices and lists it touched.
         secrets.forgetAll()
         lists.forgetAll()
         indexes.post(index)
     }
 
-    /// Reports keys that changed without a transaction of their own.
+    /// Reports keys that changed outside a transaction.
     func report(_ keys: Set<PublicKey>) {
         if !keys.isEmpty { changed(keys) }
     }

@@ -415,7 +415,7 @@ def test_messages_are_those_of_the_programs():
     missing, count = [], 0
     for section in page.split("\n## ")[1:]:
         for row in re.findall(r"^\| (.*?) \|", section, flags=re.M):
-            if section.startswith("Answers of push services"):
+            if section.startswith("Responses of push services"):
                 continue
             for part in re.split(r"; |, (?=[A-Z`])|…| / |\$\{|^held: |^(?:not )?delivered(?: yet)?[:,] |^waits: ", row):
                 part = part.strip(" `.").removesuffix(", perhaps")

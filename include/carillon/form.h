@@ -1,12 +1,12 @@
 /* carillon/form.h - writes forms (application/x-www-form-urlencoded), for plugins in C99 and C++11.
  *
- * As json.h it allocates no memory, keeps no pointer, depends on no locale and links against nothing. It writes into memory
- * of yours and counts what it needs, as snprintf does:
+ * Like json.h it allocates no memory, keeps no pointer, and depends on no locale and no library. It writes into your buffer
+ * and counts the bytes it needs, like snprintf:
  *
  *     static void payload(carillon_form *out, const carillon_notification *notification) {
  *         carillon_form_integer(out, "count", notification->count);
  *         carillon_form_text(out, "message", notification->body);
- *         carillon_form_member(out, "title", notification->title); // nothing when it is empty
+ *         carillon_form_member(out, "title", notification->title); // skipped if it is empty
  *     }
  *     carillon_form size = carillon_form_to(NULL, 0);
  *     payload(&size, notification);
@@ -15,8 +15,8 @@
  *     payload(&out, notification);
  *     if (carillon_form_written(&out)) ...                         // out.len bytes
  *
- * The request's header is { CARILLON_STR("content-type"), CARILLON_STR("application/x-www-form-urlencoded") }. A query of a
- * URL is written in the same way.
+ * The request's header is { CARILLON_STR("content-type"), CARILLON_STR("application/x-www-form-urlencoded") }. You can write
+ * the query of a URL in the same way.
  */
 #ifndef CARILLON_FORM_H
 #define CARILLON_FORM_H
@@ -31,10 +31,10 @@ extern "C" {
 typedef struct carillon_form {
     char *buf;
     size_t capacity;
-    size_t len; /* of the whole, also where it is more than `capacity` */
+    size_t len; /* of the complete form, even if it exceeds `capacity` */
 } carillon_form;
 
-/* Begins to write to `buf`. With capacity 0 it only counts. */
+/* Starts a form in `buf`. With capacity 0 it only counts. */
 static inline carillon_form carillon_form_to(char *buf, size_t capacity) {
     carillon_form out;
     out.buf = buf;
@@ -43,10 +43,10 @@ static inline carillon_form carillon_form_to(char *buf, size_t capacity) {
     return out;
 }
 
-/* 1 when all of it found room. */
+/* 1 if the complete form fits into the buffer. */
 static inline int carillon_form_written(const carillon_form *out) { return out->len <= out->capacity; }
 
-/* Names that end in "_" are for this header alone. */
+/* Names that end in "_" are private to this header. */
 
 static inline void carillon_form_put_(carillon_form *out, char byte) {
     if (out->len < out->capacity) out->buf[out->len] = byte;
@@ -71,7 +71,7 @@ static inline void carillon_form_escape_(carillon_form *out, const char *text, s
     }
 }
 
-/* A field with its value, which may be empty. */
+/* Appends a field; its value may be empty. */
 static inline void carillon_form_text(carillon_form *out, const char *name, carillon_str text) {
     if (out->len > 0) carillon_form_put_(out, '&');
     carillon_form_escape_(out, name, strlen(name));
@@ -79,7 +79,7 @@ static inline void carillon_form_text(carillon_form *out, const char *name, cari
     carillon_form_escape_(out, text.ptr, text.len);
 }
 
-/* The same, and nothing when `text` is empty. */
+/* Appends a field, or nothing if `text` is empty. */
 static inline void carillon_form_member(carillon_form *out, const char *name, carillon_str text) {
     if (text.len > 0) carillon_form_text(out, name, text);
 }

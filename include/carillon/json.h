@@ -1,11 +1,11 @@
 /* carillon/json.h - reads and writes JSON (RFC 8259), for plugins in C99 and C++11.
  *
- * Nothing here allocates memory, keeps a pointer, depends on a locale or links against anything.
- * What comes from outside is checked: grammar, UTF-8, escapes, and at most CARILLON_JSON_DEPTH
- * levels. A lone surrogate in an escape reads as U+FFFD, for no UTF-8 can say it, and people do write
- * one: JSON.stringify does of a text that was cut within an emoji.
+ * The functions allocate no memory, keep no pointer, and depend on no locale and no library. They check
+ * untrusted input: grammar, UTF-8, escapes, and up to CARILLON_JSON_DEPTH levels. A lone surrogate in an
+ * escape is read as U+FFFD, because UTF-8 cannot encode it. Such escapes occur in practice: JSON.stringify
+ * writes one if a string was cut within an emoji.
  *
- * Reading: a value is a piece of the text it was read from, and valid as long as that text.
+ * Reading: a value points into the text it was read from, and is valid as long as that text.
  *
  *     carillon_json config = carillon_json_read(text);
  *     if (config.type != CARILLON_JSON_OBJECT) return CARILLON_INVALID;
@@ -17,17 +17,17 @@
  *         ...
  *     }
  *
- * A value that is not there has the type CARILLON_JSON_NONE, and every function takes it: paths
- * such as carillon_json_get(carillon_json_get(config, "a"), "b") need no check in between.
+ * A missing value has the type CARILLON_JSON_NONE, which every function accepts: paths such as
+ * carillon_json_get(carillon_json_get(config, "a"), "b") need no checks in between.
  *
- * Writing goes into memory of yours and counts what it needs, as snprintf does. Commas and escapes
- * come by themselves:
+ * Writing: the functions write into your buffer and count the bytes they need, like snprintf. They add
+ * commas and escapes automatically:
  *
  *     static void payload(carillon_json_out *out, const carillon_notification *notification) {
  *         carillon_json_object(out);
  *         carillon_json_name(out, "count");
  *         carillon_json_integer(out, notification->count);
- *         carillon_json_member(out, "title", notification->title); // nothing when it is empty
+ *         carillon_json_member(out, "title", notification->title); // skipped if it is empty
  *         carillon_json_end(out);
  *     }
  *     carillon_json_out size = carillon_json_to(NULL, 0);
@@ -52,7 +52,7 @@ extern "C" {
 /* ---- Reading ------------------------------------------------------------------------- */
 
 typedef enum carillon_json_type {
-    CARILLON_JSON_NONE = 0, /* not there, or not JSON */
+    CARILLON_JSON_NONE = 0, /* missing, or not JSON */
     CARILLON_JSON_NULL,
     CARILLON_JSON_FALSE,
     CARILLON_JSON_TRUE,
@@ -62,16 +62,16 @@ typedef enum carillon_json_type {
     CARILLON_JSON_OBJECT
 } carillon_json_type;
 
-/* A value, and the bytes that spell it: for a string its quotes too. */
+/* A value and its bytes in the text; those of a string include the quotes. */
 typedef struct carillon_json {
     carillon_json_type type;
     const char *ptr;
     size_t len;
 } carillon_json;
 
-/* Everything whose name ends in "_" is for this header alone. */
+/* Names that end in "_" are private to this header. */
 
-/* The length of the UTF-8 sequence at `p`; 0 when it is none. */
+/* The length of the UTF-8 sequence at `p`; 0 if it is invalid. */
 static inline size_t carillon_json_utf8_(const unsigned char *p, size_t len) {
     size_t n, i;
     if (len == 0) return 0;
@@ -82,9 +82,9 @@ static inline size_t carillon_json_utf8_(const unsigned char *p, size_t len) {
     for (i = 1; i < n; i++) {
         if ((p[i] & 0xC0) != 0x80) return 0;
     }
-    if (p[0] == 0xE0 && p[1] < 0xA0) return 0; /* longer than needed */
+    if (p[0] == 0xE0 && p[1] < 0xA0) return 0; /* overlong */
     if (p[0] == 0xED && p[1] > 0x9F) return 0; /* a surrogate */
-    if (p[0] == 0xF0 && p[1] < 0x90) return 0; /* longer than needed */
+    if (p[0] == 0xF0 && p[1] < 0x90) return 0; /* overlong */
     if (p[0] == 0xF4 && p[1] > 0x8F) return 0; /* beyond U+10FFFF */
     return n;
 }
@@ -103,7 +103,7 @@ static inline int32_t carillon_json_hex_(const unsigned char *p) {
     return code;
 }
 
-/* The length of the escape at `p`, which starts with a backslash, and what it stands for; 0 when it is none. */
+/* The length of the escape at `p`, which starts with a backslash; 0 if it is invalid. `code` receives its character. */
 static inline size_t carillon_json_escape_(const unsigned char *p, size_t len, uint32_t *code) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     int32_t high, low;
@@ -141,7 +141,7 @@ static inline size_t carillon_json_digits_(const unsigned char *text, size_t len
     return at;
 }
 
-/* Where the string, number or literal at `at` ends; 0 when it is malformed. */
+/* The end of the string, number or literal at `at`; 0 if it is malformed. */
 static inline size_t carillon_json_string_(const unsigned char *text, size_t len, size_t at) {
     uint32_t code;
     size_t n;
@@ -182,7 +182,7 @@ static inline size_t carillon_json_literal_(const unsigned char *text, size_t le
     return len - at >= n && memcmp(text + at, word, n) == 0 ? at + n : 0;
 }
 
-/* Where the value of the member begins whose name is at `at`; 0 when it is malformed. */
+/* The start of the value of the member whose name is at `at`; 0 if it is malformed. */
 static inline size_t carillon_json_name_(const unsigned char *text, size_t len, size_t at) {
     at = carillon_json_string_(text, len, carillon_json_space_(text, len, at));
     if (at == 0) return 0;
@@ -190,8 +190,8 @@ static inline size_t carillon_json_name_(const unsigned char *text, size_t len, 
     return at < len && text[at] == ':' ? at + 1 : 0;
 }
 
-/* Where the value at `at` ends; 0 when it is malformed or too deep. Not recursive: `objects` has one bit for each
- * open level, 1 for an object. */
+/* The end of the value at `at`; 0 if it is malformed or too deep. Not recursive: `objects` has one bit for each open
+ * level, 1 for an object. */
 static inline size_t carillon_json_value_(const unsigned char *text, size_t len, size_t at) {
     uint64_t objects = 0;
     unsigned depth = 0;
@@ -253,7 +253,7 @@ static inline carillon_json carillon_json_make_(const char *ptr, size_t len) {
     return value;
 }
 
-/* The value that `text` spells, all of it. CARILLON_JSON_NONE: it is not JSON. */
+/* Parses the whole of `text` as one value. CARILLON_JSON_NONE: it is not valid JSON. */
 static inline carillon_json carillon_json_read(carillon_str text) {
     const unsigned char *bytes = (const unsigned char *)text.ptr;
     size_t start = carillon_json_space_(bytes, text.len, 0);
@@ -262,8 +262,8 @@ static inline carillon_json carillon_json_read(carillon_str text) {
     return carillon_json_make_((const char *)text.ptr + start, end - start);
 }
 
-/* Steps through an array or an object: begin with *at = 0. `name` is a string, may be NULL, and is
- * CARILLON_JSON_NONE in an array. 0: there are no more, or `list` is neither. */
+/* Iterates over an array or an object: start with *at = 0. `name` may be NULL; it receives the member's name, or
+ * CARILLON_JSON_NONE in an array. 0: there are no more elements, or `list` is neither. */
 static inline int carillon_json_next(carillon_json list, size_t *at, carillon_json *name, carillon_json *value) {
     const unsigned char *text = (const unsigned char *)list.ptr;
     size_t start, end;
@@ -272,7 +272,7 @@ static inline int carillon_json_next(carillon_json list, size_t *at, carillon_js
     if ((list.type != CARILLON_JSON_ARRAY && list.type != CARILLON_JSON_OBJECT) || *at >= list.len) return 0;
     start = carillon_json_space_(text, list.len, *at == 0 ? 1 : *at);
     if (*at != 0 && start < list.len && text[start] == ',') start = carillon_json_space_(text, list.len, start + 1);
-    if (start + 1 >= list.len) { /* at the end's bracket */
+    if (start + 1 >= list.len) { /* at the closing bracket */
         *at = list.len;
         return 0;
     }
@@ -289,7 +289,7 @@ static inline int carillon_json_next(carillon_json list, size_t *at, carillon_js
     return 1;
 }
 
-/* The next character of a string as UTF-8, and its length; 0 at the end. *at begins at 1, behind the quote. */
+/* The next character of a string as UTF-8, and its length; 0 at the end. *at starts at 1, after the quote. */
 static inline size_t carillon_json_character_(carillon_json string, size_t *at, char utf8[4]) {
     const unsigned char *text = (const unsigned char *)string.ptr;
     uint32_t code = 0;
@@ -326,9 +326,9 @@ static inline size_t carillon_json_character_(carillon_json string, size_t *at, 
     return 4;
 }
 
-/* Writes a string as UTF-8 to `buf`, without a NUL behind, and returns the length of the whole: more than `capacity` when
- * it does not fit, and then only the characters that fit are written. 0 for an empty string and for what is none. The
- * string may contain NUL. */
+/* Writes a string as UTF-8 to `buf`, without a terminating NUL, and returns its full length. If that exceeds `capacity`,
+ * only the characters that fit are written. 0 if the string is empty or the value is not a string. The string may
+ * contain NUL. */
 static inline size_t carillon_json_text(carillon_json string, char *buf, size_t capacity) {
     size_t at = 1, len = 0, n;
     int fits = 1;
@@ -341,7 +341,7 @@ static inline size_t carillon_json_text(carillon_json string, char *buf, size_t 
     return len;
 }
 
-/* Is it a string, and this one? */
+/* Whether the value is a string that equals `text`. */
 static inline int carillon_json_equals(carillon_json string, const char *text) {
     size_t at = 1, n, rest = strlen(text);
     char utf8[4];
@@ -354,7 +354,7 @@ static inline int carillon_json_equals(carillon_json string, const char *text) {
     return rest == 0;
 }
 
-/* The member of an object with this name, the last one where there are several; otherwise CARILLON_JSON_NONE. */
+/* The member of an object with this name, the last one if there are several; otherwise CARILLON_JSON_NONE. */
 static inline carillon_json carillon_json_get(carillon_json object, const char *name) {
     carillon_json found = carillon_json_make_(NULL, 0), key, value;
     size_t at = 0;
@@ -365,7 +365,7 @@ static inline carillon_json carillon_json_get(carillon_json object, const char *
     return found;
 }
 
-/* How many elements or members it has; 0 when it is neither array nor object. */
+/* The number of elements or members; 0 if it is neither array nor object. */
 static inline size_t carillon_json_count(carillon_json list) {
     size_t at = 0, count = 0;
     carillon_json value;
@@ -373,7 +373,7 @@ static inline size_t carillon_json_count(carillon_json list) {
     return count;
 }
 
-/* The value as JSON, to hand it on. */
+/* The value as JSON text. */
 static inline carillon_str carillon_json_raw(carillon_json value) {
     carillon_str text;
     text.ptr = value.ptr;
@@ -381,7 +381,7 @@ static inline carillon_str carillon_json_raw(carillon_json value) {
     return text;
 }
 
-/* 1 when it is a number without fraction and exponent that fits. */
+/* 1 if it is a number without fraction and exponent that fits into `result`. */
 static inline int carillon_json_to_integer(carillon_json number, int64_t *result) {
     size_t at = 0;
     uint64_t magnitude = 0, most = INT64_MAX;
@@ -399,7 +399,7 @@ static inline int carillon_json_to_integer(carillon_json number, int64_t *result
     return 1;
 }
 
-/* 1 when it is a number that a double can hold; right to about 14 digits. */
+/* 1 if it is a number within the range of a double; precise to about 14 digits. */
 static inline int carillon_json_to_double(carillon_json number, double *result) {
     const char *p = number.ptr, *end;
     uint64_t mantissa = 0;
@@ -417,7 +417,7 @@ static inline int carillon_json_to_double(carillon_json number, double *result) 
             mantissa = mantissa * 10 + (uint64_t)(*p - '0');
             exponent -= isFraction;
         } else {
-            exponent += !isFraction; /* a digit that does not matter */
+            exponent += !isFraction; /* a digit beyond the precision */
         }
     }
     if (p < end) {
@@ -446,14 +446,14 @@ static inline int carillon_json_to_double(carillon_json number, double *result) 
 typedef struct carillon_json_out {
     char *buf;
     size_t capacity;
-    size_t len;       /* of the whole, also where it is more than `capacity` */
+    size_t len;       /* of the complete text, even if it exceeds `capacity` */
     uint64_t objects; /* one bit for each open level, 1 for an object */
     unsigned depth;
-    char last;        /* the last byte: says whether a comma is due */
-    char failed;      /* what was written is no JSON: a value without a name, an end too many */
+    char last;        /* the last byte; decides whether a comma is needed */
+    char failed;      /* the output is not valid JSON: a value without a name, or too many ends */
 } carillon_json_out;
 
-/* Begins to write to `buf`. With capacity 0 it only counts. */
+/* Starts JSON text in `buf`. With capacity 0 it only counts. */
 static inline carillon_json_out carillon_json_to(char *buf, size_t capacity) {
     carillon_json_out out;
     memset(&out, 0, sizeof out);
@@ -462,7 +462,7 @@ static inline carillon_json_out carillon_json_to(char *buf, size_t capacity) {
     return out;
 }
 
-/* 1 when it is one whole value, and all of it found room. */
+/* 1 if the output is one complete value and fits into the buffer. */
 static inline int carillon_json_written(const carillon_json_out *out) {
     return !out->failed && out->depth == 0 && out->len > 0 && out->len <= out->capacity;
 }
@@ -475,7 +475,7 @@ static inline void carillon_json_put_(carillon_json_out *out, const char *bytes,
     if (len > 0) out->last = bytes[len - 1];
 }
 
-/* The comma before a value or a name, where one is due. */
+/* Writes the comma before a value or a name, if it needs one. */
 static inline void carillon_json_comma_(carillon_json_out *out, int isName) {
     int isInObject = out->depth > 0 && (out->objects & 1) != 0;
     if (isName ? !isInObject || out->last == ':' : isInObject && out->last != ':') out->failed = 1;
@@ -485,7 +485,7 @@ static inline void carillon_json_comma_(carillon_json_out *out, int isName) {
 
 static inline void carillon_json_quoted_(carillon_json_out *out, const char *text, size_t len) {
     static const char hex[] = "0123456789abcdef";
-    size_t at, n, plain = 0; /* what is written as it is begins at `plain` */
+    size_t at, n, plain = 0; /* the pending unescaped text starts at `plain` */
     char escape[6] = { '\\', 'u', '0', '0', '0', '0' };
     carillon_json_put_(out, "\"", 1);
     for (at = 0; at < len; at += n) {
@@ -522,7 +522,7 @@ static inline void carillon_json_begin_(carillon_json_out *out, const char *brac
     carillon_json_put_(out, bracket, 1);
 }
 
-/* Begins an object or an array; carillon_json_end ends it. */
+/* Starts an object or an array; carillon_json_end ends it. */
 static inline void carillon_json_object(carillon_json_out *out) { carillon_json_begin_(out, "{", 1); }
 static inline void carillon_json_array(carillon_json_out *out) { carillon_json_begin_(out, "[", 0); }
 
@@ -537,14 +537,14 @@ static inline void carillon_json_end(carillon_json_out *out) {
     out->depth--;
 }
 
-/* The name of the member whose value comes next. */
+/* Writes a member's name; its value must come next. */
 static inline void carillon_json_name(carillon_json_out *out, const char *name) {
     carillon_json_comma_(out, 1);
     carillon_json_quoted_(out, name, strlen(name));
     carillon_json_put_(out, ":", 1);
 }
 
-/* A string. Every byte that is not UTF-8 becomes U+FFFD. */
+/* Writes a string. Each byte that is not UTF-8 becomes U+FFFD. */
 static inline void carillon_json_string(carillon_json_out *out, carillon_str text) {
     carillon_json_comma_(out, 0);
     carillon_json_quoted_(out, (const char *)text.ptr, text.len);
@@ -574,7 +574,7 @@ static inline void carillon_json_null(carillon_json_out *out) {
     carillon_json_put_(out, "null", 4);
 }
 
-/* A value that is JSON already, such as a notification's `data`. What is no JSON becomes null. */
+/* Writes a value that is JSON already, such as a notification's `data`. Invalid JSON becomes null. */
 static inline void carillon_json_copy(carillon_json_out *out, carillon_str json) {
     carillon_json value = carillon_json_read(json);
     if (value.type == CARILLON_JSON_NONE) {
@@ -585,7 +585,7 @@ static inline void carillon_json_copy(carillon_json_out *out, carillon_str json)
     carillon_json_put_(out, value.ptr, value.len);
 }
 
-/* A member that is a string; nothing when `text` is empty. */
+/* Writes a member with a string, or nothing if `text` is empty. */
 static inline void carillon_json_member(carillon_json_out *out, const char *name, carillon_str text) {
     if (text.len == 0) return;
     carillon_json_name(out, name);

@@ -1,7 +1,7 @@
 /* carillon/form.h - writes forms (application/x-www-form-urlencoded), for plugins in C99 and C++11.
  *
- * Like json.h it allocates no memory, keeps no pointer, and depends on no locale and no library. It writes into your buffer
- * and counts the bytes it needs, like snprintf:
+ * Like json.h it allocates no memory, keeps no pointer, and depends on no locale and no library. It writes into your
+ * buffer and counts the bytes it needs, like snprintf:
  *
  *     static void payload(carillon_form *out, const carillon_notification *notification) {
  *         carillon_form_integer(out, "count", notification->count);
@@ -15,7 +15,7 @@
  *     payload(&out, notification);
  *     if (carillon_form_written(&out)) ...                         // out.len bytes
  *
- * The request's header is { CARILLON_STR("content-type"), CARILLON_STR("application/x-www-form-urlencoded") }. You can write
+ * The header is { CARILLON_STR("content-type"), CARILLON_STR("application/x-www-form-urlencoded") }. You can write
  * the query of a URL in the same way.
  */
 #ifndef CARILLON_FORM_H

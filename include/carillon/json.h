@@ -326,7 +326,7 @@ static inline size_t carillon_json_character_(carillon_json string, size_t *at, 
     return 4;
 }
 
-/* Writes a string as UTF-8 to `buf`, without a terminating NUL, and returns its full length. If that exceeds `capacity`,
+/* Writes a string as UTF-8 to `buf`, without a terminating NUL, and returns its full length. If it exceeds `capacity`,
  * only the characters that fit are written. 0 if the string is empty or the value is not a string. The string may
  * contain NUL. */
 static inline size_t carillon_json_text(carillon_json string, char *buf, size_t capacity) {

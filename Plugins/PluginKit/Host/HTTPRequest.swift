@@ -1,19 +1,19 @@
 internal import CarillonABI
 import Core
 
-/// A request for the host to send. Built in two buffers, so that a delivery costs few allocations.
+/// An HTTP request for the host to send, built in two buffers so that a delivery needs few allocations.
 public struct HTTPRequest: ~Copyable {
     private struct Field {
         let name: Range<Int>
         let value: Range<Int>
     }
 
-    /// Which of the host's connections may carry it.
+    /// How the host treats the URL and its connection.
     public struct Options: OptionSet, Sendable {
-        /// The bits as the header has them.
+        /// The flags of the ABI.
         public let rawValue: UInt32
 
-        /// Takes the bits of the header; unknown ones are kept and mean nothing.
+        /// Takes the flags of the ABI; unknown ones are kept and have no effect.
         public init(rawValue: UInt32) {
             self.rawValue = rawValue
         }
@@ -30,22 +30,22 @@ public struct HTTPRequest: ~Copyable {
     private var text: [UInt8]
     private var fields: [Field] = []
 
-    /// What is sent; empty for nothing.
+    /// The request body. Default: empty.
     public var body: [UInt8] = []
-    /// Until the last byte of the answer; zero: the host's default.
+    /// The time until the last byte of the response. Zero: the host's default.
     public var timeout: Duration = .zero
-    /// The rest of an answer's body is cut off; 0: the host's default.
+    /// The size at which the host truncates a response body, in bytes. 0: the host's default.
     public var maxResponseBytes: UInt32 = 0
-    /// Requests with different words here never share a connection, and a new word gets new ones: at most 128 printable
-    /// bytes. Empty: connections are shared with everybody.
+    /// The connection group, up to 128 printable bytes. Requests of different groups never share a connection, and a
+    /// new group opens new ones. Empty: connections are shared with all instances.
     public var connection = ""
 
-    /// `url` is absolute; it is sent as it is.
+    /// Makes a request to `url`, an absolute URL that is sent unchanged.
     public init(_ method: StaticString, url: String, options: Options = []) {
         self.init(method, url: url, followedBy: BorrowedText(carillon_str()), options: options)
     }
 
-    /// `url` and `rest` make up an absolute URL; it is sent as it is.
+    /// Makes a request to the absolute URL of `url` followed by `rest`, which is sent unchanged.
     public init(_ method: StaticString, url: String, followedBy rest: BorrowedText, options: Options = []) {
         self.method = method
         self.options = options
@@ -57,12 +57,12 @@ public struct HTTPRequest: ~Copyable {
         fields.reserveCapacity(12)
     }
 
-    /// Adds a field. `name` is in lower case; `value` holds no control characters.
+    /// Adds a header. `name` is in lower case; `value` must not contain control characters.
     public mutating func addHeader(_ name: StaticString, _ value: String) {
         addHeader(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
     }
 
-    /// Adds a field with a name that is known only when the program runs.
+    /// Adds a header whose name is known only at run time.
     public mutating func addHeader(named name: String, _ value: String) {
         addHeader(name.utf8, value)
     }
@@ -75,7 +75,7 @@ public struct HTTPRequest: ~Copyable {
         fields.append(Field(name: start..<end, value: end..<text.count))
     }
 
-    /// Calls `body` with the request as the ABI has it.
+    /// Calls `body` with the request as an ABI struct.
     func withABI<Result>(_ body: (UnsafePointer<carillon_http_request>) -> Result) -> Result {
         var connection = connection
         return connection.withUTF8 { connection in
@@ -118,12 +118,12 @@ public struct HTTPRequest: ~Copyable {
     }
 }
 
-/// Any text as the value of a header field (RFC 2047).
+/// Encodes any text as a header value (RFC 2047).
 public enum EncodedWords {
     /// Bytes in one encoded word, which may have 75 characters, three for each byte.
     private static let wordLimit = 20
 
-    /// Printable ASCII as it is; anything else in encoded words, with control characters as blanks.
+    /// Returns printable ASCII unchanged and other text as encoded words, with control characters replaced by spaces.
     public static func encode(_ text: String) -> String {
         let clean = String(
             text.map { $0.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F } ? $0 : " " }
@@ -137,7 +137,7 @@ public enum EncodedWords {
         return words.map { "=?UTF-8?Q?\(quoted($0))?=" }.joined(separator: " ")
     }
 
-    /// The encoding `Q` of RFC 2047, which is percent encoding with another sign.
+    /// Encodes text as `Q` of RFC 2047, which is percent encoding with another escape character.
     private static func quoted(_ text: String) -> String {
         PercentEncoding.encode(text).reduce(into: "") { $0 += $1 == "%" ? "=" : $1 == "_" ? "=5F" : String($1) }
     }

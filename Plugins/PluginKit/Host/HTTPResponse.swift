@@ -1,22 +1,22 @@
 package import CarillonABI
 import Core
 
-/// What became of a request; borrowed for the duration of the completion.
+/// The response to a request, or the reason why there is none; borrowed for the duration of the completion.
 public struct HTTPResponse: ~Copyable {
     private let abi: carillon_http_response
 
-    /// A missing struct reads as no answer.
+    /// Wraps the ABI's struct; a missing one means that no response arrived.
     package init(_ pointer: UnsafePointer<carillon_http_response>?) {
         abi = pointer.map(carillon_http_response.adopt) ?? carillon_http_response()
     }
 
-    /// The status, or 0 when no answer arrived.
+    /// The HTTP status, or 0 if no response arrived.
     public var status: UInt32 { abi.status }
 
-    /// The body, as far as the request's `maxResponseBytes` let the host read it.
+    /// The body, truncated at the request's `maxResponseBytes`.
     public var body: BorrowedText { BorrowedText(abi.body) }
 
-    /// Why no answer arrived, as the host says: one word that is fit to be an outcome's reason, else `no-answer`.
+    /// The host's reason why no response arrived: one word that can be an outcome's reason. Default: `no-answer`.
     public var failure: String {
         let word = BorrowedText(abi.failure)
         let fits =
@@ -28,7 +28,7 @@ public struct HTTPResponse: ~Copyable {
         return fits ? word.string : "no-answer"
     }
 
-    /// The first field of that name, which is in lower case; nil when there is none.
+    /// Returns the first header of that name, which is in lower case, or nil.
     public func header(_ name: StaticString) -> BorrowedText? {
         guard let headers = abi.headers else { return nil }
         for header in UnsafeBufferPointer(start: headers, count: abi.header_count)
@@ -38,32 +38,32 @@ public struct HTTPResponse: ~Copyable {
         return nil
     }
 
-    /// How long `Retry-After` asks to wait (RFC 9110 section 10.2.3: seconds or a date) from `now` on; zero when it
-    /// does not ask or cannot be read.
+    /// Returns the delay that `Retry-After` asks for (RFC 9110 section 10.2.3: seconds or a date); zero if the header
+    /// is missing or malformed.
     public func retryAfter(now: Timestamp) -> Duration {
         guard let field = header("retry-after") else { return .zero }
         return RetryAfter.span(field.string, now: now)
     }
 }
 
-/// What a push service of the users' own choice answered, and what follows from it (RFC 8030 section 5; UnifiedPush
-/// SERV_1.2.0).
+/// The response of a push service that users choose, and the outcome that follows from it (RFC 8030 section 5;
+/// UnifiedPush SERV_1.2.0).
 ///
-/// Never ``Outcome/Kind/misconfigured``: users choose the push services, so that one that answers 401 or 403 must not
-/// stop the messages to all others. It loses this message and keeps its device. What asks to slow down is its host's
-/// affair.
+/// The outcome is never ``Outcome/Kind/misconfigured``. Users choose the push services, so a service that responds 401
+/// or 403 must not stop the messages to all others: the message is dropped and the device stays registered. A request
+/// to slow down applies only to that service's host.
 public struct PushServiceAnswer {
     /// The HTTP status, 100 to 599.
     public let status: UInt32
-    /// What `Retry-After` asks for.
+    /// The delay that `Retry-After` asks for.
     private let retryAfter: Duration
-    /// Why there is no answer, when `status` is 0.
+    /// The reason why there is no response, if `status` is 0.
     private let failure: String
-    /// What ntfy says beside a status, as in `{"code":42908,…}`.
+    /// The error code of ntfy in the body, as in `{"code":42908,…}`.
     public let code: Int64?
     private let now: Timestamp
 
-    /// How long after midnight ntfy is asked again: where its clock is behind ours, it is still the day before.
+    /// The delay after midnight before the next request to ntfy, in case its clock is behind ours.
     private static let midnightMargin: Duration = .seconds(30)
 
     public init(_ response: borrowing HTTPResponse, now: Timestamp) {
@@ -74,7 +74,7 @@ public struct PushServiceAnswer {
         self.now = now
     }
 
-    /// What the status says, and ntfy's code where a day's messages are used up.
+    /// The outcome for the status, and for ntfy's code when a day's messages are used up.
     public var outcome: Outcome {
         switch status {
         case 0: unanswered
@@ -90,14 +90,14 @@ public struct PushServiceAnswer {
         case 429: outcome(.retry, "too-many-requests", .host)
         case 400...499: outcome(.rejected, "other")
         case 503: outcome(.retry, "server-error", .host)
-        // What ntfy says while no phone listens to the topic, which is no other topic's affair.
+        // ntfy responds this while no phone subscribes to the topic, which does not affect other topics.
         case 507: outcome(.retry, "insufficient-storage", .device)
         default: outcome(.retry, status >= 500 ? "server-error" : "other")
         }
     }
 
-    /// The messages of this UTC day are used up: those of an account, of the topic's subscriber, or ours. ntfy does not
-    /// say which, so nobody else is held up.
+    /// The outcome when this UTC day's messages are used up: those of an account, of the topic's subscriber, or ours.
+    /// ntfy does not report which, so only this device is delayed.
     private var dailyLimit: Outcome {
         let millisecondsPerDay: Int64 = 86_400_000
         let untilTomorrow = millisecondsPerDay - (now - Self.midnightMargin).milliseconds % millisecondsPerDay
@@ -113,17 +113,17 @@ public struct PushServiceAnswer {
         }
     }
 
-    /// The outcome of a kind, with the status and, for another attempt, the wait and its scope.
+    /// Returns an outcome with the status and, for a retry, the delay and its scope.
     public func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
         Outcome(kind, status: status, retryAfter: kind == .retry ? retryAfter : .zero, reason: reason, scope: scope)
     }
 }
 
-/// RFC 9110 section 10.2.3.
+/// The header `Retry-After` (RFC 9110 section 10.2.3).
 enum RetryAfter {
     private static let longest: Duration = .milliseconds(Int64(UInt32.max))
 
-    /// The wait that a field value asks for, at most what the host understands; zero when it cannot be read or is over.
+    /// Returns the delay that a header asks for, up to the host's limit; zero if it is malformed or in the past.
     static func span(_ value: String, now: Timestamp) -> Duration {
         let value = value.trimmingBlanks
         if !value.isEmpty, value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
@@ -145,11 +145,11 @@ extension String {
     }
 }
 
-/// RFC 9110 section 5.6.7, the one form that senders may write: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses the date format that senders must use (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Nil when `text` is no such date.
+    /// Returns the time, or nil if `text` is not such a date.
     static func moment(_ text: some StringProtocol) -> Timestamp? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0].utf8.count == 4, parts[0].hasSuffix(","), parts[5] == "GMT",

@@ -1,4 +1,4 @@
-/// An absolute `http` or `https` URL that was checked strictly: no user, no fragment, nothing that needs guessing.
+/// An absolute `http` or `https` URL, strictly validated: no user, no fragment, nothing ambiguous.
 public struct HTTPURL: Sendable, Hashable {
     /// `scheme://host[:port]`, as written.
     public let origin: String
@@ -7,9 +7,9 @@ public struct HTTPURL: Sendable, Hashable {
     /// Whether it is `https`.
     public let isSecure: Bool
 
-    /// Nil when `text` is no such URL (RFC 3986, ASCII only).
+    /// Returns nil if `text` is not such a URL (RFC 3986, ASCII only).
     public init?(_ text: String) {
-        // By bytes: one is read for each delivery, and searching a text for another costs more than all the rest here.
+        // Scans bytes: this runs for each delivery, and a substring search costs more than all the rest here.
         let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
             return nil
@@ -50,8 +50,8 @@ public struct HTTPURL: Sendable, Hashable {
         return port.allSatisfy(\.isASCIIDigit) && UInt16(String(decoding: port, as: UTF8.self)).map { $0 > 0 } == true
     }
 
-    /// Labels as RFC 1123 has them, and with underscores. One with a dot at its end is another name for the same host,
-    /// and one that ends in a number is an address to some: neither distinguishes hosts.
+    /// Whether `host` consists of RFC 1123 labels, in which underscores are allowed too. A trailing dot is rejected
+    /// because it names the same host, and a numeric last label because some parsers read it as an address.
     private static func isName(_ host: Substring.UTF8View) -> Bool {
         let hyphen = UInt8(ascii: "-")
         let labels = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

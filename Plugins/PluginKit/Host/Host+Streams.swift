@@ -2,56 +2,56 @@ internal import CarillonABI
 import Core
 import Synchronization
 
-/// Where a stream leads.
+/// The address and options of a stream.
 public struct StreamTarget: Sendable {
-    /// A name, or an address; IPv6 without brackets. ASCII, at most 253 bytes.
+    /// A name, or an address; IPv6 without brackets. ASCII, up to 253 bytes.
     public var host: String
-    /// From 1.
+    /// The port, from 1.
     public var port: UInt16
-    /// TLS from the first byte. Otherwise ``HostStream/startTLS()`` may begin it later.
+    /// Whether TLS starts with the first byte. Otherwise ``HostStream/startTLS()`` may start it later.
     public var usesTLS = false
-    /// A user chose the host: no private addresses.
+    /// Whether a user chose the host: private addresses are then rejected.
     public var isUntrusted = false
-    /// Until ``StreamEvent/opened``; zero: 30 seconds. At most one minute.
+    /// The time until ``StreamEvent/opened``, up to one minute. Zero: 30 seconds.
     public var connectTimeout: Duration = .zero
-    /// Without a byte in either direction; zero: 5 minutes. At most one hour.
+    /// The time without a byte in either direction, up to one hour. Zero: 5 minutes.
     public var idleTimeout: Duration = .zero
-    /// PEM: authorities to trust instead of the system's; empty: the system's.
+    /// The CA certificates to trust, as PEM. Empty: those of the system.
     public var authorities = ""
 
-    /// A plain connection, with the router's own times and authorities.
+    /// Makes a target for a plain connection with the router's default timeouts and CA certificates.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
     }
 }
 
-/// What happens on a stream, in this order: events come one at a time.
+/// An event of a stream. Events come one at a time.
 public enum StreamEvent: Sendable, Equatable {
-    /// It is connected; and again, when the TLS of ``HostStream/startTLS()`` stands.
+    /// The stream is connected; sent again when the TLS of ``HostStream/startTLS()`` is established.
     case opened
-    /// The other side sent this.
+    /// The peer sent these bytes.
     case received([UInt8])
-    /// After ``StreamWrite/busy``: nothing waits any more.
+    /// After ``StreamWrite/busy``: the buffer is empty again.
     case drained
-    /// The last event. Empty: the plugin or the other side has closed it. Otherwise one word, fit to be an outcome's
-    /// reason, such as `timeout`, `tls-name`, `idle` or `reset`.
+    /// The last event. The reason is empty if the plugin or the peer closed the stream. Otherwise it is one word that
+    /// can be an outcome's reason, such as `timeout`, `tls-name`, `idle` or `reset`.
     case closed(reason: String)
 }
 
-/// What became of bytes that were to be written.
+/// The result of a write.
 public enum StreamWrite: Sendable, Equatable {
-    /// They are copied, and sent in the order of the calls.
+    /// The bytes were copied and are sent in the order of the calls.
     case taken
-    /// More than 1 MiB would wait: none are taken. ``StreamEvent/drained`` follows.
+    /// No bytes were taken, because more than 1 MiB would be buffered. ``StreamEvent/drained`` follows.
     case busy
     /// The stream is closed.
     case closed
 }
 
-/// A TCP connection, with or without TLS, that the router makes and lends.
+/// A TCP connection through the router, with or without TLS.
 ///
-/// `@unchecked Sendable`: the router writes the number before the first event and before `open` returns, and nothing
+/// `@unchecked Sendable`: the router writes the number before the first event and before `open` returns. Nothing
 /// changes afterwards.
 public final class HostStream: @unchecked Sendable {
     private let host: UnsafePointer<carillon_host>
@@ -97,7 +97,7 @@ public final class HostStream: @unchecked Sendable {
         return status
     }
 
-    /// Sends `bytes`, in the order of the calls; before ``StreamEvent/opened`` they wait.
+    /// Sends `bytes` in the order of the calls; until ``StreamEvent/opened`` they are buffered.
     public func write(_ bytes: [UInt8]) -> StreamWrite {
         let status = bytes.withUnsafeBytes { functions.write?(host, number.pointee, carillon_bytes($0)) }
         return switch status {
@@ -107,22 +107,22 @@ public final class HostStream: @unchecked Sendable {
         }
     }
 
-    /// Begins TLS on a plain stream (STARTTLS) once what was written is sent. ``StreamEvent/opened`` or
-    /// ``StreamEvent/closed(reason:)`` follows. Discard what the other side sent in the clear beyond its consent:
-    /// somebody may have injected it.
+    /// Starts TLS on a plain stream (STARTTLS) after all written bytes are sent. ``StreamEvent/opened`` or
+    /// ``StreamEvent/closed(reason:)`` follows. Discard plain text that the peer sent after its consent, because an
+    /// attacker may have injected it.
     public func startTLS() { _ = functions.start_tls?(host, number.pointee) }
 
-    /// Sends what waits, for at most 5 s, and closes. ``StreamEvent/closed(reason:)`` follows.
+    /// Sends buffered bytes for up to 5 s, then closes the stream. ``StreamEvent/closed(reason:)`` follows.
     public func close() { _ = functions.close?(host, number.pointee) }
 }
 
 extension Host {
     private static let streams: StaticString = "carillon.stream/1"
 
-    /// Opens a stream. `events` is called for what happens on it, one call at a time, on a thread of the router's and
-    /// never from inside this call. ``StreamEvent/closed(reason:)`` comes exactly once, and last.
+    /// Opens a stream. The router calls `events` for its events, one call at a time, on a router thread and never from
+    /// inside this call. ``StreamEvent/closed(reason:)`` comes exactly once, as the last event.
     ///
-    /// - Throws: That the router has no such service, that the target is malformed, or that too many streams are open.
+    /// - Throws: An error if the router has no such service, the target is malformed, or too many streams are open.
     public func openStream(
         to target: StreamTarget,
         events: @escaping @Sendable (HostStream, StreamEvent) -> Void
@@ -147,7 +147,7 @@ extension StreamTarget {
     }
 }
 
-/// A stream and who receives its events, behind the ABI's `context`, until it is closed.
+/// A stream and its event handler, behind the ABI's `context`, until the stream is closed.
 private final class OpenStream {
     let stream: HostStream
     let events: @Sendable (HostStream, StreamEvent) -> Void

@@ -5,11 +5,11 @@ import Synchronization
 extension Host {
     private static let timers: StaticString = "carillon.timer/1"
 
-    /// Calls `fired` after a while: once, or with `every` again and again, on a thread of the router's. It is never
-    /// called twice at a time, and what a slow call misses is left out. The timer ends with the transport or filter.
+    /// Calls `fired` after a delay, and with `every` repeatedly, on a router thread. Calls never overlap: ticks during
+    /// a slow call are skipped. The timer ends with the transport or filter.
     ///
-    /// Throws when the router has no such service, when there are 1,024 timers, and for times beyond their limits: both
-    /// are 366 days at most, and `every` is 10 ms at least.
+    /// Throws if the router has no such service, if there are 1,024 timers, and if a time is out of range: both are up
+    /// to 366 days, and `every` is at least 10 ms.
     public func startTimer(
         after: Duration,
         every: Duration? = nil,
@@ -23,7 +23,7 @@ extension Host {
         let status = start(
             pointer,
             UInt64(max(0, after.milliseconds)),
-            // A pause that is too short is an error, and not a timer that fires once.
+            // A pause that is too short must be an error, not a timer that fires once.
             every.map { UInt64(max(1, $0.milliseconds)) } ?? 0,
             timerFired,
             UnsafeMutableRawPointer(bitPattern: callback),
@@ -42,12 +42,12 @@ extension Host {
     }
 
     fileprivate func cancelTimer(_ number: UInt64) {
-        // It may have fired, and the callback is forgotten in any case.
+        // The timer may have fired already; the callback is removed in any case.
         _ = service(Self.timers, carillon_timers.self)?.cancel?(pointer, number)
     }
 }
 
-/// A timer of the router's. It goes on when nothing refers to this any more.
+/// A timer of the router. It continues even if the last reference to this object is gone.
 public final class HostTimer: Sendable {
     private let host: Host
     private let number: UInt64
@@ -59,17 +59,17 @@ public final class HostTimer: Sendable {
         self.callback = callback
     }
 
-    /// Ends the timer: no call begins after this. One that is under way on another thread may still go on.
+    /// Cancels the timer: no call starts after this. A call in progress on another thread may still be running.
     public func cancel() {
         TimerCallbacks.remove(callback)
         host.cancelTimer(number)
     }
 }
 
-/// What timers call. The router knows each by a number in a pointer's place, so that a timer that fires after all leads
-/// to no freed memory.
+/// The callbacks of timers. The router knows each by a number in the context pointer, so a timer that still fires never
+/// dereferences freed memory.
 enum TimerCallbacks {
-    /// Unchecked: the pointer is compared and never looked into.
+    /// A timer's closure. Unchecked: the pointer is compared but never dereferenced.
     private struct Callback: @unchecked Sendable {
         let host: UnsafeRawPointer
         let isRepeated: Bool
@@ -94,10 +94,10 @@ enum TimerCallbacks {
 
     static func remove(_ number: UInt) { _ = state.withLock { $0.callbacks.removeValue(forKey: number) } }
 
-    /// Forgets what the timers of a host call, because its transport or filter is destroyed.
+    /// Removes the callbacks of a host when its transport or filter is destroyed.
     static func removeAll(of host: UnsafePointer<carillon_host>) {
         let host = UnsafeRawPointer(host)
-        // Closures are let go of outside of the lock: their ends may come here again.
+        // Closures are released outside of the lock, because their deinitializers may call this again.
         let ended = state.withLock { state in
             let ended = state.callbacks.filter { $0.value.host == host }
             for number in ended.keys { state.callbacks[number] = nil }

@@ -2,12 +2,12 @@ package import CarillonABI
 import Core
 import Synchronization
 
-/// What the router offers a transport or a filter. Valid until that is destroyed.
+/// The router's services for a transport or a filter, valid until that is destroyed.
 ///
-/// `@unchecked Sendable`: the struct behind the pointer never changes, and all of its functions may be called on any
-/// thread, several at once.
+/// `@unchecked Sendable`: the struct behind the pointer never changes, and its functions may be called on any thread
+/// concurrently.
 public struct Host: @unchecked Sendable {
-    /// What services of the router are called with.
+    /// The argument that identifies the caller to the router's services.
     let pointer: UnsafePointer<carillon_host>
     private let logFunction: @convention(c) (UnsafePointer<carillon_host>?, carillon_log_level, carillon_str) -> Void
     private let completeFunction:
@@ -20,7 +20,7 @@ public struct Host: @unchecked Sendable {
 
     private static let clientCertificates: StaticString = "carillon.client-certificate/1"
 
-    /// Throws when the host lacks a function that every host of this major version has.
+    /// Throws if the host lacks a function that every host of this major version has.
     package init(_ pointer: UnsafePointer<carillon_host>) throws(PluginError) {
         let host = carillon_host.adopt(pointer)
         guard let log = host.log, let complete = host.complete, let request = host.http_request else {
@@ -32,14 +32,14 @@ public struct Host: @unchecked Sendable {
         requestFunction = request
     }
 
-    /// Writes one line to the router's log. Never a token, a key or a payload.
+    /// Writes one line to the router's log. Never log a token, a key or a payload.
     public func log(_ level: LogLevel, _ message: String) {
         var message = message
         message.withUTF8 { logFunction(pointer, level.level, carillon_str(UnsafeRawBufferPointer($0))) }
     }
 
-    /// Starts `request`. After ``Admission/accepted`` `completion` is called once, on a thread of the host's and never
-    /// from inside this call; after anything else never.
+    /// Starts `request`. After ``Admission/accepted`` the host calls `completion` once, on a host thread and never from
+    /// inside this call. After any other result it never calls it.
     public func send(
         _ request: borrowing HTTPRequest,
         completion: @escaping @Sendable (borrowing HTTPResponse) -> Void
@@ -68,15 +68,16 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    /// Makes new connections of the word `connection` (see ``HTTPRequest/connection``) authenticate themselves by TLS.
+    /// Makes new connections of the group `connection` (see ``HTTPRequest/connection``) use a TLS client certificate.
     ///
-    /// To be called from the transport's initialiser, or before the first request with that word.
+    /// Call it from the transport's initializer, or before the first request with that group.
     ///
     /// - Parameters:
-    ///   - certificates: PEM, the own one first.
+    ///   - certificates: PEM, the client's certificate first.
     ///   - key: Its private key, PEM, not encrypted.
     ///   - connection: 1 to 128 printable bytes.
-    /// - Throws: What is wrong with either, never with a part of the key; and when the router has no such service.
+    /// - Throws: An error if the certificates or the key are invalid, or the router has no such service. It never
+    ///   contains a part of the key.
     public func present(certificates: String, key: String, onConnection connection: String) throws(PluginError) {
         guard let present = service(Self.clientCertificates, carillon_client_certificates.self)?.present else {
             throw .missingService(Self.clientCertificates)
@@ -102,7 +103,7 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    /// The functions of an optional service; nil: this router does not have it.
+    /// Returns the functions of an optional service, or nil if this router does not have it.
     func service<Table: GrowingStruct>(_ name: StaticString, _ type: Table.Type) -> Table? {
         guard let query = carillon_host.adopt(pointer).query, let table = query(pointer, carillon_str(name)) else {
             return nil
@@ -112,13 +113,13 @@ public struct Host: @unchecked Sendable {
 }
 
 extension PluginError {
-    /// The router does not offer the service.
+    /// The error if the router does not have the service.
     static func missingService(_ name: StaticString) -> PluginError {
         PluginError("the router offers no \(name): expected one whose plugin ABI has this service")
     }
 }
 
-/// The completion of a request under way, behind the ABI's `context`.
+/// The completion of a request in flight, behind the ABI's `context`.
 private final class PendingRequest {
     let completion: @Sendable (borrowing HTTPResponse) -> Void
 
@@ -141,7 +142,7 @@ private func finishRequest(_ context: UnsafeMutableRawPointer?, _ response: Unsa
     pending.completion(HTTPResponse(response))
 }
 
-/// How much a line of the log matters.
+/// The severity of a log line.
 public enum LogLevel: Sendable {
     case debug
     case info
@@ -161,8 +162,8 @@ public enum LogLevel: Sendable {
 extension Host {
     private static let states: StaticString = "carillon.state/1"
 
-    /// What ``setState(_:_:)`` kept under `key`, also before the router or the plugin's process was started anew; nil:
-    /// nothing. Throws when the router has no such service.
+    /// Returns the value that ``setState(_:_:)`` stored under `key`, even before a restart of the router or the
+    /// plugin's process; nil if there is none. Throws if the router has no such service.
     public func state(_ key: String) throws(PluginError) -> [UInt8]? {
         guard let get = service(Self.states, carillon_states.self)?.get else {
             throw .missingService(Self.states)
@@ -181,12 +182,11 @@ extension Host {
         }
     }
 
-    /// Keeps a value for the time after a new start of the router or of the plugin's process, encrypted on disk: at
-    /// most 16 KiB, 256 keys and 256 KiB altogether. A key has 1 to 64 printable ASCII bytes; an empty value removes
-    /// it.
+    /// Stores a value that survives restarts of the router and the plugin's process, encrypted on disk.
     ///
-    /// ``state(_:)`` has a value at once, the disk within a second. Throws when the router has no such service, or does
-    /// not take the value.
+    /// A key has 1 to 64 printable ASCII bytes and a value up to 16 KiB; there are up to 256 keys with 256 KiB in
+    /// total. An empty value removes the key. ``state(_:)`` returns a value immediately; it is on disk within a second.
+    /// Throws if the router has no such service or rejects the value.
     public func setState(_ key: String, _ value: [UInt8]) throws(PluginError) {
         guard let set = service(Self.states, carillon_states.self)?.set else {
             throw .missingService(Self.states)
@@ -206,15 +206,15 @@ extension Host {
     }
 }
 
-/// Takes a value that the router lends into the array of bytes behind `context`.
+/// Copies a borrowed value into the byte array behind `context`.
 func copyValue(_ context: UnsafeMutableRawPointer?, _ value: carillon_bytes) {
     let bytes = UnsafeRawBufferPointer(start: value.ptr, count: value.ptr == nil ? 0 : max(0, value.len))
     context?.assumingMemoryBound(to: [UInt8].self).pointee = Array(bytes)
 }
 
 extension Host {
-    /// The absolute URL under which the transport's ``PluginTransport/receive(_:answer:)`` is reached, without `/` at
-    /// its end; nil: nothing reaches it, as the router's operator has set no public address.
+    /// The public URL of the transport's ``PluginTransport/receive(_:answer:)``, absolute and without `/` at its end;
+    /// nil if the operator has configured no public address.
     public var inboundURL: String? {
         let name: StaticString = "carillon.inbound/1"
         guard let ask = service(name, carillon_inbound.self)?.url else { return nil }
@@ -226,8 +226,8 @@ extension Host {
 
 extension carillon_inbound: GrowingStruct {}
 
-/// Lines for operators, written seldom: what a push service answers to every message must not fill the log. At most 256
-/// subjects are distinguished.
+/// A rate-limited log, so that an error of every message does not fill the router's log. It distinguishes up to 256
+/// subjects.
 public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
     private static var capacity: Int { 256 }
 
@@ -235,14 +235,14 @@ public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
     private let quiet: Duration?
     private let lastAt = Mutex<[Subject: Timestamp]>([:])
 
-    /// Of one subject nothing more is said for `quiet`; nil: without limit.
+    /// Writes up to one line for each subject in `quiet`; nil: one line in total.
     public init(_ host: Host, quiet: Duration? = .hours(1)) {
         self.host = host
         self.quiet = quiet
     }
 
-    /// Writes one line, unless one of that subject was written a while ago. A clock that was set back ends
-    /// the silence.
+    /// Writes one line, unless one with that subject was written recently. If the clock was set back, the line is
+    /// written.
     public func log(_ subject: Subject, _ level: LogLevel, now: Timestamp, _ message: @autoclosure () -> String) {
         let isDue = lastAt.withLock { lastAt in
             if let last = lastAt[subject] {

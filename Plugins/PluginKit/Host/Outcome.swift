@@ -2,19 +2,19 @@ internal import CarillonABI
 import Core
 import Synchronization
 
-/// How one attempt to deliver ended.
+/// The result of one delivery attempt.
 public struct Outcome: Sendable, Hashable {
-    /// How an attempt ended; each kind forces what happens to the device and to the queue.
+    /// The kind of result, which determines the router's action.
     public enum Kind: Sendable, Hashable {
         /// The push service accepted the message.
         case delivered
-        /// The push service says this registration is dead: the router forgets it.
+        /// The registration no longer exists at the push service: the router removes it.
         case gone
-        /// This message can never be accepted: the router drops it.
+        /// The push service will never accept this message: the router drops it.
         case rejected
-        /// Transient, and every network error: the router tries again.
+        /// A transient error, or any network error: the router retries.
         case retry
-        /// The operator's credentials are bad: the router pauses the transport and says so.
+        /// The operator's credentials are bad: the router pauses the transport and reports it.
         case misconfigured
 
         var abi: carillon_outcome_kind {
@@ -28,14 +28,14 @@ public struct Outcome: Sendable, Hashable {
         }
     }
 
-    /// The part of the traffic that a ``Kind/retry`` holds up.
+    /// The pushes that a ``Kind/retry`` delays.
     public enum Scope: Sendable, Hashable {
-        /// With a time to wait, and where users choose the endpoint: its host; else the device.
+        /// ``host`` if a delay is set and users choose the endpoint; otherwise the device.
         case usual
         case device
-        /// Everything that goes to the host in the registration's token.
+        /// All pushes to the host in the registration's token.
         case host
-        /// Everything that this transport sends: a quota of the whole app is used up.
+        /// All pushes of this transport: a quota of the whole app is used up.
         case transport
 
         var abi: carillon_scope {
@@ -48,18 +48,18 @@ public struct Outcome: Sendable, Hashable {
         }
     }
 
-    /// How the attempt ended.
+    /// The kind of result.
     public var kind: Kind
     /// The push service's HTTP status, or 0.
     public var status: UInt32
-    /// How long the push service asked us to wait; zero: the router decides.
+    /// The delay that the push service asked for. Zero: the router decides.
     public var retryAfter: Duration
-    /// One word of a small fixed set, since it labels a metric: at most 40 of a-z, 0-9 and `-`.
+    /// One word of a small fixed set, because it labels a metric: up to 40 of a-z, 0-9 and `-`.
     public var reason: String
-    /// The part of the traffic that a retry holds up; without meaning for other kinds.
+    /// The pushes that a retry delays; ignored for other kinds.
     public var scope: Scope
 
-    /// Makes an outcome; the static members name the usual ones.
+    /// Makes an outcome; the static members are shortcuts for common ones.
     public init(_ kind: Kind, status: UInt32 = 0, retryAfter: Duration = .zero, reason: String, scope: Scope = .usual) {
         self.kind = kind
         self.status = status
@@ -69,10 +69,10 @@ public struct Outcome: Sendable, Hashable {
     }
 }
 
-/// The promise to end one delivery. The first ``complete(_:)`` counts, later ones do nothing, and a ticket that nobody
-/// holds any more without having completed it ends as a retry: so every accepted delivery ends exactly once.
+/// The obligation to complete one delivery. Only the first ``complete(_:)`` counts. A ticket that is released without
+/// being completed ends as a retry, so every accepted delivery ends exactly once.
 public final class Ticket: Sendable {
-    /// What the host calls it; never repeats.
+    /// The host's number for it, which never repeats.
     public let number: UInt64
     private let host: Host
     private let isOpen = Atomic(true)
@@ -92,10 +92,10 @@ public final class Ticket: Sendable {
         host.complete(number, outcome)
     }
 
-    /// Whether it was completed, or withdrawn.
+    /// Whether it was completed or withdrawn.
     var isCompleted: Bool { !isOpen.load(ordering: .acquiring) }
 
-    /// Closes the ticket of a delivery that was not accepted; false when it was completed already.
+    /// Closes the ticket of a delivery that was not accepted. Returns false if it was completed already.
     func withdraw() -> Bool { close() }
 
     private func close() -> Bool {

@@ -2,8 +2,8 @@ import Core
 import Glibc
 
 extension JSONObject {
-    /// The text under `key`; nil when the key is absent or empty (null). `expected` says what the text is, for the
-    /// error about anything that is no text: `the key's id, 10 characters`.
+    /// Returns the string under `key`, or nil if the key is absent or null. `expected` describes the string in the
+    /// error about other types: `the key's id, 10 characters`.
     public func text(_ key: StaticString, expected: String) throws(PluginError) -> String? {
         guard let value = self[key], !value.isNull else { return nil }
         guard let text = value.string else {
@@ -12,7 +12,7 @@ extension JSONObject {
         return text
     }
 
-    /// The text under `key`, which has to be there.
+    /// Returns the string under `key`, which is required.
     public func requiredText(_ key: StaticString, expected: String) throws(PluginError) -> String {
         guard let text = try text(key, expected: expected) else {
             throw PluginError("\(key): expected \(expected), found nothing")
@@ -20,15 +20,15 @@ extension JSONObject {
         return text
     }
 
-    /// The file that the text under `key` names; nil when the key is absent or empty (null). `expected` says what the
-    /// text is: `the path of a private key in PEM`. The plugin's description marks the key: `"file": true`.
+    /// Returns the file that the string under `key` names, or nil if the key is absent or null. `expected` describes
+    /// the string: `the path of a private key in PEM`. The plugin's description marks the key with `"file": true`.
     public func file(_ key: StaticString, expected: String) throws(PluginError) -> ConfigurationFile? {
         guard let path = try text(key, expected: expected) else { return nil }
         return ConfigurationFile(path, key: key, content: filesOfHost?[named: path])
     }
 
-    /// The secret under `key`, or the only line of the file that is named under `file`; nil when both are absent.
-    /// `expected` says what the secret is. The error never holds it.
+    /// Returns the secret under `key`, or the only line of the file that `file` names; nil if both are absent.
+    /// `expected` describes the secret. The error never contains it.
     public func secret(
         _ key: StaticString,
         file fileKey: StaticString,
@@ -44,7 +44,7 @@ extension JSONObject {
         return String(line)
     }
 
-    /// The files that the list of texts under `key` names; none when the key is absent or empty (null).
+    /// Returns the files that the list under `key` names, or none if the key is absent or null.
     public func files(_ key: StaticString, expected: String) throws(PluginError) -> [ConfigurationFile] {
         let contents = filesOfHost
         return try texts(key, expected: expected).map {
@@ -55,7 +55,7 @@ extension JSONObject {
     /// The files that the host read, by path.
     private var filesOfHost: JSONObject? { self["$files"]?.object }
 
-    /// Throws on the first member that is none of `names`, but for what the host adds.
+    /// Throws on the first member that is not in `names`, except those that the host adds.
     public func refuseMembers(except names: [StaticString]) throws(PluginError) {
         for index in 0..<count {
             let key = member(at: index).key
@@ -67,7 +67,7 @@ extension JSONObject {
         }
     }
 
-    /// True or false under `key`; nil when the key is absent or empty (null).
+    /// Returns the boolean under `key`, or nil if the key is absent or null.
     public func flag(_ key: StaticString) throws(PluginError) -> Bool? {
         guard let value = self[key], !value.isNull else { return nil }
         guard let flag = value.bool else {
@@ -76,7 +76,7 @@ extension JSONObject {
         return flag
     }
 
-    /// The whole number under `key`; nil when the key is absent or empty (null).
+    /// Returns the integer under `key`, or nil if the key is absent or null.
     public func integer(_ key: StaticString, in range: ClosedRange<Int64>) throws(PluginError) -> Int64? {
         guard let value = self[key], !value.isNull else { return nil }
         guard let number = value.integer, range.contains(number) else {
@@ -88,7 +88,7 @@ extension JSONObject {
         return number
     }
 
-    /// One of `choices` under `key`; nil when the key is absent or empty (null).
+    /// Returns one of `choices` under `key`, or nil if the key is absent or null.
     public func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ key: StaticString,
         _ choices: Choice.Type
@@ -101,7 +101,8 @@ extension JSONObject {
         return choice
     }
 
-    /// The texts in the list under `key`; none when the key is absent or empty (null). `expected` says what each is.
+    /// Returns the strings in the list under `key`, or none if the key is absent or null. `expected` describes each
+    /// string.
     public func texts(_ key: StaticString, expected: String) throws(PluginError) -> [String] {
         guard let value = self[key], !value.isNull else { return [] }
         guard let elements = value.elements else {
@@ -117,7 +118,7 @@ extension JSONObject {
         return texts
     }
 
-    /// The mapping under `key`; nil when the key is absent or empty (null).
+    /// Returns the object under `key`, or nil if the key is absent or null.
     public func mapping(_ key: StaticString, expected: String) throws(PluginError) -> JSONObject? {
         guard let value = self[key], !value.isNull else { return nil }
         guard let object = value.object else {
@@ -126,21 +127,21 @@ extension JSONObject {
         return object
     }
 
-    /// The names and values, in the order of the text.
+    /// The names and values in their order.
     public var members: [(name: String, value: JSONValue)] {
         (0..<count).map { index in (member(at: index).key, member(at: index).value) }
     }
 
-    /// All bitcoin there will ever be.
+    /// The maximum supply of bitcoin.
     private static var mostSatoshis: Int64 { 2_100_000_000_000_000 }
 
-    /// An amount under `key`, written in satoshis, in thousandths of one; nil when the key is absent or empty (null).
+    /// Returns the amount under `key`, given in satoshis, as millisatoshis; nil if the key is absent or null.
     public func satoshis(_ key: StaticString) throws(PluginError) -> UInt64? {
         try integer(key, in: 0...JSONObject.mostSatoshis).map { UInt64($0) * 1000 }
     }
 
-    /// The signals in the list under `key`, each once; none when the key is absent or empty (null). A name that no
-    /// signal can have is refused.
+    /// Returns the signals in the list under `key`, without duplicates, or none if the key is absent or null. Throws if
+    /// a name cannot be a signal.
     public func signals(_ key: StaticString) throws(PluginError) -> Set<String> {
         let names = try texts(key, expected: "signals such as dm")
         guard names.allSatisfy(SignalName.isPossible) else {
@@ -151,18 +152,18 @@ extension JSONObject {
 }
 
 extension JSONValue {
-    /// A text, a number or a flag as text; nil for anything else.
+    /// A string, a number or a boolean as text; nil for other values.
     public var literalText: String? {
         string ?? (bool != nil || number != nil ? String(decoding: raw, as: UTF8.self) : nil)
     }
 }
 
-/// What a signal can be called: `dm`, `mention` and the like, and what a rules file names besides.
+/// The names that a signal can have: `dm`, `mention` and other built-in ones, and those of rules files.
 public enum SignalName {
-    /// The form in words, for errors.
+    /// The format as text, for errors.
     public static var form: String { "of 1 to 32 of a-z, 0-9, _ and -" }
 
-    /// Whether a rules file could give a signal that name. Whether one does only the router knows.
+    /// Whether a rules file could define a signal of that name. Only the router knows whether one does.
     public static func isPossible(_ name: String) -> Bool {
         (1...32).contains(name.utf8.count) && name != "batch"
             && name.utf8.allSatisfy { byte in
@@ -178,26 +179,26 @@ public enum SignalName {
 
 /// A small file that a configuration names: a key, an account, a certificate.
 ///
-/// ``JSONObject/file(_:expected:)`` finds it. The host reads it, because a plugin's process may open no files. A file
-/// that no host read, as in a plugin's own tests, is read from the disk.
+/// ``JSONObject/file(_:expected:)`` returns it. The host reads it, because a plugin's process cannot open files. If the
+/// host did not read it, as in a plugin's own tests, it is read from disk.
 public struct ConfigurationFile: Sendable {
-    /// The most bytes that it may hold.
+    /// The maximum size in bytes.
     private static let limit = 65_536
 
-    /// Where it is.
+    /// The file's path.
     public let path: String
     private let key: StaticString
-    /// As the host read it: a text, or an object with its bytes in base 64.
+    /// The content that the host read: a string, or an object with the bytes in base64.
     private let content: JSONValue?
 
-    /// `key` is the configuration's, for errors.
+    /// Names a file; `key` is the configuration key, for errors.
     init(_ path: String, key: StaticString, content: JSONValue?) {
         self.path = path
         self.key = key
         self.content = content
     }
 
-    /// The whole text file. Throws when it cannot be read, is too large or is no UTF-8.
+    /// Returns the whole file as text. Throws if it cannot be read, is too large or is not UTF-8.
     public func text() throws(PluginError) -> String {
         if let text = content?.string { return text }
         guard let text = String(validating: try bytes(), as: UTF8.self) else {
@@ -206,7 +207,7 @@ public struct ConfigurationFile: Sendable {
         return text
     }
 
-    /// The whole file. Throws when it cannot be read or is too large.
+    /// Returns the whole file. Throws if it cannot be read or is too large.
     public func bytes() throws(PluginError) -> [UInt8] {
         guard let content else { return try read() }
         if let text = content.string { return [UInt8](text.utf8) }

@@ -1,18 +1,18 @@
 import Glibc
 import JSON
 
-/// A JSON object that was checked from end to end and split into its members; values are decoded when asked for.
+/// A validated JSON object, split into its members; values are decoded on access.
 ///
-/// Strict: RFC 8259 and nothing else, UTF-8, no two members of one name, at most 64 levels in a value, and
-/// ``memberLimit`` members.
+/// Parsing is strict: RFC 8259 only, UTF-8, no duplicate names, up to 64 levels in a value, and up to ``memberLimit``
+/// members.
 public struct JSONObject: Sendable {
-    /// More members at the top level are refused: finding duplicates takes time squared.
+    /// The maximum number of members at the top level, because finding duplicates takes quadratic time.
     public static let memberLimit = 256
 
     private struct Slot {
-        /// Without its quotes.
+        /// The key without its quotes.
         let key: Range<Int>
-        /// Set when the key is written with escapes.
+        /// The decoded key, if it is written with escapes.
         let unescapedKey: [UInt8]?
         let value: Range<Int>
 
@@ -28,18 +28,18 @@ public struct JSONObject: Sendable {
     private let bytes: [UInt8]
     private let slots: [Slot]
 
-    /// No members.
+    /// Makes an object without members.
     public init() {
         bytes = []
         slots = []
     }
 
-    /// Copies `text`. Throws a ``JSONError`` where it is anything but one object (RFC 8259) in UTF-8.
+    /// Copies `text`. Throws a ``JSONError`` if it is not exactly one object (RFC 8259) in UTF-8.
     public init(parsing text: UnsafeRawBufferPointer) throws(JSONError) {
         try self.init(bytes: [UInt8](text))
     }
 
-    /// The same for a string.
+    /// Parses a string.
     public init(parsing text: String) throws(JSONError) {
         try self.init(bytes: [UInt8](text.utf8))
     }
@@ -57,10 +57,10 @@ public struct JSONObject: Sendable {
     /// Whether it has no members.
     public var isEmpty: Bool { slots.isEmpty }
 
-    /// How many members it has.
+    /// The number of members.
     public var count: Int { slots.count }
 
-    /// The member at a place in the order of the text, from 0 to ``count`` - 1.
+    /// Returns the member at an index from 0 to ``count`` - 1, in the order of the text.
     public func member(at index: Int) -> JSONMember {
         let slot = slots[index]
         return JSONMember(
@@ -69,7 +69,7 @@ public struct JSONObject: Sendable {
         )
     }
 
-    /// The members with what stands between them.
+    /// The text between the braces.
     var inside: ArraySlice<UInt8> {
         guard let first = slots.first, let last = slots.last else { return [] }
         return bytes[first.key.lowerBound - 1..<last.value.upperBound]
@@ -80,7 +80,7 @@ public struct JSONObject: Sendable {
         firstIndex(of: JSONObject.bytes(name)).map { JSONValue(raw: bytes[slots[$0].value]) }
     }
 
-    /// The value of the member of a name that is known only when the program runs.
+    /// The value of the member whose name is known only at run time.
     public subscript(named name: String) -> JSONValue? {
         var name = name
         return name.withUTF8 { firstIndex(of: UnsafeRawBufferPointer($0)) }
@@ -93,7 +93,7 @@ public struct JSONObject: Sendable {
     /// Whether there is a member of that name.
     public func contains(named name: String) -> Bool { self[named: name] != nil }
 
-    /// Whether there is a member of the name of `member`, whatever escapes either is written with.
+    /// Whether there is a member with the same name as `member`, even if the two are escaped differently.
     public func contains(nameOf member: JSONMember) -> Bool {
         guard !slots.isEmpty else { return false }
         if member.rawKey.contains(UInt8(ascii: "\\")) {
@@ -102,7 +102,7 @@ public struct JSONObject: Sendable {
         return member.rawKey.dropFirst().dropLast().withUnsafeBytes { firstIndex(of: $0) != nil }
     }
 
-    /// The same object without the members of those names.
+    /// Returns the object without the members of those names.
     public func removing(_ names: [StaticString]) -> JSONObject {
         let removed = Set(names.compactMap { name in firstIndex(of: JSONObject.bytes(name)) })
         guard !removed.isEmpty else { return self }

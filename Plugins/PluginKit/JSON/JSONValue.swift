@@ -1,11 +1,11 @@
 import JSON
 
-/// A value of a checked JSON text, decoded when it is read.
+/// A value of a validated JSON text, decoded on access.
 public struct JSONValue: Sendable {
-    /// As it stands in the text, without blanks around it.
+    /// The value's text, without surrounding white space.
     public let raw: ArraySlice<UInt8>
 
-    /// What kind of value it is, in words fit for an error: it never quotes the value.
+    /// The type of the value, as a word for errors; it never contains the value.
     public var kind: String {
         switch raw.first {
         case UInt8(ascii: "\""): "text"
@@ -17,16 +17,13 @@ public struct JSONValue: Sendable {
         }
     }
 
-    /// Whether it is `null`.
     public var isNull: Bool { raw.first == UInt8(ascii: "n") }
 
-    /// Whether it is an object.
     public var isObject: Bool { raw.first == UInt8(ascii: "{") }
 
-    /// Whether it is a string.
     public var isString: Bool { raw.first == UInt8(ascii: "\"") }
 
-    /// How many bytes a text has as JSON, without its quotes; 0 for what is no text.
+    /// The length of a string as JSON in bytes, without its quotes; 0 for other values.
     public var textLength: Int { isString ? raw.count - 2 : 0 }
 
     /// The text of a string, with escapes resolved; nil for other values.
@@ -44,7 +41,7 @@ public struct JSONValue: Sendable {
         }
     }
 
-    /// Whole numbers without point and exponent, within 64 bits.
+    /// The value of an integer without point and exponent, within 64 bits; nil for other values.
     public var integer: Int64? { Int64(String(decoding: raw, as: UTF8.self)) }
 
     /// The value of a number, rounded to the nearest double; nil for other values.
@@ -55,13 +52,13 @@ public struct JSONValue: Sendable {
         return Double(String(decoding: raw, as: UTF8.self))
     }
 
-    /// The object that it is, or nil when it is none, or one with two members of a name.
+    /// The object, or nil if the value is not an object or has duplicate names.
     public var object: JSONObject? {
         guard isObject else { return nil }
         return try? JSONObject(bytes: [UInt8](raw))
     }
 
-    /// The elements of the list that it is, or nil when it is none.
+    /// The elements of an array, or nil for other values.
     public var elements: [JSONValue]? {
         guard raw.first == UInt8(ascii: "[") else { return nil }
         let ranges = raw.withUnsafeBytes { try? JSONValue.elements(in: $0) }
@@ -87,7 +84,7 @@ public struct JSONValue: Sendable {
 }
 
 extension ArraySlice<UInt8> {
-    /// What a JSON string with its quotes says, as UTF-8.
+    /// The decoded UTF-8 of a JSON string with its quotes.
     var unescaped: [UInt8] {
         withUnsafeBytes { text in
             guard var reader = try? JSONReader<JSONError>(text), let string = try? reader.string() else { return [] }
@@ -96,22 +93,22 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// One member of an object, as it stands in the text.
+/// One member of an object, as written in the text.
 public struct JSONMember: Sendable {
     /// The name as JSON, with its quotes and escapes.
     public let rawKey: ArraySlice<UInt8>
-    /// What stands behind the colon.
+    /// The value after the colon.
     public let value: JSONValue
 
-    /// The name.
+    /// The decoded name.
     public var key: String { String(decoding: rawKey.unescaped, as: UTF8.self) }
 }
 
-/// Why a text is not the JSON that was expected, and where. It never quotes the text.
+/// An error about a text that is not the expected JSON, with its position. It never quotes the text.
 public struct JSONError: Error, CustomStringConvertible, Sendable, Hashable {
-    /// What should have been there.
+    /// The expected token or value.
     public let expected: String
-    /// Bytes from the start of the text.
+    /// The offset from the start of the text, in bytes.
     public let position: Int
 
     init(expected: String, position: Int) {
@@ -119,12 +116,12 @@ public struct JSONError: Error, CustomStringConvertible, Sendable, Hashable {
         self.position = position
     }
 
-    /// What was expected, and at which byte of the text.
+    /// The expected token or value, and the byte offset.
     public var description: String { "expected \(expected) at byte \(position)" }
 }
 
 extension JSONError: JSONSyntaxErrorConvertible {
-    /// The same mistake as the reader's.
+    /// Converts the error of the scanner.
     public init(_ fault: JSONSyntaxError) {
         self.init(expected: fault.expectation.rawValue, position: fault.offset)
     }
@@ -134,7 +131,7 @@ extension JSONError: JSONSyntaxErrorConvertible {
 public struct JSONPointer: Sendable, Hashable {
     private let names: [String]
 
-    /// Nil for a text that does not begin with `/`.
+    /// Returns nil for a text that does not start with `/`.
     public init?(_ text: String) {
         guard text.hasPrefix("/") else { return nil }
         names = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map { name in
@@ -144,7 +141,7 @@ public struct JSONPointer: Sendable, Hashable {
         }
     }
 
-    /// The value that it leads to; nil where there is none.
+    /// Returns the value at the pointer, or nil if there is none.
     public func value(in object: JSONObject) -> JSONValue? {
         var value = object[named: names[0]]
         for name in names.dropFirst() {

@@ -1,6 +1,6 @@
 import JSON
 
-/// Writes compact JSON in one pass. Commas come by themselves; that objects and arrays are closed is up to the caller.
+/// Writes compact JSON in one pass. It adds commas automatically; the caller must close objects and arrays.
 public struct JSONWriter {
     /// The text so far, in UTF-8.
     public private(set) var bytes: [UInt8]
@@ -8,25 +8,25 @@ public struct JSONWriter {
 
     private static let ellipsis = "…"
 
-    /// Begins with an empty text and room for `capacity` bytes.
+    /// Makes an empty writer with capacity for `capacity` bytes.
     public init(reservingBytes capacity: Int = 1024) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
-    /// Opens an object; every one must be ended.
+    /// Opens an object; the caller must end it.
     public mutating func beginObject() { open(UInt8(ascii: "{")) }
 
-    /// Ends the object opened last.
+    /// Ends the innermost object.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
 
-    /// Opens an array; every one must be ended.
+    /// Opens an array; the caller must end it.
     public mutating func beginArray() { open(UInt8(ascii: "[")) }
 
-    /// Ends the array opened last.
+    /// Ends the innermost array.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// A member's name that needs no escapes.
+    /// Writes a member's name that needs no escapes.
     public mutating func key(_ name: StaticString) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -36,20 +36,20 @@ public struct JSONWriter {
         needsComma = false
     }
 
-    /// A member's name, with what needs escapes escaped.
+    /// Writes a member's name, with escapes if needed.
     public mutating func key(escaping name: String) {
         string(name)
         endKey()
     }
 
-    /// The name of a member of another object, as it stands there.
+    /// Writes the name of another object's member unchanged.
     public mutating func key(of member: JSONMember) {
         separate()
         bytes.append(contentsOf: member.rawKey)
         endKey()
     }
 
-    /// A member of another object, as it stands there.
+    /// Writes another object's member unchanged.
     public mutating func member(_ member: JSONMember) {
         separate()
         bytes.append(contentsOf: member.rawKey)
@@ -58,7 +58,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// All members of another object, as they stand there: one copy.
+    /// Writes all members of another object unchanged, in one copy.
     public mutating func members(of object: JSONObject) {
         guard !object.isEmpty else { return }
         separate()
@@ -66,7 +66,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// A string. Returns how many bytes of JSON it became, without its quotes.
+    /// Writes a string. Returns its length as JSON in bytes, without its quotes.
     @discardableResult
     public mutating func string(_ text: BorrowedText) -> Int {
         guard let valid = try? UTF8Span(validating: text.bytes.bindMemory(to: UInt8.self).span) else {
@@ -77,7 +77,7 @@ public struct JSONWriter {
         }
     }
 
-    /// A string. Returns how many bytes of JSON it became, without its quotes.
+    /// Writes a string. Returns its length as JSON in bytes, without its quotes.
     @discardableResult
     public mutating func string(_ text: String) -> Int {
         var text = text
@@ -86,15 +86,15 @@ public struct JSONWriter {
         }
     }
 
-    /// A string of at most `limit` bytes of JSON, without its quotes: a longer one is cut between two characters and
-    /// ends in `…`, and is empty when not even its first character has room. Returns how many bytes it became.
+    /// Writes a string of up to `limit` bytes of JSON, without its quotes. A longer one is truncated between two
+    /// characters and ends in `…`; if not even its first character fits, it is empty. Returns its length in bytes.
     @discardableResult
     public mutating func string(_ text: BorrowedText, limit: Int?) -> Int {
         guard let limit else { return string(text) }
         return string(JSONWriter.shorten(text.string, limit: limit))
     }
 
-    /// Writes a number without a fraction.
+    /// Writes an integer.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
         bytes.append(contentsOf: String(value).utf8)
@@ -108,14 +108,14 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a value as it was read, byte by byte.
+    /// Writes a parsed value unchanged.
     public mutating func value(_ value: JSONValue) {
         separate()
         bytes.append(contentsOf: value.raw)
         needsComma = true
     }
 
-    /// An object with the members of another, as they stand there.
+    /// Writes an object with the members of another, unchanged.
     public mutating func object(_ object: JSONObject) {
         beginObject()
         members(of: object)
@@ -155,8 +155,8 @@ public struct JSONWriter {
         return count
     }
 
-    /// As much of `text` as becomes at most `limit` bytes of JSON, `…` at the end included if anything had to go;
-    /// nothing when there is no room for the first character and `…`.
+    /// Truncates `text` to at most `limit` bytes of JSON, including a `…` at the end. Returns an empty string if the
+    /// first character and `…` do not fit.
     static func shorten(_ text: String, limit: Int) -> String {
         let roomBeforeEllipsis = limit - ellipsis.utf8.count
         var written = 0

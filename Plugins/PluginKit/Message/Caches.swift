@@ -1,14 +1,14 @@
 import Glibc
 import Synchronization
 
-/// Remembers what was read out of texts that come again and again, such as a rule's block without variables, so that
-/// each is read once. A text is remembered when it comes the second time: those that never come again push nothing out.
+/// A cache of parsed values for texts that repeat, such as a rule's block without variables, so that each is parsed
+/// once. A text is cached when it comes the second time, so texts that never repeat evict no entries.
 public final class ReadTexts<Value: Sendable>: Sendable {
     private struct State {
-        /// Apart from the values: a search through them costs little in code that does not know what the values are.
+        /// The texts are kept apart from the values, so that the search runs in code that is not generic.
         var texts = KnownTexts()
         var values: [Value] = []
-        /// Where the next one goes once there is no room.
+        /// The index of the next eviction when the cache is full.
         var oldest = 0
         /// Hashes of texts that came once.
         var strangers = [Int](repeating: 0, count: 64)
@@ -18,13 +18,13 @@ public final class ReadTexts<Value: Sendable>: Sendable {
     private let capacity: Int
     private let longest: Int
 
-    /// Keeps at most `capacity` texts of at most `longest` bytes.
+    /// Makes a cache of up to `capacity` texts of up to `longest` bytes each.
     public init(capacity: Int = 16, longest: Int = 4096) {
         self.capacity = capacity
         self.longest = longest
     }
 
-    /// What `read` makes of `text`, or made of it before. What it throws is not remembered.
+    /// Returns the cached value of `text`, or calls `read`. Errors are not cached.
     public func value<Failure: Error>(
         of text: BorrowedText,
         _ read: (BorrowedText) throws(Failure) -> Value
@@ -43,7 +43,7 @@ public final class ReadTexts<Value: Sendable>: Sendable {
                 state.strangers[place] = hash
                 return
             }
-            // Another thread may have been as fast.
+            // Another thread may have added it.
             guard state.texts.place(of: text) == nil else { return }
             if state.values.count < capacity {
                 state.texts.put(text, at: state.values.count)
@@ -58,7 +58,7 @@ public final class ReadTexts<Value: Sendable>: Sendable {
     }
 }
 
-/// Texts that are known, by their places.
+/// The cached texts, by index.
 private struct KnownTexts {
     private var texts: [[UInt8]] = []
 
@@ -67,19 +67,19 @@ private struct KnownTexts {
         return nil
     }
 
-    /// `place` is that of another, or the next.
+    /// Stores a text at `place`, which is the index of an existing entry or the next one.
     mutating func put(_ text: BorrowedText, at place: Int) {
         if place < texts.count { texts[place] = [UInt8](text.bytes) } else { texts.append([UInt8](text.bytes)) }
     }
 }
 
-/// Keeps what was read out of recipients' lists, one a recipient, for as long as the list stays the same. Bounded by
-/// the bytes of the lists and their values.
+/// A cache of values parsed from recipients' lists, one for each recipient, valid until the list changes. Its size is
+/// limited by the bytes of lists and values.
 public final class RecipientMemory<Value: Sendable>: Sendable {
     private struct Entry {
         let text: [UInt8]
         let value: Value
-        /// In bytes, with the text.
+        /// The size in bytes, including the text.
         let weight: Int
     }
 
@@ -87,14 +87,14 @@ public final class RecipientMemory<Value: Sendable>: Sendable {
     private let room: Int
     private let weight: @Sendable (Value) -> Int
 
-    /// `room` is how many bytes the remembered lists may have together, with what `weight` says that each value takes.
+    /// Makes a cache of up to `room` bytes of lists and values; `weight` returns the size of a value.
     public init(room: Int = 32 << 20, weight: @escaping @Sendable (Value) -> Int = { _ in 0 }) {
         entries = Mutex(BoundedCache(capacity: room) { $0.weight })
         self.room = room
         self.weight = weight
     }
 
-    /// What `read` makes of the list `text` of `recipient`, or made of it before.
+    /// Returns the cached value of the list `text` of `recipient`, or calls `read`.
     public func value<Failure: Error>(
         of text: BorrowedText,
         for recipient: String,

@@ -1,34 +1,27 @@
-/// Fits a payload into a push service's limit, text by text in this order: `referenced_event_content` among the app's
-/// own keys is shortened, then dropped; so are the body and the subtitle; the title is shortened, but never to less
-/// than its first character and `…`. Cuts fall between two characters. All else, buttons too, stays as it is.
+/// Fits a payload into a push service's limit by shortening its texts in this order: `referenced_event_content` among
+/// the app's own keys, the body, the subtitle, the title. Each is shortened, then dropped, except the title, which
+/// keeps at least its first character and `…`. Texts are cut between characters. All other members, even buttons, stay
+/// unchanged.
 public enum FittedPayload {
-    /// How many bytes each text may become, counted as JSON without quotes; nil: any number.
+    /// The maximum length of each text in bytes of JSON without quotes; nil: unlimited.
     public struct Limits: Sendable, Hashable {
-        /// For `referenced_event_content`.
         public var referencedContent: Int?
-        /// For the body.
         public var body: Int?
-        /// For the subtitle.
         public var subtitle: Int?
-        /// For the title.
         public var title: Int?
 
         /// No limits.
         public init() {}
     }
 
-    /// How many bytes each text became; 0 for one that the payload does not hold.
+    /// The length of each text in the payload; 0 if the payload does not contain it.
     public struct Lengths: Sendable, Hashable {
-        /// Of `referenced_event_content`.
         public var referencedContent: Int
-        /// Of the body.
         public var body: Int
-        /// Of the subtitle.
         public var subtitle: Int
-        /// Of the title.
         public var title: Int
 
-        /// Takes the lengths of the texts that are there; 0 for those that are not.
+        /// Makes lengths; texts that are absent have length 0.
         public init(referencedContent: Int = 0, body: Int = 0, subtitle: Int = 0, title: Int = 0) {
             self.referencedContent = referencedContent
             self.body = body
@@ -37,16 +30,16 @@ public enum FittedPayload {
         }
     }
 
-    /// What one try gave.
+    /// The result of one attempt to write the payload.
     public struct Attempt<Payload> {
-        /// What was written within the limits given.
+        /// The payload written within the limits.
         public var payload: Payload
-        /// What the push service counts.
+        /// The size that the push service counts.
         public var byteCount: Int
-        /// How long each text became.
+        /// The length of each text.
         public var lengths: Lengths
 
-        /// What one try wrote; the push service counts `byteCount` bytes of it.
+        /// Makes a result; the push service counts `byteCount` bytes of `payload`.
         public init(_ payload: Payload, byteCount: Int, lengths: Lengths) {
             self.payload = payload
             self.byteCount = byteCount
@@ -54,8 +47,8 @@ public enum FittedPayload {
         }
     }
 
-    /// A JSON payload of at most `limit` bytes; nil when there is none. `write` writes the whole and returns the
-    /// lengths of the texts; it is called once when everything fits, and up to five times.
+    /// Returns a JSON payload of at most `limit` bytes, or nil if there is none. `write` writes the whole payload and
+    /// returns the lengths of the texts. It is called once if everything fits, and up to five times otherwise.
     public static func make(limit: Int, _ write: (inout JSONWriter, Limits) -> Lengths) -> [UInt8]? {
         fit(limit: limit) { limits in
             var writer = JSONWriter()
@@ -64,8 +57,8 @@ public enum FittedPayload {
         }
     }
 
-    /// The same for push services that count something else than the bytes of one JSON text. A text that gets less room
-    /// has to become shorter by at least as much in what `attempt` counts.
+    /// Fits a payload for push services that count something other than the bytes of one JSON text. If a text's limit
+    /// is lowered, `byteCount` of `attempt` must fall by at least as much.
     public static func fit<Payload>(limit: Int, _ attempt: (Limits) -> Attempt<Payload>) -> Payload? {
         var limits = Limits()
         var last = attempt(limits)
@@ -80,7 +73,7 @@ public enum FittedPayload {
         return last.byteCount <= limit ? last.payload : nil
     }
 
-    /// In the order in which they have to give way.
+    /// The texts in the order in which they are shortened.
     fileprivate enum Text: CaseIterable {
         case referencedContent
         case body
@@ -124,8 +117,8 @@ extension FittedPayload.Lengths {
 extension JSONWriter {
     private static let referencedContent: StaticString = "referenced_event_content"
 
-    /// A member with a text of at most `limit` bytes of JSON, without its quotes; nothing at all for an empty text, or
-    /// when there is no room for its first character and `…`. Returns how many bytes the text became.
+    /// Writes a member with a text of up to `limit` bytes of JSON, without its quotes. Writes nothing if the text is
+    /// empty, or if its first character and `…` do not fit. Returns the length of the text in bytes.
     @discardableResult
     public mutating func member(_ name: StaticString, _ text: BorrowedText, limit: Int? = nil) -> Int {
         guard !text.isEmpty else { return 0 }
@@ -136,7 +129,7 @@ extension JSONWriter {
         return shortMember(name, text.string, limit: limit)
     }
 
-    /// The same with a text that is JSON already. A value that is no text is written as it is, and 0 returned.
+    /// Writes a member with a text that is JSON already. A value that is not a string is written unchanged; returns 0.
     @discardableResult
     public mutating func member(_ name: StaticString, _ value: JSONValue, limit: Int? = nil) -> Int {
         guard value.isString else {
@@ -152,8 +145,8 @@ extension JSONWriter {
         return value.textLength
     }
 
-    /// The app's own keys (`data` of a notification) without those that `overrides` has too, and with at most
-    /// `referencedContent` bytes of `referenced_event_content`. Returns how many bytes that text became.
+    /// Writes the app's own keys (`data` of a notification) except those in `overrides`, with up to `referencedContent`
+    /// bytes of `referenced_event_content`. Returns the length of that text in bytes.
     @discardableResult
     public mutating func members(
         ofData data: JSONObject,

@@ -1,7 +1,7 @@
 package import CarillonABI
 import Core
 
-/// What to say, in no platform's words; borrowed for the duration of a call. A text that is not set is empty.
+/// A notification, independent of the platform; borrowed for the duration of a call. Unset texts are empty.
 public struct Notification: ~Copyable {
     private let abi: carillon_notification
 
@@ -9,7 +9,7 @@ public struct Notification: ~Copyable {
         abi = carillon_notification.adopt(pointer)
     }
 
-    /// How much the push service may see; nil: a mode newer than this plugin, which it cannot honour.
+    /// How much the push service may see; nil: a mode that this plugin does not know, and so cannot honor.
     public var mode: Mode? {
         switch abi.mode {
         case .CARILLON_WAKE: .wake
@@ -20,7 +20,7 @@ public struct Notification: ~Copyable {
         }
     }
 
-    /// How soon the device should be bothered; an unknown value is normal.
+    /// The urgency; unknown values are normal.
     public var urgency: Urgency {
         switch abi.urgency {
         case .CARILLON_LOW: .low
@@ -30,37 +30,37 @@ public struct Notification: ~Copyable {
         }
     }
 
-    /// Events this one stands for; more than 1: a batch.
+    /// The number of events; more than 1: a batch.
     public var count: UInt32 { abi.count }
     /// A UUID in lower case, the same on every attempt.
     public var id: BorrowedText { BorrowedText(abi.id) }
     /// `dm`, `mention`, …
     public var signal: BorrowedText { BorrowedText(abi.signal) }
-    /// The first line; empty for none. Like all texts here it is valid within the call only.
+    /// The first line, or empty. Like all texts here it is valid only during the call.
     public var title: BorrowedText { BorrowedText(abi.title) }
-    /// The second line; empty for none.
+    /// The second line, or empty.
     public var subtitle: BorrowedText { BorrowedText(abi.subtitle) }
-    /// The text; empty for none.
+    /// The text, or empty.
     public var body: BorrowedText { BorrowedText(abi.body) }
-    /// What the app picks its buttons by (`UNNotificationCategory`, a channel); empty for none.
+    /// The key by which the app selects buttons (`UNNotificationCategory`, a channel), or empty.
     public var category: BorrowedText { BorrowedText(abi.category) }
-    /// What belongs together on the screen; empty for none.
+    /// The key by which a device groups notifications, or empty.
     public var thread: BorrowedText { BorrowedText(abi.thread) }
-    /// What replaces an earlier notification of the same key; empty for none.
+    /// The key by which a notification replaces an earlier one, or empty.
     public var collapseKey: BorrowedText { BorrowedText(abi.collapse_key) }
-    /// Where a tap leads, for example `nostr:…`; empty for nowhere.
+    /// The URL that a tap opens, for example `nostr:…`, or empty.
     public var url: BorrowedText { BorrowedText(abi.url) }
-    /// A JSON object: custom keys for the app.
+    /// A JSON object with custom keys for the app.
     public var data: BorrowedText { BorrowedText(abi.data) }
     /// A JSON object: this platform's block of the rule, merged last.
     public var native: BorrowedText { BorrowedText(abi.native) }
-    /// When the push service should give up; nil: the transport's default.
+    /// When the push service should drop the message; nil: the transport's default.
     public var expiresAt: Timestamp? {
         abi.expires_unix_ms == 0 ? nil : Timestamp(milliseconds: Int64(clamping: abi.expires_unix_ms))
     }
 
-    /// A JSON object: the whole notification as the host encrypted it to the device, to be passed on as it is. Empty in
-    /// all modes but ``Mode/sealed``; empty there too when the transport is to encrypt.
+    /// A JSON object: the whole notification, encrypted by the host to the device, to be sent unchanged. Empty in all
+    /// modes except ``Mode/sealed``, and empty there if the transport must encrypt.
     public var sealed: BorrowedText { BorrowedText(abi.sealed) }
 
     /// Whether there is a button to show.
@@ -70,8 +70,8 @@ public struct Notification: ~Copyable {
         return isAny
     }
 
-    /// The first `limit` buttons as the text of a JSON array, for services whose values are texts; nil when there is
-    /// none.
+    /// Returns the first `limit` buttons as a JSON array in a string, for services whose values are strings; nil if
+    /// there are none.
     public func actionsJSON(limit: Int = .max) -> String? {
         guard hasActions else { return nil }
         var writer = JSONWriter(reservingBytes: 256)
@@ -79,12 +79,12 @@ public struct Notification: ~Copyable {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// What it has besides texts.
+    /// All its fields that are not texts.
     var numbers: (Int32, Int32, UInt32, UInt32, UInt64, Int) {
         (abi.mode.rawValue, abi.urgency.rawValue, abi.count, 0, abi.expires_unix_ms, abi.action_count)
     }
 
-    /// Calls `body` with each of its texts but the id, those of its buttons too.
+    /// Calls `body` with each text except the id, including the texts of buttons.
     func forEachText(_ body: (BorrowedText) -> Void) {
         body(signal)
         body(title)
@@ -107,8 +107,8 @@ public struct Notification: ~Copyable {
         }
     }
 
-    /// Calls `body` with each of the first `limit` buttons in turn. One without an id or a label could not be shown,
-    /// and counts as absent.
+    /// Calls `body` with each of the first `limit` buttons. Buttons without an id or a label are skipped, because they
+    /// cannot be shown.
     public func forEachAction(limit: Int = .max, _ body: (Action) -> Void) {
         guard let actions = abi.actions else { return }
         var left = limit
@@ -123,17 +123,17 @@ public struct Notification: ~Copyable {
 
 /// How much of an event the push service may see.
 public enum Mode: Sendable {
-    /// That something happened: signal and count.
+    /// Only that something happened: signal and count.
     case wake
     /// A neutral visible text, without sender or content.
     case nudge
     /// Everything, encrypted to the device.
     case sealed
-    /// Everything, readable.
+    /// Everything, readable by the push service.
     case alert
 }
 
-/// How soon a device should be bothered.
+/// How urgently a device should be notified.
 public enum Urgency: Sendable {
     case low
     case normal
@@ -148,18 +148,18 @@ public struct Action {
         abi = carillon_action.adopt(pointer)
     }
 
-    /// What the app learns when it is tapped.
+    /// The identifier that the app receives on a tap.
     public var id: BorrowedText { BorrowedText(abi.id) }
     /// The button's text, in the device's language; valid as long as the notification.
     public var label: BorrowedText { BorrowedText(abi.label) }
-    /// What opens; empty: the notification's own.
+    /// The URL that the button opens. Empty: the notification's URL.
     public var url: BorrowedText { BorrowedText(abi.url) }
-    /// An SF Symbol name; empty: none.
+    /// The name of an SF Symbol, or empty.
     public var icon: BorrowedText { BorrowedText(abi.icon) }
 }
 
 extension JSONWriter {
-    /// A button as an object of `id`, `label` and, where they are set, `url` and `icon`.
+    /// Writes a button as an object with `id`, `label` and, if set, `url` and `icon`.
     public mutating func action(_ action: Action) {
         beginObject()
         key("id")
@@ -177,7 +177,7 @@ extension JSONWriter {
         endObject()
     }
 
-    /// The first `limit` buttons of a notification as an array; an empty one where it has none to show.
+    /// Writes the first `limit` buttons of a notification as an array, which may be empty.
     public mutating func actions(of notification: borrowing Notification, limit: Int = .max) {
         beginArray()
         notification.forEachAction(limit: limit) { action($0) }

@@ -2,10 +2,10 @@ import Core
 
 /// The rendered notification as a JSON object, for programs to read.
 ///
-/// It holds what the notification's mode has, and nothing else: the router leaves out what a stricter mode may not
-/// show. Members of the rule's block stand beside the message's own, whose names they cannot have.
+/// It contains only fields of the notification's mode, because the router omits what a stricter mode must not show.
+/// Members of the rule's block are at the same level as the message's own members and must have other names.
 package enum NotificationJSON {
-    /// In bytes. Standard Webhooks asks senders to stay below 20 KB.
+    /// The maximum size in bytes. Standard Webhooks asks senders to stay below 20 KB.
     package static let limit = 20_000
     /// The names of the message's own members.
     private static let names: [StaticString] = [
@@ -13,14 +13,14 @@ package enum NotificationJSON {
         "thread", "collapse_key", "url", "actions", "data", "sealed",
     ]
 
-    /// Throws for a rule's block that has a name of the message's own.
+    /// Throws if a rule's block uses the name of one of the message's own members.
     package static func check(_ block: JSONObject) throws(PluginError) {
         if let name = names.first(where: block.contains) {
             throw PluginError(at: "/\(name)", "expected a name that the message does not have itself")
         }
     }
 
-    /// The bytes to send. `recipient` is what the app's server knows the device by, nil where the address says it.
+    /// Returns the bytes to send. `recipient` identifies the device to the app's server; nil if the URL does.
     package static func make(
         _ notification: borrowing Notification,
         recipient: String? = nil

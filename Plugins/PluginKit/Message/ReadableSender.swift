@@ -2,9 +2,9 @@ import Core
 
 /// Sends messages that a person reads in a generic client such as ntfy or Gotify.
 ///
-/// A wake-up becomes a sentence of the operator's. Nothing can be sealed: no app would decrypt it.
+/// A wake-up becomes a sentence from the configuration. Sealed notifications are unsupported: no app could decrypt them.
 public struct ReadableSender: Sendable {
-    /// A request without its body, and the functions that make the body and interpret the answer.
+    /// A request without its body, and the functions that make the body and interpret the response.
     public struct Message {
         public var url: String
         public var headers: [(name: StaticString, value: String)] = []
@@ -28,8 +28,8 @@ public struct ReadableSender: Sendable {
 
     public var now: Timestamp { clock() }
 
-    /// Posts a JSON body: `wake` makes it for a wake-up from the operator's sentence, `readable` for everything with
-    /// texts. `outcome` interprets the answer; its second argument is the time.
+    /// Posts a JSON body. `wake` makes it for a wake-up from the operator's sentence, `readable` for notifications with
+    /// texts. `outcome` interprets the response; its second argument is the time.
     public func send(
         _ message: Message,
         _ notification: borrowing Notification,
@@ -60,23 +60,22 @@ public struct ReadableSender: Sendable {
     }
 }
 
-/// What a wake-up says where a person reads it and not an app: `wake_message` and `batch_message` of a platform's
-/// block.
+/// The texts of a wake-up for a person to read: `wake_message` and `batch_message` of a platform's block.
 public struct WakeTexts: Sendable {
-    /// Stands for the number of events in `batch_message`.
+    /// The placeholder for the number of events in `batch_message`.
     private static let placeholder = "{n}"
     private static let limit = 200
 
     private let single: String
     private let batch: String
 
-    /// Throws for a text that is empty or longer than 200 bytes.
+    /// Throws if a text is empty or longer than 200 bytes.
     public init(_ block: JSONObject) throws(PluginError) {
         single = try WakeTexts.text(block, "wake_message") ?? "New notification"
         batch = try WakeTexts.text(block, "batch_message") ?? "{n} new notifications"
     }
 
-    /// The text for so many events.
+    /// Returns the text for `count` events.
     public func text(count: UInt32) -> String {
         guard count > 1 else { return single }
         guard let place = batch.firstRange(of: WakeTexts.placeholder) else { return batch }
@@ -92,8 +91,8 @@ public struct WakeTexts: Sendable {
 }
 
 extension JSONWriter {
-    /// The members `title` and `message` for a person to read. A title alone is the message, which services want to
-    /// have.
+    /// Writes the members `title` and `message` for a person to read. A title without a body becomes the message,
+    /// because services require a message.
     public mutating func readableTexts(
         of notification: borrowing Notification,
         within limits: FittedPayload.Limits
@@ -114,14 +113,14 @@ extension JSONWriter {
     }
 }
 
-/// Why a notification cannot become a message for a person; the raw value labels an outcome.
+/// An error about a notification that cannot become a message for a person; the raw value labels an outcome.
 public enum ReadableMessageError: String, Error {
-    /// The rule's block is no JSON object.
+    /// The rule's block is not a JSON object.
     case badNative = "bad-native"
-    /// A text would lead to another address than the one described.
+    /// A text would change the destination of the URL.
     case badURL = "bad-url"
     /// There is nothing to show.
     case empty = "payload-empty"
-    /// More than a message may have, however short the texts are made.
+    /// The message is too large, even with its texts shortened.
     case tooLarge = "payload-too-large"
 }

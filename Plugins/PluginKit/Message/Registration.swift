@@ -1,7 +1,7 @@
 package import CarillonABI
 import Core
 
-/// One device, as its owner registered it; borrowed for the duration of a call. All of it is secret.
+/// One device, as its owner registered it; borrowed for the duration of a call. All fields are secret.
 public struct Registration: ~Copyable {
     private let abi: carillon_registration
 
@@ -15,12 +15,12 @@ public struct Registration: ~Copyable {
     /// When the owner last registered it; the epoch: unknown.
     public var registeredAt: Timestamp { Timestamp(milliseconds: Int64(clamping: abi.registered_unix_ms)) }
 
-    /// A further field of the registration such as `p256dh`, or nil.
+    /// Returns another field of the registration such as `p256dh`, or nil.
     public func field(_ name: StaticString) -> BorrowedText? {
         field(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
     }
 
-    /// The same with a name that is known only when the program runs.
+    /// Returns a field whose name is known only at run time, or nil.
     public func field(named name: String) -> BorrowedText? {
         field(name.utf8)
     }
@@ -35,39 +35,39 @@ public struct Registration: ~Copyable {
     }
 }
 
-/// Text of the host's, valid until the call that brought it returns. Never keep one: keep its ``string``.
+/// Text of the host, valid until the current call returns. Do not store it: store its ``string``.
 public struct BorrowedText {
-    /// UTF-8, unless the host breaks its promise.
+    /// The bytes, which the host promises to be UTF-8.
     public let bytes: UnsafeRawBufferPointer
 
     package init(_ text: carillon_str) {
         bytes = UnsafeRawBufferPointer(start: text.ptr, count: text.ptr == nil ? 0 : text.len)
     }
 
-    /// Whether there is no text.
+    /// Whether the text is empty.
     public var isEmpty: Bool { bytes.isEmpty }
 
-    /// Its length in bytes of UTF-8.
+    /// The length in bytes of UTF-8.
     public var count: Int { bytes.count }
 
     /// A copy; bytes that are not UTF-8 become U+FFFD.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The object that a text such as ``Notification/data`` or ``Notification/sealed`` is; no members for an empty
-    /// text. Throws when it is none.
+    /// Parses a text such as ``Notification/data`` or ``Notification/sealed`` as an object; an empty text has no
+    /// members. Throws if it is not an object.
     public func jsonObject() throws(JSONError) -> JSONObject {
         isEmpty ? JSONObject() : try JSONObject(parsing: bytes)
     }
 
-    /// Byte for byte.
+    /// Compares byte for byte.
     public static func == (text: BorrowedText, other: StaticString) -> Bool {
         text.bytes.elementsEqual(UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
     }
 }
 
 extension BorrowedText {
-    /// The text, for a header or field of at most `limit` bytes: as it is if it fits and consists of printable ASCII
-    /// without blanks, otherwise its `digest`. Nil for an empty text.
+    /// Returns the text for a header or field of up to `limit` bytes: unchanged if it fits and is printable ASCII
+    /// without spaces, otherwise its `digest`. Nil for an empty text.
     public func headerValue(limit: Int, orDigest digest: (UnsafeRawBufferPointer) -> String) -> String? {
         guard !isEmpty else { return nil }
         return count <= limit && bytes.allSatisfy(\.isVisibleASCII) ? string : digest(bytes)

@@ -1,16 +1,16 @@
 import Glibc
 import Synchronization
 
-/// The payload that was made last. An event for many devices is one notification that comes again and again, under
-/// another id each time: its payload is made once, and the id put in.
+/// A cache of the last payload. An event for many devices becomes one notification that repeats, each time with another
+/// id: the payload is made once, and only the id is replaced.
 ///
-/// A payload is remembered when two notifications in a row look alike. Most never come again, and cost nothing here.
+/// A payload is cached when two notifications in a row look alike. Most never repeat, and cost nothing here.
 public final class RepeatedPayload: Sendable {
     private final class Known: Sendable {
-        /// All that the notification says besides its id.
+        /// The notification's content except its id.
         let form: [UInt8]
         let payload: [UInt8]
-        /// Where the id stands in it; nil: nowhere.
+        /// The offset of the id in the payload; nil: the payload does not contain it.
         let place: Int?
 
         init(form: [UInt8], payload: [UInt8], place: Int?) {
@@ -36,17 +36,17 @@ public final class RepeatedPayload: Sendable {
 
     private let state = Mutex(State())
 
-    /// Remembers nothing yet.
+    /// Makes an empty cache.
     public init() {}
 
-    /// What `make` makes of `notification`, or made of the last one if that said the same. The payload must depend on
-    /// nothing else. What `make` throws is not remembered.
+    /// Returns the payload of `notification`: the last one, if only the id differs, or the result of `make`. The
+    /// payload must depend on nothing else. Errors are not cached.
     public func payload<Failure: Error>(
         of notification: borrowing Notification,
         _ make: () throws(Failure) -> [UInt8]
     ) throws(Failure) -> [UInt8] {
         let id = notification.id
-        // Any other id may be longer or shorter as JSON than it is.
+        // An id in another format may change its length as JSON.
         guard MessageID.isCanonical(id) else { return try make() }
         if let known = state.withLock(\.known), notification.has(form: known.form) { return known.payload(under: id) }
         let sketch = notification.sketch
@@ -63,7 +63,7 @@ public final class RepeatedPayload: Sendable {
         return payload
     }
 
-    /// The first two places of `id` in a payload.
+    /// The first two offsets of `id` in a payload.
     private static func places(of id: BorrowedText, in payload: [UInt8]) -> [Int] {
         var places: [Int] = []
         payload.withUnsafeBytes { bytes in
@@ -80,7 +80,7 @@ public final class RepeatedPayload: Sendable {
 }
 
 extension Notification {
-    /// A number that is mostly another for a notification that says something else; made of a few bytes of it.
+    /// A quick hash of a few bytes, which usually differs if the content differs.
     fileprivate var sketch: UInt64 {
         var sketch: UInt64 = 0
         forEachText { text in
@@ -92,7 +92,7 @@ extension Notification {
         return sketch
     }
 
-    /// All that it says besides its id.
+    /// The content except the id.
     fileprivate var form: [UInt8] {
         var form: [UInt8] = []
         form.reserveCapacity(1_024)
@@ -103,14 +103,14 @@ extension Notification {
         return form
     }
 
-    /// Whether that is its ``form``.
+    /// Whether its ``form`` equals `form`.
     fileprivate func has(form: [UInt8]) -> Bool {
         form.withUnsafeBytes { form in
             let size = MemoryLayout<Int>.size
             var place = 0
             var isSame = true
             forEachPart { part in
-                // Mostly the first part that differs has another length.
+                // Usually the first part that differs has another length.
                 guard isSame, form.count - place >= size,
                     form.loadUnaligned(fromByteOffset: place, as: Int.self) == part.count,
                     form.count - place - size >= part.count
@@ -139,7 +139,7 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// A message's id, as the host gives it.
+/// The host's id of a message.
 public enum MessageID {
     /// Whether it is 32 lower-case hex digits in groups of 8-4-4-4-12.
     public static func isCanonical(_ text: BorrowedText) -> Bool {
@@ -147,7 +147,7 @@ public enum MessageID {
         guard bytes.count == 36 else { return false }
         let hyphen = UInt8(ascii: "-")
         guard bytes[8] == hyphen, bytes[13] == hyphen, bytes[18] == hyphen, bytes[23] == hyphen else { return false }
-        // The digits in words of eight: each push is asked for its id twice.
+        // Reads the digits in words of eight, because this runs twice for each push.
         func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
         func words(_ offset: Int, _ other: Int) -> UInt64 {
             let first = bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
@@ -159,7 +159,7 @@ public enum MessageID {
 
     /// The highest bit of each byte that is a lower-case hex digit.
     private static func areDigits(_ word: UInt64) -> UInt64 {
-        // Sums of bytes below 0x80 do not reach the byte above.
+        // Sums of bytes below 0x80 do not carry into the next byte.
         let low = word & 0x7f7f_7f7f_7f7f_7f7f
         let isFigure = (low &+ 0x5050_5050_5050_5050) & ~(low &+ 0x4646_4646_4646_4646)
         let isLetter = (low &+ 0x1f1f_1f1f_1f1f_1f1f) & ~(low &+ 0x1919_1919_1919_1919)

@@ -1,21 +1,21 @@
 package import CarillonABI
 
-/// A request from outside for something below the instance's own path, ``Host/inboundURL``.
+/// An HTTP request from outside for a path below ``Host/inboundURL``.
 ///
-/// It comes from anybody: find out who sent it, by a signature or by a secret in the path, before you believe it.
+/// Anyone can send one: authenticate the sender by a signature or by a secret in the path.
 public struct InboundRequest: Sendable {
     /// `GET`, `POST`, …
     public var method: String
-    /// What follows the instance's path: empty, or from `/` on, as it came.
+    /// The part after the instance's path, not decoded: empty, or starts with `/`.
     public var path: String
-    /// What follows `?`, as it came.
+    /// The part after `?`, not decoded.
     public var query: String
     /// Names in lower case; without `cookie`.
     public var headers: [(name: String, value: String)]
-    /// At most 256 KiB.
+    /// Up to 256 KiB.
     public var body: [UInt8]
 
-    /// A request as a test makes it.
+    /// Makes a request for tests.
     public init(
         _ method: String,
         path: String = "",
@@ -42,34 +42,34 @@ public struct InboundRequest: Sendable {
         )
     }
 
-    /// The first header of that name, which is in lower case; nil when there is none.
+    /// Returns the first header of that name, which is in lower case, or nil.
     public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// What is answered to an ``InboundRequest``.
+/// The response to an ``InboundRequest``.
 public struct InboundAnswer: Sendable {
     /// 200 to 599.
     public var status: UInt32
-    /// At most 16, with names in lower case. The router adds what frames a message.
+    /// Up to 16, with names in lower case. The router adds headers that frame a message.
     public var headers: [(name: String, value: String)]
-    /// At most 256 KiB.
+    /// Up to 256 KiB.
     public var body: [UInt8]
 
-    /// An answer; mostly a status is all that is asked.
+    /// Makes a response; usually a status is enough.
     public init(status: UInt32, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
     }
 
-    /// An answer in plain text.
+    /// Makes a response with plain text.
     public init(status: UInt32, text: String) {
         self.init(status: status, headers: [("content-type", "text/plain; charset=utf-8")], body: Array(text.utf8))
     }
 
-    /// Lends the answer for the time of `body`.
+    /// Calls `use` with the response as a borrowed ABI struct.
     fileprivate func lend(_ use: (UnsafePointer<carillon_inbound_answer>) -> Void) {
-        // Texts one behind the other, so that one buffer lends them all.
+        // All texts follow each other in one buffer.
         var texts: [UInt8] = []
         for (name, value) in headers { texts += Array(name.utf8) + Array(value.utf8) }
         texts.withUnsafeBytes { texts in
@@ -110,7 +110,7 @@ func receiveRequest(
     guard let instance, let request, let done else { return .CARILLON_INVALID }
     let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.lend { done(context, $0) } }
     let admission = TransportBox.at(instance).instance.receive(InboundRequest(request)) { reply.send($0) }
-    // A request that was answered was accepted, whatever the transport says afterwards.
+    // A request with a response was accepted, whatever the transport returns afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
     return admission.status
 }

@@ -2,8 +2,8 @@ public import CarillonABI
 
 /// Builds the static tables that a plugin's entry function returns.
 public enum PluginDescriptor {
-    /// A `carillon_plugin` that lives until the process ends. Build it once, in a global of the target that exports the
-    /// entry function.
+    /// Returns a `carillon_plugin` that lives until the process ends. Build it once, in a global of the target that
+    /// exports the entry function.
     public static func make(
         id: StaticString,
         version: StaticString,
@@ -37,7 +37,7 @@ public enum PluginDescriptor {
 
 /// A struct of the ABI that starts with `struct_size` and grows at its end.
 protocol GrowingStruct {
-    /// All zero: what the fields mean that an older host does not have.
+    /// All zero, which is also the value of fields that an older host does not have.
     init()
 }
 
@@ -53,7 +53,7 @@ extension carillon_http_response: GrowingStruct {}
 extension carillon_filter_call: GrowingStruct {}
 
 extension GrowingStruct {
-    /// Copies as much of the struct behind `pointer` as it says it has and this build knows; the rest is zero.
+    /// Copies the fields that both the struct behind `pointer` and this build have; the rest is zero.
     static func adopt(_ pointer: UnsafePointer<Self>) -> Self {
         var own = Self()
         let foreign = UnsafeRawPointer(pointer)
@@ -66,7 +66,7 @@ extension GrowingStruct {
 }
 
 extension carillon_bytes {
-    /// Text that lives as long as the library.
+    /// A static text as an ABI string, valid until the process ends.
     init(_ text: StaticString) {
         self.init(ptr: text.utf8Start, len: text.utf8CodeUnitCount)
     }

@@ -1,25 +1,25 @@
 internal import CarillonABI
 
-/// One sentence meant for an operator: what is wrong and what was expected. Never a token, key or URL of a user.
+/// One sentence for an operator: what is wrong and what was expected. Never a user's token, key or URL.
 public struct PluginError: Error, CustomStringConvertible, Sendable {
-    /// What is wrong, for operators: what was expected and where, and no secret.
+    /// The sentence, without secrets.
     public let description: String
 
-    /// Takes the words for operators.
+    /// Makes an error with that sentence.
     public init(_ description: String) {
         self.description = description
     }
 
-    /// Says where in a rule's block the mistake is, by a JSON pointer such as `/actions/0`, so that the router can name
-    /// the line.
+    /// Locates the error in a rule's block by a JSON pointer such as `/actions/0`, so that the router can show the
+    /// line.
     public init(at pointer: String, _ description: String) {
         self.init("\(pointer): \(description)")
     }
 
-    /// The same of a block that stands under `key`, where the sentence begins with a key of that block.
+    /// Returns the error for a block under `key`, if the sentence starts with a key of that block.
     public func inside(_ key: StaticString) -> PluginError { PluginError("\(key).\(description)") }
 
-    /// What `body` returns; what it throws gets a place of the configuration in front, as in `services.pager.url: …`.
+    /// Returns the result of `body`; prefixes errors with a configuration path, as in `services.pager.url: …`.
     public static func at<Result>(
         _ place: String,
         _ body: () throws(PluginError) -> Result
@@ -27,13 +27,13 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
         do throws(PluginError) {
             return try body()
         } catch {
-            // What begins with a key and a colon says where it is, too.
+            // A sentence that starts with a key and a colon has a path already.
             let isPlaced = error.description.first { $0 == ":" || $0 == " " } == ":"
             throw PluginError(place + (isPlaced ? "." : ": ") + error.description)
         }
     }
 
-    /// Writes the sentence into the room that a caller of the ABI lent, cut at a character when it does not fit.
+    /// Writes the sentence into the caller's buffer, truncated at a character if it does not fit.
     func write(to error: UnsafeMutablePointer<carillon_error>?) {
         guard let error, let room = error.pointee.buf else { return }
         let capacity = error.pointee.capacity
@@ -50,11 +50,11 @@ public struct PluginError: Error, CustomStringConvertible, Sendable {
     }
 }
 
-/// Lends the host room for one sentence.
+/// A buffer for one sentence of the plugin.
 enum ErrorBuffer {
     private static let capacity = 512
 
-    /// What `body` returned, and what it wrote meanwhile.
+    /// Returns the result of `body`, and the sentence it wrote.
     static func lend(
         _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
     ) -> (status: carillon_status, said: String) {

@@ -1,12 +1,12 @@
 public import CarillonABI
 import Core
 
-/// Decides of events whether they may wake somebody.
+/// A filter: decides which events may send a notification.
 ///
-/// Conforming is the whole of a filter plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method may
-/// be called on any thread, several at once, and must return promptly: events wait for it.
+/// A filter plugin only needs to conform to this protocol; ``PluginDescriptor`` provides the C ABI around it. Every
+/// method may be called on any thread, concurrently, and must return promptly, because events wait for it.
 ///
-/// The whole of a filter that lets through what comes in with a zap:
+/// The complete `decide` of a filter that passes only events with a zap:
 ///
 /// ```swift
 /// func decide(_ call: borrowing FilterCall) -> FilterVerdict {
@@ -14,55 +14,53 @@ import Core
 /// }
 /// ```
 public protocol PluginFilter: AnyObject, Sendable {
-    /// What the configuration and registrations call it, such as `mutes`: unique among a router's filters.
+    /// Its name in the configuration and in registrations, such as `mutes`; unique among a router's filters.
     static var name: StaticString { get }
 
-    /// The replaceable events of the recipient that it looks at, such as 10000. The default wants none.
+    /// The recipient's replaceable events that it reads, such as 10000. Default: none.
     static var wantedKinds: [UInt32] { get }
 
-    /// The most that any instance needs to know about the recipient's follows. The default is nothing.
+    /// The maximum that an instance needs to know about the recipient's follows. Default: nothing.
     static var mostNeeded: FollowNeed { get }
 
-    /// Whether it is asked once the notification is made, and may change that. The default is asked before.
+    /// Whether it runs after rendering and may change the notification. Default: it runs before.
     static var isAskedAfterRendering: Bool { get }
 
-    /// Reads the filter's settings. No network; reading files that they name is fine.
+    /// Reads the filter's settings. No network I/O; the files that they name may be read.
     ///
-    /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
+    /// Throws a ``PluginError`` that names the key and the expected value, never a secret.
     init(configuration: JSONObject, host: Host) throws(PluginError)
 
-    /// What this instance needs to know about the recipient's follows, at most ``mostNeeded``, which is the default.
+    /// What this instance needs to know about the recipient's follows. Default: ``mostNeeded``, which is also the
+    /// maximum.
     var need: FollowNeed { get }
 
-    /// Decides. Throws when it cannot; the operator's `on_error` says what happens then.
+    /// Passes or drops an event. If it throws, the operator's setting `on_error` applies.
     func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict
 }
 
 extension PluginFilter {
-    /// None: a filter that asks for no lists of recipients.
     public static var wantedKinds: [UInt32] { [] }
-    /// Nothing: a filter that does not ask about follows.
     public static var mostNeeded: FollowNeed { .nothing }
-    /// False: a filter that looks at the event, not at what the rules make of it.
     public static var isAskedAfterRendering: Bool { false }
-    /// The most that filters of this sort ever need.
     public var need: FollowNeed { Self.mostNeeded }
 }
 
-/// What a filter makes of an event.
+/// A filter's decision about an event.
 public enum FilterVerdict: Sendable, Hashable {
     case pass
-    /// It wakes nobody. `reason` is for the router's log and trace: at most 60 printable ASCII characters, never
-    /// content.
+    /// The event sends no notification. `reason` is for the router's log and trace: up to 60 printable ASCII
+    /// characters, never content.
     case drop(reason: String)
 }
 
-/// What a filter needs to know about the recipient's follows; the router finds it out before the call.
+/// What a filter needs to know about the recipient's follows; the router determines it before the call.
 public enum FollowNeed: Sendable {
     case nothing
     /// Whether the recipient follows the author.
     case followed
-    /// Also whether somebody the recipient follows does. The router may have to ask relays; the event waits meanwhile.
+    /// Also whether an account that the recipient follows does. The event may have to wait while the router queries
+    /// relays.
     case distance
 
     var flags: UInt32 {
@@ -74,16 +72,16 @@ public enum FollowNeed: Sendable {
     }
 }
 
-/// How near the author of an event is to its recipient.
+/// The distance from the recipient to the author of an event in the follow graph.
 public enum FollowDistance: Sendable {
-    /// The router did not find out.
+    /// The router could not determine it.
     case unknown
     /// The recipient follows the author, or is the author.
     case followed
-    /// Somebody the recipient follows does.
+    /// An account that the recipient follows follows the author.
     case second
     case stranger
-    /// The recipient does not. Whether somebody the recipient follows does is unknown.
+    /// The recipient does not follow the author. Whether an account that the recipient follows does is unknown.
     case notFollowed
 
     init(_ distance: carillon_follow_distance) {
@@ -112,34 +110,34 @@ public struct FilterCall: ~Copyable {
     public var recipient: BorrowedText { BorrowedText(abi.recipient) }
     /// `dm`, `mention`, …
     public var signal: BorrowedText { BorrowedText(abi.signal) }
-    /// What the event is to the recipient, in the word that rules use; empty: nothing that has a word.
+    /// The event's relation to the recipient, as in rules; empty if rules have no name for it.
     public var relation: BorrowedText { BorrowedText(abi.relation) }
-    /// Who did it, 64 hex digits, such as the sender of a zap; empty when that is unknown, as for a gift wrap.
+    /// The account that acted, 64 hex digits, such as the sender of a zap; empty if unknown, as for a gift wrap.
     public var author: BorrowedText { BorrowedText(abi.author) }
-    /// What a zap is worth; 0: it is none, or unknown.
+    /// The zap's amount; 0: not a zap, or unknown.
     public var zapMillisats: UInt64 { abi.zap_millisats }
     /// The router's clock.
     public var now: Timestamp { Timestamp(milliseconds: Int64(clamping: abi.now_unix_ms)) }
-    /// As far as the filter's ``PluginFilter/need`` asks for it.
+    /// The distance to the author, as far as the filter's ``PluginFilter/need`` requests it.
     public var followDistance: FollowDistance { FollowDistance(abi.follow_distance) }
 
-    /// How many of the recipient's newest events are at hand: at most one of each of the filter's wanted kinds.
+    /// The number of available newest events of the recipient: up to one for each of the filter's wanted kinds.
     public var recipientEventCount: Int { abi.recipient_events == nil ? 0 : abi.recipient_event_count }
 
-    /// One of them, from 0 to ``recipientEventCount`` - 1, as JSON.
+    /// Returns one of them as JSON, from 0 to ``recipientEventCount`` - 1.
     public func recipientEvent(at index: Int) -> BorrowedText? {
         guard (0..<recipientEventCount).contains(index), let events = abi.recipient_events else { return nil }
         return BorrowedText(events[index])
     }
 
-    /// What would be sent; nil unless the filter is asked after rendering.
+    /// Calls `body` with the rendered notification; nil unless the filter runs after rendering.
     public func withNotification<Result>(_ body: (borrowing Notification) -> Result) -> Result? {
         guard let notification = abi.notification else { return nil }
         return body(Notification(notification))
     }
 
-    /// Changes the notification: `field` is one of `title`, `subtitle`, `body`, `category`, `thread`, `collapse_key`,
-    /// `url`, `data` and `urgency`. False when the router does not take that, as in modes that show no texts.
+    /// Changes the notification: `field` is `title`, `subtitle`, `body`, `category`, `thread`, `collapse_key`, `url`,
+    /// `data` or `urgency`. Returns false if the router rejects it, as in modes that show no texts.
     @discardableResult
     public func set(_ field: StaticString, _ value: String) -> Bool {
         guard let set = abi.set else { return false }
@@ -149,25 +147,25 @@ public struct FilterCall: ~Copyable {
     }
 }
 
-/// A Nostr event (NIP-01) as a filter reads it. What is no text in a tag is left out with the rest of that tag.
+/// A Nostr event (NIP-01) for filters. A tag is truncated at its first element that is not a string.
 public struct NostrEvent: Sendable {
     /// 64 hex digits.
     public let id: String
     /// 64 hex digits.
     public let pubkey: String
-    /// The `kind` of NIP-01, 0 to 65,535 in events that the router lets in.
+    /// The `kind` of NIP-01, 0 to 65,535 in events that the router accepts.
     public let kind: Int64
-    /// The text as it was signed; encrypted texts stay encrypted.
+    /// The content as signed; encrypted content stays encrypted.
     public let content: String
-    /// Their texts, the name first; none is empty.
+    /// The strings of each tag, the name first; no tag is empty.
     public let tags: [[String]]
 
-    /// Throws when `text` is not a JSON object. Missing members are empty.
+    /// Throws if `text` is not a JSON object. Missing members are empty.
     public init(parsing text: BorrowedText) throws(JSONError) {
         try self.init(JSONObject(parsing: text.bytes))
     }
 
-    /// The same for an event inside of another, such as a zap's request.
+    /// Parses an event inside another, such as a zap's request.
     public init(parsing text: String) throws(JSONError) {
         try self.init(JSONObject(parsing: text))
     }
@@ -183,13 +181,13 @@ public struct NostrEvent: Sendable {
         }
     }
 
-    /// The second texts of all tags of that name, in their order.
+    /// Returns the second string of each tag of that name, in order.
     public func values(of name: String) -> [String] {
         tags.compactMap { $0.count > 1 && $0[0] == name ? $0[1] : nil }
     }
 }
 
-/// One filter of a plugin: what it is, and the C function that creates it.
+/// One filter of a plugin: its type and the C function that creates it.
 public struct FilterEntry {
     /// The type of the ABI's `create`.
     public typealias Create = TransportEntry.Create
@@ -199,8 +197,8 @@ public struct FilterEntry {
     private let flags: UInt32
     private let create: Create
 
-    /// `create` is a closure that calls ``make(_:_:_:_:_:)`` with the filter's type: a C function cannot be generic, so
-    /// the plugin has to name the type where the function is written.
+    /// Makes an entry. `create` is a closure that calls ``make(_:_:_:_:_:)`` with the filter's type. A C function
+    /// cannot be generic, so the plugin has to name the type in the closure.
     public init<Filter: PluginFilter>(_ type: Filter.Type, create: @escaping Create) {
         name = type.name
         wantedKinds = type.wantedKinds
@@ -208,7 +206,7 @@ public struct FilterEntry {
         self.create = create
     }
 
-    /// The body of an ABI `create`: reads the settings, makes the filter and hands out its pointer.
+    /// Implements an ABI `create`: reads the settings, makes the filter and returns its pointer.
     public static func make<Filter: PluginFilter>(
         _ type: Filter.Type,
         _ host: UnsafePointer<carillon_host>?,
@@ -229,7 +227,7 @@ public struct FilterEntry {
         }
     }
 
-    /// A table that lives until the process ends.
+    /// Returns a table that lives until the process ends.
     func table() -> UnsafePointer<carillon_filter> {
         let kinds = UnsafeMutablePointer<UInt32>.allocate(capacity: max(1, wantedKinds.count))
         kinds.initialize(from: wantedKinds, count: wantedKinds.count)
@@ -251,7 +249,7 @@ public struct FilterEntry {
     }
 }
 
-// Functions and not closures: a closure passed to a C struct's initialiser inherits its context's isolation.
+// Functions, not closures: a closure passed to a C struct's initializer inherits its context's isolation.
 
 private func destroyFilter(_ instance: UnsafeMutableRawPointer?) {
     guard let instance else { return }
@@ -275,7 +273,7 @@ private func needsOfFilter(_ instance: UnsafeMutableRawPointer?) -> UInt32 {
 package typealias FilterBox = InstanceBox<any PluginFilter>
 
 extension FilterBox {
-    /// The body of the ABI's `decide`.
+    /// Implements the ABI's `decide`.
     package func decide(
         _ pointer: UnsafePointer<carillon_filter_call>,
         _ verdict: UnsafeMutablePointer<carillon_verdict>

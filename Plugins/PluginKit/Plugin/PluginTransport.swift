@@ -1,12 +1,12 @@
 public import CarillonABI
 
-/// One kind of push service, for one app of the operator: turns notifications into requests and answers into outcomes.
+/// A transport: sends notifications of one app to one kind of push service.
 ///
-/// Conforming is the whole of a transport plugin's work; the C ABI around it is ``PluginDescriptor``'s. Every method
-/// may be called on any thread, several at once, and must return promptly: the host does the networking, the retrying
-/// and the waiting.
+/// A transport plugin only needs to conform to this protocol; ``PluginDescriptor`` provides the C ABI around it. Every
+/// method may be called on any thread, concurrently, and must return promptly: the host does the networking, retries
+/// and waiting.
 ///
-/// The whole of `deliver` of a transport that posts the title to the device's own URL:
+/// The complete `deliver` of a transport that posts the title to the device's own URL:
 ///
 /// ```swift
 /// var request = HTTPRequest("POST", url: registration.token.string, options: .untrustedURL)
@@ -18,106 +18,98 @@ public import CarillonABI
 /// }
 /// ```
 public protocol PluginTransport: AnyObject, Sendable {
-    /// What registrations and the configuration call it, such as `ios`: unique among a router's transports.
+    /// Its name in registrations and in the configuration, such as `ios`; unique among a router's transports.
     static var platform: StaticString { get }
 
-    /// The JSON document that says what the platform is, as `carillon/describe.schema.json` describes it. The default
-    /// is nil: rules then say `native:`, and the block is not checked.
+    /// The JSON document that describes the platform, see `carillon/describe.schema.json`. Default: nil. Rules then use
+    /// `native:`, and the router does not check the block.
     static var description: StaticString? { get }
 
-    /// Checks a rule's block beyond what ``description`` can say. Values that hold a variable are absent.
+    /// Checks a rule's block beyond the schema in ``description``. Values with a variable are absent.
     ///
-    /// Throws a ``PluginError`` with a place, see ``PluginError/init(at:_:)``. The same answer every time. The default
-    /// accepts everything.
+    /// Throws a ``PluginError`` with a position, see ``PluginError/init(at:_:)``. Must be deterministic. Default:
+    /// accepts every block.
     static func check(_ block: JSONObject) throws(PluginError)
 
-    /// Reads this platform's block of one app. No network; reading files that the block names is fine.
+    /// Reads the app's configuration block for this platform. No network I/O; the files that it names may be read.
     ///
-    /// Throws a ``PluginError`` that names the key and says what was expected, and never a secret.
+    /// Throws a ``PluginError`` that names the key and the expected value, never a secret.
     init(configuration: JSONObject, host: Host) throws(PluginError)
 
-    /// Throws when `registration` cannot be one of this platform's. The same answer every time.
+    /// Throws if `registration` is not valid for this platform. Must be deterministic.
     func validate(_ registration: borrowing Registration) throws(PluginError)
 
-    /// Starts to deliver. After ``Admission/accepted`` the ticket is completed once, from any thread, perhaps before
-    /// this returns; after anything else what happens to the ticket is ignored.
+    /// Starts a delivery. After ``Admission/accepted`` complete the ticket once, from any thread, possibly before this
+    /// returns. After any other result completing the ticket has no effect.
     func deliver(
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
     ) -> Admission
 
-    /// The most deliveries that ``deliverMany(_:)`` takes: 2 to 1,000. The default is 0: it is never called.
+    /// The maximum number of deliveries for ``deliverMany(_:)``: 2 to 1,000. Default: 0, which means it is never
+    /// called.
     static var deliverManyLimit: Int { get }
 
-    /// Whether ``deliverMany(_:)`` gets only what goes to one token. The default is false.
+    /// Whether all deliveries of one ``deliverMany(_:)`` go to one token. Default: false.
     static var manyPerToken: Bool { get }
 
-    /// Starts to deliver several notifications that one request can carry. After ``Admission/accepted`` each ticket is
-    /// completed once; after anything else none of them is. After ``Admission/unsupported``, which is the default, each
-    /// goes to ``deliver(_:_:_:)``.
+    /// Starts several deliveries that fit into one request. After ``Admission/accepted`` complete each ticket once;
+    /// after any other result none. After ``Admission/unsupported``, the default, the router passes each to
+    /// ``deliver(_:_:_:)``.
     func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission
 
-    /// Please complete the ticket of that number soon. The default does nothing: an answer or the request's timeout
-    /// ends it.
+    /// Asks the transport to complete the ticket of that number soon. Default: does nothing; the response or the
+    /// request's timeout completes it.
     func cancel(_ number: UInt64)
 
-    /// An operator's command for the push service, as in `carillon push ios channels list`. After
-    /// ``Admission/accepted`` `completion` is called once, from any thread. The single word `help` lists the commands.
-    /// The default knows none.
+    /// Runs an operator's command, as in `carillon push ios channels list`. After ``Admission/accepted`` call
+    /// `completion` once, from any thread. The single word `help` lists the commands. Default: there are no commands.
     func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission
 
-    /// Takes a request from outside, see ``InboundRequest``. After ``Admission/accepted`` `answer` is called once, from
-    /// any thread, within 10 seconds; after anything else the router answers: 400 for ``Admission/invalid``, 404 for
-    /// ``Admission/unsupported``, which is the default, 503 for ``Admission/busy`` and 500 for ``Admission/failed``.
+    /// Handles a request from outside, see ``InboundRequest``. After ``Admission/accepted`` call `answer` once, from
+    /// any thread, within 10 seconds. After any other result the router responds: 400 for ``Admission/invalid``, 404
+    /// for ``Admission/unsupported`` (the default), 503 for ``Admission/busy`` and 500 for ``Admission/failed``.
     func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission
 }
 
 extension PluginTransport {
-    /// None: the platform is not described.
     public static var description: StaticString? { nil }
 
-    /// Accepts every block.
     public static func check(_ block: JSONObject) throws(PluginError) {}
 
-    /// None: deliveries come one by one.
     public static var deliverManyLimit: Int { 0 }
 
-    /// Without meaning where deliveries come one by one.
     public static var manyPerToken: Bool { false }
 
-    /// Has each delivered by itself.
     public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission { .unsupported }
 
-    /// Does nothing: the delivery ends by itself.
     public func cancel(_ number: UInt64) {}
 
-    /// Knows no commands, and says so.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         .unsupported
     }
 
-    /// Takes none: whoever asks finds nothing there.
     public func receive(
         _ request: InboundRequest,
         answer: @escaping @Sendable (InboundAnswer) -> Void
     ) -> Admission { .unsupported }
 }
 
-/// Whether a transport took a delivery on.
+/// Whether a transport accepted a delivery.
 public enum Admission: Sendable {
     /// The ticket will be completed.
     case accepted
-    /// Not now: try again later.
+    /// Not accepted now: try again later.
     case busy
-    /// The registration or the notification is malformed; trying again does not help.
+    /// The registration or the notification is malformed; a retry does not help.
     case invalid
-    /// The transport cannot do this, such as a mode it does not know; trying again does not help.
+    /// The transport does not support this, for example an unknown mode; a retry does not help.
     case unsupported
-    /// Something went wrong here; trying again may help.
+    /// An internal error; a retry may help.
     case failed
 
-    /// The ABI's word for it.
+    /// The status of the ABI.
     public var status: carillon_status {
         switch self {
         case .accepted: .CARILLON_OK
@@ -128,7 +120,7 @@ public enum Admission: Sendable {
         }
     }
 
-    /// What a refusal by the host's HTTP service means for the delivery that wanted it.
+    /// Converts the status of the host's HTTP service into that of the delivery.
     init(_ status: carillon_status) {
         switch status {
         case .CARILLON_OK: self = .accepted
@@ -140,21 +132,21 @@ public enum Admission: Sendable {
     }
 }
 
-/// What came of an operator's command.
+/// The result of an operator's command.
 public struct CommandAnswer: Sendable, Hashable {
-    /// Whether it did what was asked for.
+    /// Whether the command succeeded.
     public var isGood: Bool
-    /// For people or a program: what was asked for, or what is wrong and what was expected. Never a secret.
+    /// Text for people or a program: the result, or what is wrong and what was expected. Never a secret.
     public var text: String
 
-    /// An answer to an operator's command; `text` is printed as it is.
+    /// Makes a result; `text` is printed unchanged.
     public init(isGood: Bool, text: String) {
         self.isGood = isGood
         self.text = text
     }
 }
 
-/// Several deliveries that one request may carry; borrowed for the duration of a call.
+/// Several deliveries for one request; borrowed for the duration of a call.
 ///
 /// ```swift
 /// func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
@@ -174,7 +166,7 @@ public struct DeliveryList: ~Copyable {
 
     private let deliveries: [Delivery]
 
-    /// Nil if there are none, or the host breaks its promise and leaves something out.
+    /// Returns nil if the list is empty or the host violates the contract by omitting a pointer.
     init?(_ start: UnsafePointer<UnsafePointer<carillon_delivery>?>?, count: Int, host: Host) {
         let all = UnsafeBufferPointer(start: start, count: start == nil ? 0 : max(0, count))
         let whole: [Delivery] = all.compactMap { pointer in
@@ -191,13 +183,13 @@ public struct DeliveryList: ~Copyable {
         deliveries = whole
     }
 
-    /// How many there are: 2 to ``PluginTransport/deliverManyLimit``.
+    /// The number of deliveries: 2 to ``PluginTransport/deliverManyLimit``.
     public var count: Int { deliveries.count }
 
-    /// The ticket of the delivery at `index`, which is below ``count``. It may be kept.
+    /// Returns the ticket of the delivery at `index`, which is below ``count``. You may store it.
     public func ticket(_ index: Int) -> Ticket { deliveries[index].ticket }
 
-    /// Lends the delivery at `index`, which is below ``count``.
+    /// Calls `body` with the delivery at `index`, which is below ``count``.
     public func withDelivery<Result, Failure: Error>(
         _ index: Int,
         _ body: (borrowing Registration, borrowing Notification) throws(Failure) -> Result
@@ -205,8 +197,8 @@ public struct DeliveryList: ~Copyable {
         try body(Registration(deliveries[index].registration), Notification(deliveries[index].notification))
     }
 
-    /// None was accepted: closes the tickets. False when some were completed all the same; the rest is then accepted
-    /// too, as a list is taken whole or not at all.
+    /// Closes the tickets if none was accepted. Returns false if some were completed already: the others then count as
+    /// accepted too, because a list is accepted as a whole or not at all.
     func withdraw() -> Bool {
         guard !deliveries.contains(where: \.ticket.isCompleted) else { return false }
         for delivery in deliveries { _ = delivery.ticket.withdraw() }
@@ -217,14 +209,14 @@ public struct DeliveryList: ~Copyable {
 extension carillon_delivery: GrowingStruct {}
 
 extension TransportBox {
-    /// The body of the ABI's `deliver_many`.
+    /// Implements the ABI's `deliver_many`.
     package func deliverMany(
         _ deliveries: UnsafePointer<UnsafePointer<carillon_delivery>?>?,
         count: Int
     ) -> carillon_status {
         guard let list = DeliveryList(deliveries, count: count, host: host) else { return .CARILLON_INVALID }
         let admission = instance.deliverMany(list)
-        // A list of which something was completed was accepted, whatever the transport says afterwards.
+        // A list with a completed ticket was accepted, whatever the transport returns afterwards.
         guard admission.status != .CARILLON_OK, list.withdraw() else { return .CARILLON_OK }
         return admission.status
     }
@@ -240,10 +232,10 @@ func deliverManyNotifications(
     return TransportBox.at(instance).deliverMany(deliveries, count: count)
 }
 
-/// Answers to the command `check`, as in `carillon push email check`: does the push service accept the configured
-/// credentials? Nobody is notified for it. The first word is the verdict, which `carillon setup` reads.
+/// Results of the command `check`, as in `carillon push email check`: whether the push service accepts the configured
+/// credentials. It notifies no device. `carillon setup` reads the first word.
 extension CommandAnswer {
-    /// The push service accepts the credentials; `detail` says whose they are.
+    /// The push service accepts the credentials; `detail` names their owner.
     public static func accepted(_ detail: String = "") -> CommandAnswer {
         CommandAnswer(isGood: true, text: detail.isEmpty ? "accepted" : "accepted: \(detail)")
     }
@@ -253,7 +245,7 @@ extension CommandAnswer {
         CommandAnswer(isGood: false, text: "refused: \(reason)")
     }
 
-    /// What an attempt with the credentials ended in says of them: a passing failure says nothing.
+    /// Converts the outcome of an attempt with the credentials; a transient error proves nothing about them.
     public static func check(_ outcome: Outcome) -> CommandAnswer {
         let status = outcome.status == 0 ? "" : " (\(outcome.status))"
         return switch outcome.kind {
@@ -263,7 +255,7 @@ extension CommandAnswer {
         }
     }
 
-    /// The line about `check` in the answer to `help`.
+    /// The line about `check` in the output of `help`.
     public static let helpOnCheck = CommandAnswer(
         isGood: true,
         text: "check    whether the credentials are accepted; sends no message"

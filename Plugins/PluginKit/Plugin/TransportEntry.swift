@@ -22,12 +22,12 @@ public struct TransportEntry {
     private let check: Check?
     private let create: Create
 
-    /// A transport with its ``PluginTransport/description``, if it has one.
+    /// Makes an entry with the transport's ``PluginTransport/description``, if it has one.
     ///
-    /// A C function cannot be generic, so the plugin names the type where the functions are written: `create` is a
-    /// closure that calls ``make(_:_:_:_:_:)``, and `check`, where the transport has one, calls ``check(_:_:_:)``. With
-    /// `encrypts` the transport itself seals what comes in ``Mode/sealed``, to keys of the registration. With `shows` a
-    /// person sees whatever it delivers, also a wake-up, so that it gets nothing silent.
+    /// A C function cannot be generic, so the plugin names the type in closures: `create` calls ``make(_:_:_:_:_:)``,
+    /// and the optional `check` calls ``check(_:_:_:)``. With `encrypts` the transport itself encrypts notifications in
+    /// ``Mode/sealed`` to keys of the registration. With `shows` it shows every push to a person, even wake-ups, so it
+    /// gets no silent pushes.
     ///
     /// ```swift
     /// TransportEntry(MyTransport.self, check: { TransportEntry.check(MyTransport.self, $0, $1) }) {
@@ -51,7 +51,7 @@ public struct TransportEntry {
         self.create = create
     }
 
-    /// The body of an ABI `check`: reads the block and asks the transport's type.
+    /// Implements an ABI `check`: reads the block and calls the transport's type.
     public static func check<Transport: PluginTransport>(
         _ type: Transport.Type,
         _ block: carillon_str,
@@ -66,7 +66,7 @@ public struct TransportEntry {
         }
     }
 
-    /// The body of an ABI `create`: reads the configuration, makes the transport and hands out its pointer.
+    /// Implements an ABI `create`: reads the configuration, makes the transport and returns its pointer.
     public static func make<Transport: PluginTransport>(
         _ type: Transport.Type,
         _ host: UnsafePointer<carillon_host>?,
@@ -95,7 +95,7 @@ public struct TransportEntry {
         }
     }
 
-    /// A table that lives until the process ends.
+    /// Returns a table that lives until the process ends.
     func table() -> UnsafePointer<carillon_transport> {
         let transport = UnsafeMutablePointer<carillon_transport>.allocate(capacity: 1)
         transport.initialize(
@@ -123,7 +123,7 @@ public struct TransportEntry {
     }
 }
 
-// Functions and not closures: a closure passed to a C struct's initialiser inherits its context's isolation.
+// Functions, not closures: a closure passed to a C struct's initializer inherits its context's isolation.
 
 private func destroyTransport(_ instance: UnsafeMutableRawPointer?) {
     guard let instance else { return }
@@ -176,7 +176,7 @@ private func runCommand(
         }
     }
     let admission = TransportBox.at(instance).instance.command(words) { reply.send($0) }
-    // A command that was answered was accepted, whatever the transport says afterwards.
+    // A command with a result was accepted, whatever the transport returns afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }
     return admission.status
 }
@@ -191,13 +191,13 @@ package final class InstanceBox<Instance: Sendable>: Sendable {
         self.host = host
     }
 
-    // No timer fires any more, but what each would call is still kept.
+    // Timers no longer fire, but their callbacks are still stored.
     deinit { TimerCallbacks.removeAll(of: host.pointer) }
 
-    /// An instance pointer that keeps the box alive until ``release(_:)``.
+    /// Returns an instance pointer that keeps the box alive until ``release(_:)``.
     func retainedPointer() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
-    /// The box behind `instance`, which the host keeps alive for the duration of its call.
+    /// Returns the box behind `instance`, which the host keeps alive for the duration of its call.
     static func at(_ instance: UnsafeMutableRawPointer) -> InstanceBox {
         Unmanaged<InstanceBox>.fromOpaque(instance).takeUnretainedValue()
     }
@@ -210,7 +210,7 @@ package final class InstanceBox<Instance: Sendable>: Sendable {
 package typealias TransportBox = InstanceBox<any PluginTransport>
 
 extension TransportBox {
-    /// The body of the ABI's `deliver`.
+    /// Implements the ABI's `deliver`.
     package func deliver(
         _ number: UInt64,
         _ registration: UnsafePointer<carillon_registration>,
@@ -218,16 +218,16 @@ extension TransportBox {
     ) -> carillon_status {
         let ticket = Ticket(number, host: host)
         let admission = instance.deliver(ticket, Registration(registration), Notification(notification))
-        // A ticket that was completed was accepted, whatever the transport says afterwards.
+        // A completed ticket was accepted, whatever the transport returns afterwards.
         guard admission.status != .CARILLON_OK, ticket.withdraw() else { return .CARILLON_OK }
         return admission.status
     }
 }
 
-/// The promise to answer one command or request: the first answer counts. If nothing refers to it any more and there
-/// was no answer, it gives the last one.
+/// The obligation to answer one command or request: only the first answer counts. If it is released without an answer,
+/// it gives a last one.
 ///
-/// `@unchecked Sendable`: the function holds a pointer of the host's, which is never looked into here.
+/// `@unchecked Sendable`: the function holds a pointer of the host, which is never dereferenced here.
 final class PendingReply<Answer: Sendable>: @unchecked Sendable {
     private let last: Answer
     private let reply: (Answer) -> Void
@@ -244,6 +244,6 @@ final class PendingReply<Answer: Sendable>: @unchecked Sendable {
         if withdraw() { reply(answer) }
     }
 
-    /// Closes what was not accepted; false when it was answered already.
+    /// Closes a reply that was not accepted. Returns false if it was answered already.
     func withdraw() -> Bool { isOpen.exchange(false, ordering: .acquiringAndReleasing) }
 }

@@ -2,7 +2,7 @@ import APNsTransport
 public import CarillonABI
 import PluginKit
 
-// Unsafe in name only: the table is built once, never changed and never freed.
+// Safe despite its name: the table is built once, never changed and never freed.
 private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.apns",
     version: "0.1.0",

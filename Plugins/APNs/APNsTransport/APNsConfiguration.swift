@@ -10,24 +10,24 @@ struct APNsConfiguration: Sendable {
         "broadcast_management",
     ]
 
-    /// Apple's servers listen on 2197 as well, for networks that block 443.
+    /// Apple's servers also listen on 2197, for networks that block 443.
     private static let ports: [Int64] = [443, 2197]
 
     /// The app's bundle id: `apns-topic`.
     let topic: String
     let authentication: Authentication
-    /// Apple's production servers when the block does not say.
+    /// The servers for pushes. Default: Apple's production servers.
     let origins: Origins
-    /// Where broadcast channels are managed.
+    /// The servers for the management of broadcast channels.
     let managementOrigins: PerEnvironment<String>
     /// Whether a token that is unknown at one environment is tried at the other.
     let triesOtherEnvironment: Bool
-    /// The key that registrations of broadcast channels must present; nil: no channel can be registered.
+    /// The key that registrations of broadcast channels must present; nil: channels cannot be registered.
     let broadcastKey: BroadcastKey?
     /// Warnings for the operator about a valid configuration.
     let warnings: [String]
 
-    /// Throws for the first error: under which key it is, and what was expected.
+    /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject, now: Timestamp) throws(PluginError) {
         try block.refuseMembers(except: APNsConfiguration.keys)
         topic = try APNsConfiguration.topic(block)
@@ -70,8 +70,9 @@ struct APNsConfiguration: Sendable {
         return key
     }
 
-    /// `environment` is the environment of devices whose registration names none; a server of one's own (a lab) serves
-    /// all of them. `sandbox` replaces Apple's server for development builds. `port` applies to Apple's servers.
+    /// Reads the servers. `environment` applies to devices whose registration names none; a custom server (a lab)
+    /// serves all environments. `sandbox` replaces Apple's server for development builds. `port` applies to Apple's
+    /// servers.
     private static func origins(_ block: JSONObject) throws(PluginError) -> Origins {
         let expected = "production, sandbox or https://host:port"
         let suffix = try port(block).map { $0 == 443 ? "" : ":\($0)" }
@@ -157,7 +158,7 @@ struct Origins: Sendable {
         production: "https://api.push.apple.com",
         sandbox: "https://api.sandbox.push.apple.com"
     )
-    /// Where broadcast channels are managed.
+    /// Apple's servers for the management of broadcast channels.
     static let appleManagement = PerEnvironment(
         production: "https://api-manage-broadcast.push.apple.com:2196",
         sandbox: "https://api-manage-broadcast.sandbox.push.apple.com:2195"

@@ -1,4 +1,4 @@
-/// What the plugin says about its platform: `describe` of the plugin ABI (`include/carillon/describe.schema.json`).
+/// Describes the platform: `describe` of the plugin ABI (`include/carillon/describe.schema.json`).
 public enum APNsDescription {
     public static let json: StaticString = #"""
         {

@@ -86,7 +86,7 @@ public final class APNsTransport: PluginTransport {
     }
 }
 
-/// The part that pushes, broadcasts and channel management share: the host, the credentials and the origins.
+/// The host, the credentials and the origins, shared by pushes, broadcasts and channel management.
 final class APNsClient: Sendable {
     let host: Host
     let origins: Origins
@@ -104,7 +104,7 @@ final class APNsClient: Sendable {
 
     var now: Timestamp { clock() }
 
-    /// Makes the request carry the proof, on a connection that may carry it.
+    /// Adds the proof to the request and selects a connection that may carry it.
     func authorize(_ request: inout HTTPRequest, with proof: Proof) {
         request.connection = proof.connection
         if let authorization = proof.authorization {
@@ -112,8 +112,8 @@ final class APNsClient: Sendable {
         }
     }
 
-    /// The outcome of a push whose provider token Apple calls expired. The courier sends the push again: by then there
-    /// is a new token, and it uses a new connection.
+    /// Returns the outcome of a push whose provider token expired. When the router retries the push, there is a new
+    /// token on a new connection.
     func outcome(ofExpired proof: Proof) -> Outcome {
         let reason = APNsReason.expiredProviderToken.label
         switch credentials.refuse(proof, now: now) {
@@ -125,7 +125,7 @@ final class APNsClient: Sendable {
         }
     }
 
-    /// Logs, once, that a setting that all devices depend on may be wrong.
+    /// Logs once that a setting that affects all devices may be wrong.
     func reportPlace(_ message: String) {
         if !hasReportedPlace.exchange(true, ordering: .relaxed) {
             host.log(.error, message)
@@ -133,9 +133,9 @@ final class APNsClient: Sendable {
     }
 }
 
-/// The environments in which Apple accepted a push since the start. There, neither topic nor environment can be wrong.
+/// The environments in which Apple accepted a push since startup. There, both topic and environment are correct.
 final class ProvenPlaces: Sendable {
-    /// Pushes for the app's own topic and broadcasts prove different things.
+    /// Pushes for the app's own topic and broadcasts prove different settings.
     enum Service: UInt8, Sendable {
         case pushes
         case broadcasts
@@ -148,7 +148,7 @@ final class ProvenPlaces: Sendable {
     }
 
     func insert(_ environment: Environment, _ service: Service) {
-        // A load is cheaper than a store, and after the first time there is nothing to store.
+        // A load is cheaper than a store, and a store is needed only the first time.
         guard !contains(environment, service) else { return }
         bits.bitwiseOr(ProvenPlaces.bit(environment, service), ordering: .relaxed)
     }

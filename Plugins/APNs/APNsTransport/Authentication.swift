@@ -7,9 +7,9 @@ enum Authentication: Sendable {
     private static let certificateExpectation = "the path of a certificate, in PEM or as .p12"
     private static let noticeBeforeExpiry: Duration = .days(30)
 
-    /// Provider tokens that a key of the team signs. Both ids are 10 letters and digits, from the developer account.
+    /// Provider tokens signed with a key of the team. Both ids are 10 letters and digits, from the developer account.
     case token(teamID: String, keyID: String, key: P256PrivateKey)
-    /// A certificate that connections present.
+    /// A TLS client certificate.
     case certificate(ClientIdentity)
 
     /// Reads the certificate if the block names one, otherwise the key that signs provider tokens.
@@ -30,8 +30,7 @@ enum Authentication: Sendable {
         self = .certificate(try Authentication.identity(file.bytes(), block))
     }
 
-    /// Throws unless the certificate may send to `topic` at `now`. Returns warnings for the
-    /// operator.
+    /// Throws unless the certificate may send to `topic` at `now`. Returns warnings for the operator.
     static func check(_ certificate: X509Certificate, topic: String, now: Timestamp) throws(PluginError) -> [String] {
         let notBefore = Timestamp(seconds: certificate.notBefore)
         let notAfter = Timestamp(seconds: certificate.notAfter)
@@ -112,7 +111,7 @@ enum Authentication: Sendable {
         }
     }
 
-    /// DER begins with a SEQUENCE. No text begins with that byte and a length.
+    /// DER starts with a SEQUENCE. No text starts with that byte and a length.
     private static func isPKCS12(_ bytes: [UInt8]) -> Bool {
         bytes.count > 2 && bytes[0] == 0x30 && bytes[1] >= 0x80
     }

@@ -3,7 +3,7 @@ import Core
 import PluginKit
 import Synchronization
 
-/// The sender's credentials: provider tokens that one key signs, or a certificate that connections present.
+/// The sender's credentials: provider tokens signed with a key, or a TLS client certificate.
 final class Credentials: Sendable {
     private let certificate: Proof?
     private let token: Mutex<ProviderToken?>
@@ -14,7 +14,7 @@ final class Credentials: Sendable {
     private static let noticeBeforeExpiry: Duration = .days(7)
     private static let quietAfterNotice: Duration = .days(1)
 
-    /// Has connections present the certificate, if there is one. Throws when the host cannot.
+    /// Makes connections use the certificate, if there is one. Throws if the host cannot.
     init(_ authentication: Authentication, bundleID: String, host: Host) throws(PluginError) {
         reports = SeldomLog(host, quiet: Credentials.quietAfterNotice)
         switch authentication {
@@ -35,21 +35,21 @@ final class Credentials: Sendable {
         }
     }
 
-    /// What expires when, as JSON (see `command` in plugin.h). Provider tokens are renewed automatically and do not
-    /// count.
+    /// The expiry dates, as JSON (see `command` in plugin.h). Provider tokens are renewed automatically and are
+    /// omitted.
     var status: String {
         guard expiresAt < .distantFuture else { return #"{"expires":[]}"# }
         return #"{"expires":[{"what":"client-certificate","at":\#(expiresAt.seconds)}]}"#
     }
 
-    /// The proof to send with at `now`. Nil only when signing fails.
+    /// Returns the proof to send with at `now`, or nil if signing fails.
     func proof(now: Timestamp) -> Proof? {
         if let certificate { return certificate }
         return token.withLock { try? $0?.proof(now: now) }
     }
 
-    /// Whether the certificate has expired at `now`. Logs that, and warns before: a router
-    /// runs longer than anybody remembers its first log lines.
+    /// Whether the certificate has expired at `now`. Logs the expiry, and warns before it, because a warning at startup
+    /// is long forgotten by then.
     func hasExpired(now: Timestamp) -> Bool {
         guard now >= expiresAt - Credentials.noticeBeforeExpiry else { return false }
         let hasExpired = now >= expiresAt
@@ -65,7 +65,7 @@ final class Credentials: Sendable {
         return hasExpired
     }
 
-    /// Handles that Apple called the provider token of `proof` expired. Nil where there is no provider token.
+    /// Handles Apple's response that the provider token of `proof` expired. Nil if there is no provider token.
     func refuse(_ proof: Proof, now: Timestamp) -> ProviderToken.Recovery? {
         token.withLock { $0?.refuse(generation: proof.generation, now: now) }
     }
@@ -76,16 +76,16 @@ final class Credentials: Sendable {
     }
 }
 
-/// Proves to Apple who sends.
+/// The authentication of one request to Apple.
 ///
 /// A class, so that a push in flight holds it by one reference.
 final class Proof: Sendable {
-    /// The value of `authorization` (`bearer …`); nil where the connection presents a certificate.
+    /// The value of `authorization` (`bearer …`); nil if the connection uses a certificate.
     let authorization: String?
-    /// The name of the connections that may carry it: those of one team, key and app (Apple, "Establishing a
-    /// token-based connection to APNs").
+    /// The group of connections that may carry it: those of one team, key and app (Apple, "Establishing a token-based
+    /// connection to APNs").
     let connection: String
-    /// Counts the provider tokens. Distinguishes answers to an old token from answers to the current one.
+    /// The number of the provider token. Distinguishes responses to an old token from responses to the current one.
     let generation: Int
 
     init(authorization: String?, connection: String, generation: Int) {
@@ -95,17 +95,19 @@ final class Proof: Sendable {
     }
 }
 
-/// Names that keep connections of different credentials apart. The host keeps those of different apps apart.
+/// Names of connection groups for different credentials. The host separates those of different apps.
 enum ConnectionWord {
-    /// The host accepts 128 bytes. The rest of a topic distinguishes nothing, since an app has one bundle id.
+    /// The maximum bytes of the topic in a name, because the host accepts 128. The rest is not needed: an app has one
+    /// bundle id.
     private static let longestTopic = 72
 
-    /// For all requests with provider tokens of a key. `generation` grows when those connections must be abandoned.
+    /// Returns the name for requests with provider tokens of a key. `generation` grows when connections must be
+    /// abandoned.
     static func token(teamID: String, keyID: String, bundleID: String, generation: Int) -> String {
         "\(teamID).\(keyID).\(bundleID.prefix(longestTopic)).\(generation)"
     }
 
-    /// For all requests with a certificate.
+    /// Returns the name for requests with a certificate.
     static func certificate(fingerprint: [UInt8], bundleID: String) -> String {
         "certificate.\(Hex.encode(fingerprint.prefix(8))).\(bundleID.prefix(longestTopic))"
     }
@@ -114,15 +116,15 @@ enum ConnectionWord {
 /// The JSON Web Token that all requests of a key share (Apple, "Establishing a token-based connection to APNs").
 ///
 /// Apple refuses tokens older than an hour, and new ones more often than every 20 minutes. So a token is used for 50
-/// minutes, and one that Apple calls expired is replaced only when it is 20 minutes old. A connection on which a token
-/// expired refuses the next token as well, so that token uses new connections. A token that is replaced in time keeps
-/// the connections.
+/// minutes, and a token that Apple reports as expired is replaced only after 20 minutes. A connection on which a token
+/// expired refuses the next token too, so that token uses new connections. A token replaced in time keeps its
+/// connections.
 struct ProviderToken: Sendable {
-    /// What to do after Apple called a token expired.
+    /// The action after Apple reported a token as expired.
     enum Recovery: Sendable, Hashable {
         /// The next request carries a new token, on a new connection.
         case renewed
-        /// The token is too young to be replaced. The clocks disagree, and a human has to look.
+        /// The token is too young to be replaced. The clocks disagree, and the operator must check them.
         case clocksDisagree
     }
 
@@ -150,9 +152,9 @@ struct ProviderToken: Sendable {
         ConnectionWord.token(teamID: teamID, keyID: keyID, bundleID: bundleID, generation: connections)
     }
 
-    /// The token in use at `now`; nil when a new one is due.
+    /// Returns the token in use at `now`, or nil if a new one is needed.
     func current(now: Timestamp) -> Proof? {
-        // A clock set back further leaves a token from the future, which Apple refuses as well.
+        // If the clock was set back, a token may be from the future, which Apple refuses too.
         guard let issued, (.zero - ProviderToken.shortestUse..<ProviderToken.longestUse).contains(now - issued.at)
         else {
             return nil
@@ -160,7 +162,7 @@ struct ProviderToken: Sendable {
         return issued.proof
     }
 
-    /// The token to use at `now`. Throws only when signing fails.
+    /// Returns the token to use at `now`. Throws only if signing fails.
     mutating func proof(now: Timestamp) throws -> Proof {
         if let current = current(now: now) { return current }
         let claims = Base64URL.encode([UInt8](#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8))
@@ -175,7 +177,7 @@ struct ProviderToken: Sendable {
         return proof
     }
 
-    /// Handles that Apple called the token of a generation expired.
+    /// Handles Apple's response that the token of a generation expired.
     mutating func refuse(generation: Int, now: Timestamp) -> Recovery {
         guard let issued, issued.proof.generation == generation else { return .renewed }
         guard now - issued.at >= ProviderToken.shortestUse else { return .clocksDisagree }

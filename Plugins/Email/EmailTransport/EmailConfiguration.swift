@@ -5,9 +5,9 @@ import PluginKit
 struct EmailConfiguration: Sendable {
     /// How the connection is encrypted.
     enum Security: String, CaseIterable, Sendable {
-        /// In the clear at first, with TLS before anything is said (RFC 3207).
+        /// Plain text first, then TLS before any credentials are sent (RFC 3207).
         case startTLS = "starttls"
-        /// From the first byte (RFC 8314).
+        /// TLS from the first byte (RFC 8314).
         case tls
         case none
 
@@ -21,13 +21,13 @@ struct EmailConfiguration: Sendable {
     }
 
     let server: MailServer
-    /// How many connections there are at most.
+    /// The maximum number of connections.
     let connections: Int
     let sender: MessageSender
-    /// Whose addresses may be registered, in lower case; empty: all.
+    /// The domains whose addresses may be registered, in lower case; empty: all.
     let domains: Set<String>
 
-    /// Throws for the first error: under which key it is, and what was expected.
+    /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(
             except: [
@@ -51,7 +51,7 @@ struct EmailConfiguration: Sendable {
     }
 }
 
-/// The operator's mail server, and what we say to it about ourselves.
+/// The operator's mail server, and the name and account that we use there.
 struct MailServer: Sendable {
     let security: EmailConfiguration.Security
     let target: StreamTarget
@@ -64,11 +64,11 @@ struct MailServer: Sendable {
         let password: String
     }
 
-    /// `usualName` is what we call ourselves where the block does not say it.
+    /// Reads the server; `usualName` is our name if the block sets none.
     fileprivate init(_ block: JSONObject, usualName: String) throws(PluginError) {
         let expected = "the mail server's name, such as smtp.example.com"
         let host = try block.requiredText("server", expected: expected)
-        // The syntax of a URL's host is as strict as it has to be.
+        // The syntax of a URL's host is strict enough.
         guard let url = HTTPURL("http://\(host.contains(":") ? "[\(host)]" : host)"), url.target.isEmpty,
             host.contains(":") || !url.origin.dropFirst(7).contains(":")
         else { throw PluginError("server: expected \(expected), found another text") }
@@ -116,17 +116,17 @@ struct MailServer: Sendable {
     }
 }
 
-/// Who messages come from, and how people get rid of them.
+/// The sender of messages, and the links to unsubscribe.
 struct MessageSender: Sendable {
     let from: EmailAddress
     let name: String
-    /// Where bounces go: the sender to SMTP.
+    /// The address for bounces: the sender in SMTP.
     let returnPath: EmailAddress
     let replyTo: EmailAddress?
     /// The domain-like name of `List-Id` (RFC 2919).
     let listID: String?
     let unsubscribeAddress: EmailAddress?
-    /// An https URL, in which `{address}` stands for the recipient's.
+    /// An https URL, in which `{address}` is replaced by the recipient's address.
     let unsubscribeURL: String?
     /// The last lines of every message.
     let footer: String
@@ -174,7 +174,7 @@ struct MessageSender: Sendable {
         return text
     }
 
-    /// The URL under which `recipient` gets rid of the messages.
+    /// Returns the URL by which `recipient` can unsubscribe.
     func unsubscribeURL(of recipient: EmailAddress) -> String? {
         unsubscribeURL.map {
             MessageSender.replacing(MessageSender.addressPlace, with: PercentEncoding.encode(recipient.text), in: $0)
@@ -187,17 +187,17 @@ struct MessageSender: Sendable {
     }
 }
 
-/// An address as people write it: a local part without quotes, and a domain. It cannot end a line, a path or a
-/// parameter of SMTP (RFC 5321 section 4.1.2, RFC 6531 section 3.3).
+/// An e-mail address: a local part without quotes, and a domain. It cannot contain characters that end a line, a path
+/// or a parameter of SMTP (RFC 5321 section 4.1.2, RFC 6531 section 3.3).
 struct EmailAddress: Sendable, Hashable {
-    /// In bytes.
+    /// The maximum length in bytes.
     static let limit = 254
     private static let localLimit = 64
 
     let local: String
     let domain: String
 
-    /// Nil when `text` is no such address.
+    /// Returns nil if `text` is not such an address.
     init?(_ text: String) {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
         guard parts.count == 2, text.utf8.count <= EmailAddress.limit else { return nil }
@@ -208,10 +208,10 @@ struct EmailAddress: Sendable, Hashable {
     /// `local@domain`.
     var text: String { "\(local)@\(domain)" }
 
-    /// Whether the mail server has to know SMTPUTF8 (RFC 6531).
+    /// Whether the mail server must support SMTPUTF8 (RFC 6531).
     var needsUTF8: Bool { !text.utf8.allSatisfy { $0 < 0x80 } }
 
-    /// Atoms with dots between. `!` and `%` once meant routes through other servers.
+    /// Whether `part` consists of atoms separated by dots. `!` and `%` once meant routes through other servers.
     private static func isLocalPart(_ part: Substring) -> Bool {
         (1...localLimit).contains(part.utf8.count)
             && part.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { atom in
@@ -224,7 +224,7 @@ struct EmailAddress: Sendable, Hashable {
             }
     }
 
-    /// Two labels at least. No address in brackets, which would lead anywhere.
+    /// Whether `part` has two labels or more. Addresses in brackets are rejected, because they could lead to any host.
     private static func isDomain(_ part: Substring) -> Bool {
         let labels = part.split(separator: ".", omittingEmptySubsequences: false)
         guard labels.count >= 2, let last = labels.last, !last.utf8.allSatisfy(\.isASCIIDigit) else { return false }

@@ -1,9 +1,10 @@
 import Core
 public import PluginKit
 
-/// E-mail to the people themselves, through the operator's mail server (RFC 5321).
+/// Sends e-mail to users through the operator's mail server (RFC 5321).
 ///
-/// A wake-up becomes a sentence of the operator's. Nothing can be sealed: no mail program would decrypt it.
+/// A wake-up becomes a sentence from the configuration. Sealed notifications are unsupported: no mail program could
+/// decrypt them.
 public final class EmailTransport: PluginTransport {
     public static let platform: StaticString = "email"
     public static let description: StaticString? = EmailDescription.json
@@ -60,7 +61,7 @@ public final class EmailTransport: PluginTransport {
         mails.cancel(number)
     }
 
-    /// `check` logs in at the mail server.
+    /// Runs `check`, which logs in to the mail server.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["check"]: MailLogin.check(server, host: host, answer: completion)

@@ -2,17 +2,17 @@ import PluginKit
 
 /// `data` and `notification` of a message with content.
 ///
-/// An app that draws gets as `data`, as far as they are set: `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`,
-/// `thread`, `url` and `actions` (a list of `{"id","label","url"?,"icon"?}` as text), the members of the notification's
-/// data and those of the block's `notification`, all as texts. If several have the same name, the block wins over the
-/// data, and the data over ours. If FCM draws, title and body are in `notification`, and the block's `notification` in
-/// the `AndroidConfig`.
+/// An app that draws gets as `data`, if set: `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`, `thread`, `url`
+/// and `actions` (a list of `{"id","label","url"?,"icon"?}` as a string), the members of the notification's data and
+/// those of the block's `notification`, all as strings. If several have the same name, the block overrides the data,
+/// and the data overrides ours. If FCM draws, title and body are in `notification`, and the block's `notification` is
+/// in the `AndroidConfig`.
 struct AlertContent {
     let block: AndroidBlock
     private let data: JSONObject
     private let namesDelivery: Bool
 
-    /// `usual` is the style of a block that names none.
+    /// Makes the content; `usual` is the style if the block sets none.
     init(_ notification: borrowing Notification, usual: AndroidBlock.Style = .data) throws(MessageError) {
         block = try AndroidBlock(parsing: notification.native, usual: usual)
         namesDelivery = notification.mode == .alert
@@ -52,7 +52,7 @@ struct AlertContent {
         return lengths
     }
 
-    /// On the device a text wins over its key for translation, so only one of them is written.
+    /// Writes the visible texts. On the device a text overrides its localization key, so only one of them is written.
     private func writeShown(
         _ notification: borrowing Notification,
         to writer: inout MessageWriter,
@@ -136,6 +136,6 @@ enum ReservedName {
             || name.hasPrefix("gcm")
     }
 
-    /// The name to send instead: with an underscore in front.
+    /// Returns the name to send instead: with an underscore in front.
     static func substitute(for name: String) -> String { "_" + name }
 }

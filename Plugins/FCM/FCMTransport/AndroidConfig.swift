@@ -2,14 +2,14 @@ import Cipher
 import Core
 import PluginKit
 
-/// FCM's `AndroidConfig`: how a message is delivered, and the rest of its notification.
+/// FCM's `AndroidConfig`: the delivery options, and the rest of the notification.
 struct AndroidConfig {
-    /// How long FCM keeps a message without an expiration: a day.
+    /// How long FCM stores a message without an expiration: a day.
     private static let defaultLifetime: Duration = .days(1)
-    /// The longest that FCM keeps a message: four weeks.
+    /// The longest that FCM stores a message: four weeks.
     private static let longestLifetime: Duration = .days(28)
 
-    /// In bytes.
+    /// The maximum length in bytes.
     private static let collapseKeyLimit = 64
 
     private let isHigh: Bool
@@ -32,14 +32,14 @@ struct AndroidConfig {
         self.block = block
     }
 
-    /// How long FCM keeps the message. Less than a second means one attempt.
+    /// How long FCM stores the message. Less than a second means one attempt.
     static func lifetime(of notification: borrowing Notification, now: Timestamp) -> Duration {
         let end = notification.expiresAt ?? now + defaultLifetime
         return min(max(.zero, end - now), longestLifetime)
     }
 
-    /// Writes all but the end. What it writes last is the name `ttl`, for the lifetime, unless the rule's block has
-    /// that. Members of the block win over ours.
+    /// Writes everything except the end. It ends with the name `ttl`, for the lifetime, unless the rule's block has
+    /// that. Members of the block override ours.
     func begin(in writer: inout MessageWriter) {
         writer.json.key("android")
         writer.json.beginObject()
@@ -77,9 +77,9 @@ struct AndroidConfig {
 
 /// The rule's block for this platform: members of FCM's `AndroidConfig`, and `style`.
 struct AndroidBlock {
-    /// Who draws the notification.
+    /// The component that draws the notification.
     enum Style {
-        /// The app, which gets everything as `data`.
+        /// The app, which gets all fields as `data`.
         case data
         /// FCM, which gets title and body as `notification`.
         case notification
@@ -99,7 +99,7 @@ struct AndroidBlock {
         members = JSONObject()
     }
 
-    /// `usual` is the style of a block that names none.
+    /// Parses a block; `usual` is the style if the block sets none.
     init(parsing text: BorrowedText, usual: Style = .data) throws(MessageError) {
         do throws(JSONError) {
             members = try text.jsonObject()
@@ -130,7 +130,7 @@ struct AndroidBlock {
 
     func contains(_ name: StaticString) -> Bool { members.contains(name) }
 
-    /// Writes the members that `AndroidConfig` takes over unchanged. Not `data`, which would replace the message's.
+    /// Writes the members that are copied to `AndroidConfig` unchanged. Not `data`, which would replace the message's.
     func writeConfiguration(to writer: inout JSONWriter) {
         for index in 0..<members.count {
             let member = members.member(at: index)

@@ -1,25 +1,25 @@
 import Core
 import PluginKit
 
-/// An answer of FCM and its decision. FCM's error code decides; without one, Google's canonical status; without that,
+/// A response of FCM and its decision. FCM's error code decides; without one, Google's canonical status; without that,
 /// the HTTP status.
 struct FCMAnswer {
     enum Decision: Hashable {
         case outcome(Outcome)
-        /// The access token is refused. Another one may be accepted.
+        /// FCM refused the access token. Another one may be accepted.
         case unauthenticated
         /// The token belongs to another project. The outcome depends on whether ours has any devices.
         case senderIDMismatch
     }
 
-    /// The shortest pause of a project that sends too much.
+    /// The shortest delay for a project that exceeds its quota.
     static let shortestQuotaPause: Duration = .minutes(1)
 
     private let status: UInt32
     private let error: GoogleError?
-    /// The pause that `Retry-After` asks for.
+    /// The delay that `Retry-After` asks for.
     private let retryAfter: Duration
-    /// Why there is no answer; only with status 0.
+    /// The reason why there is no response; only with status 0.
     private let failure: String
 
     init(_ response: borrowing HTTPResponse, now: Timestamp) {
@@ -39,7 +39,7 @@ struct FCMAnswer {
         case .invalidArgument: return invalidArgument
         case .quotaExceeded: return quotaExceeded
         case .unavailable?, .internal?: return outcome(.retry, label)
-        // Only tokens of the project's apps for iOS and the web get this answer. Anybody can have and register one, so
+        // Only tokens of the project's apps for iOS and the web get this answer. Anyone can own and register one, so
         // it must not stop the messages to all Android devices.
         case .thirdPartyAuthError?, .apnsAuthError?: return outcome(.rejected, "third-party-auth-error")
         case .unspecified?, nil: return decisionByStatus
@@ -100,7 +100,7 @@ struct FCMAnswer {
     }
 }
 
-/// The body of a refusal by one of Google's APIs (google.rpc.Status):
+/// The body of an error response of Google's APIs (google.rpc.Status):
 /// `{"error":{"code","message","status","details":[…]}}`.
 struct GoogleError {
     /// A canonical code such as `NOT_FOUND`.
@@ -108,12 +108,12 @@ struct GoogleError {
     private let message: String
     /// The code in the detail of type FcmError.
     let errorCode: FCMErrorCode?
-    /// The fields that the details of type BadRequest complain about.
+    /// The fields reported by the details of type BadRequest.
     private let violations: [String]
     /// The exhausted quotas in the details of type QuotaFailure: subjects and descriptions.
     private let quotaViolations: [String]
 
-    /// Bodies of proxies and overloaded servers need not be JSON. Then all members are empty.
+    /// Parses a body. Bodies of proxies and overloaded servers may not be JSON; then all members are empty.
     init(parsing body: BorrowedText) {
         let error = (try? JSONObject(parsing: body.bytes))?["error"]?.object
         status = error?["status"]?.string
@@ -133,7 +133,7 @@ struct GoogleError {
             .flatMap { $0[name]?.elements ?? [] }.compactMap(\.object)
     }
 
-    /// Google says that the token is not one.
+    /// Whether Google reports that the token is malformed.
     var isAboutToken: Bool {
         violations.contains("message.token") || message.contains("registration token is not a valid")
     }
@@ -141,7 +141,7 @@ struct GoogleError {
     /// "Android message is too big".
     var isAboutSize: Bool { message.contains("too big") || message.contains("too large") }
 
-    /// A device's quota is exhausted, which anybody can cause, not the project's.
+    /// Whether a device's quota is exhausted, which anyone can cause, not the project's.
     var isAboutDeviceQuota: Bool {
         !quotaViolations.isEmpty && quotaViolations.contains { $0.lowercased().contains("device") }
     }
@@ -158,9 +158,9 @@ enum FCMErrorCode: String, CaseIterable {
     case `internal` = "INTERNAL"
     /// Firebase's credentials for Apple's or the browsers' services are wrong.
     case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
-    /// The former name.
+    /// The former name of `thirdPartyAuthError`.
     case apnsAuthError = "APNS_AUTH_ERROR"
 
-    /// Google's word in the form of an outcome's reason: `sender-id-mismatch`.
+    /// Google's code in the format of an outcome's reason: `sender-id-mismatch`.
     var label: String { String(rawValue.map { $0 == "_" ? "-" : Character($0.lowercased()) }) }
 }

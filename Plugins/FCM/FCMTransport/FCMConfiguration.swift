@@ -6,12 +6,12 @@ struct FCMConfiguration: Sendable {
     let account: ServiceAccount
     /// The Firebase project's id or number.
     let projectID: String
-    /// `https://host[:port]`; Google's servers by default.
+    /// `https://host[:port]`. Default: Google's servers.
     let origin: String
     /// The default of `directBootOk`: whether messages may reach the app before the device is first unlocked.
     let isDirectBootOK: Bool
 
-    /// Throws for the first error: under which key it is, and what was expected.
+    /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(
             except: ["service_account", "service_account_json", "project_id", "origin", "direct_boot_ok"]
@@ -58,7 +58,7 @@ struct FCMConfiguration: Sendable {
         guard let id = own ?? account.projectID else {
             throw PluginError("project_id: expected \(expected); found it neither here nor in the service account")
         }
-        // Some old ids begin with a domain and a colon.
+        // Some old ids start with a domain and a colon.
         let isID =
             (1...128).contains(id.utf8.count)
             && id.utf8.allSatisfy { byte in

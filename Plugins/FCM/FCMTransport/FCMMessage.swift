@@ -6,7 +6,7 @@ enum FCMMessage {
     /// Google's limit for names and values of `data` and of the notification, in bytes.
     static let limit = 4096
 
-    /// Nil for an unsupported mode. `payloads` has what was made last, if that is to be used again.
+    /// Returns nil for an unsupported mode. `payloads` caches the last message.
     static func make(
         _ notification: borrowing Notification,
         to token: BorrowedText,
@@ -24,20 +24,20 @@ enum FCMMessage {
     private static func isSupported(_ notification: borrowing Notification) -> Bool {
         switch notification.mode {
         case .wake, .nudge, .alert: true
-        // Sealed by the router, or by nobody.
+        // Only the router seals messages for this transport.
         case .sealed: !notification.sealed.isEmpty
         case nil: false
         }
     }
 
-    // MARK: What all devices of an event get
+    // MARK: The part that is the same for all devices of an event
 
-    /// The beginning of each message; its token follows.
+    /// The start of each message; its token follows.
     private static let beginning: StaticString = #"{"message":{"#
     private static let end: StaticString = "}}}"
 
-    /// A message without its token, up to the lifetime in its `AndroidConfig`: that counts from now, and all else says
-    /// the same to each device.
+    /// Returns a message without its token, up to the lifetime in its `AndroidConfig`. The lifetime depends on the
+    /// time; the rest is the same for each device.
     private static func commonPart(
         of notification: borrowing Notification,
         isDirectBootOK: Bool
@@ -71,7 +71,7 @@ enum FCMMessage {
         }
     }
 
-    /// The message to one device. Its lifetime is missing where `common` ends in a name.
+    /// Returns the message to one device, with its lifetime if `common` ends in a name.
     private static func whole(_ common: [UInt8], to token: BorrowedText, lifetime: Duration) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: common.count + token.count + 64)
         writer.beginObject()
@@ -118,7 +118,7 @@ enum FCMMessage {
     }
 }
 
-/// Why a notification cannot become a message. The raw value is the outcome's reason.
+/// An error about a notification that cannot become a message. The raw value is the outcome's reason.
 enum MessageError: String, Error {
     /// `data` is not a JSON object.
     case badData = "bad-data"
@@ -130,8 +130,8 @@ enum MessageError: String, Error {
     case tooLarge = "payload-too-large"
 }
 
-/// Writes a message's JSON and counts what Google counts: the bytes of names and values in `data` and in the
-/// notification. Texts that may be shortened count as JSON, which is at least as much.
+/// Writes a message's JSON and counts the bytes that Google counts: those of names and values in `data` and in the
+/// notification. Texts that may be shortened are counted as JSON, which is at least as long.
 struct MessageWriter {
     var json = JSONWriter()
     private(set) var byteCount = 0
@@ -152,7 +152,7 @@ struct MessageWriter {
         byteCount += name.utf8CodeUnitCount + text.utf8.count
     }
 
-    /// Writes a text cut to `limit` bytes of JSON, unless that is empty. Returns how many bytes of JSON were written.
+    /// Writes a text truncated to `limit` bytes of JSON, unless it is empty. Returns the number of bytes of JSON.
     mutating func text(_ name: StaticString, _ text: BorrowedText, limit: Int?) -> Int {
         let length = json.member(name, text, limit: limit)
         if length > 0 {
@@ -161,7 +161,7 @@ struct MessageWriter {
         return length
     }
 
-    /// Writes a JSON text cut to `limit` bytes, unless that is empty. Returns how many bytes were written.
+    /// Writes a JSON text truncated to `limit` bytes, unless it is empty. Returns the number of bytes.
     mutating func text(_ name: StaticString, _ value: JSONValue, limit: Int?) -> Int {
         let length = json.member(name, value, limit: limit)
         if length > 0 {
@@ -170,8 +170,8 @@ struct MessageWriter {
         return length
     }
 
-    /// Writes a member of `data`, under `name` if that is given. All values of `data` are texts: numbers, objects and
-    /// lists become their JSON as text, and null is omitted.
+    /// Writes a member of `data`, under `name` if that is given. All values of `data` are strings: numbers, objects and
+    /// arrays become their JSON as a string, and null is omitted.
     mutating func data(_ member: JSONMember, as name: String? = nil) {
         guard !member.value.isNull else { return }
         if let name {

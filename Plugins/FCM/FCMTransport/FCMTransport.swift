@@ -8,7 +8,7 @@ public final class FCMTransport: PluginTransport {
 
     private let now: @Sendable () -> Timestamp
     private let isDirectBootOK: Bool
-    /// A crowd's message is made once.
+    /// Caches the message of an event that goes to many devices.
     private let payloads = RepeatedPayload()
     private let sender: MessageSender
 
@@ -60,9 +60,9 @@ public final class FCMTransport: PluginTransport {
 }
 
 /// Google's id of an app on a device: an instance id, a colon and more, all letters, digits, `-` and `_`. Google does
-/// not specify form and length and may change them.
+/// not specify format and length and may change them.
 enum RegistrationToken {
-    /// In bytes. Today's tokens have 140 to 170.
+    /// The allowed lengths in bytes. Today's tokens have 140 to 170.
     static let lengths = 64...1024
 
     static func isPlausible(_ text: BorrowedText) -> Bool {
@@ -70,7 +70,7 @@ enum RegistrationToken {
     }
 }
 
-/// Logs what the operator has to look at, seldom. Reasons are ours, never Google's texts.
+/// Logs problems for the operator, rate-limited. Reasons are ours, never Google's texts.
 struct FCMReports: Sendable {
     private let log: SeldomLog<String>
 
@@ -103,7 +103,7 @@ struct FCMReports: Sendable {
         log.log(outcome.reason, level, now: now, message)
     }
 
-    /// Reports that there is no access token.
+    /// Reports a missing access token.
     func reportNoToken(_ outcome: Outcome, now: Timestamp) {
         switch (outcome.kind, outcome.reason) {
         case (.misconfigured, OAuthError.invalidGrant.label):

@@ -2,14 +2,14 @@ import Core
 import PluginKit
 import Synchronization
 
-/// Sends messages with an OAuth access token. It requests a token once for all messages that wait for it, and sends a
-/// message once more if FCM refuses the token.
+/// Sends messages with an OAuth access token. It requests a token once for all waiting messages, and sends a message
+/// again if FCM refuses the token.
 final class MessageSender: Sendable {
     private struct Message: Sendable {
         let ticket: Ticket
         /// The body of the request, the same on every attempt.
         let body: [UInt8]
-        /// FCM refused the first attempt's access token.
+        /// Whether FCM refused the first attempt's access token.
         var isSecondAttempt = false
     }
 
@@ -99,8 +99,8 @@ final class MessageSender: Sendable {
                 report(outcome, on: message)
             }
         case .senderIDMismatch:
-            // A registration of another project's token is gone. But if every device seems to belong to another
-            // project, the service account does: then no device may be lost.
+            // A token of another project is gone. But if no message was ever delivered, the service account may belong
+            // to another project: then no device may be lost.
             let kind: Outcome.Kind = hasDelivered.load(ordering: .relaxed) ? .gone : .retry
             report(Outcome(kind, status: 403, reason: FCMErrorCode.senderIDMismatch.label), on: message)
         case .unauthenticated:
@@ -119,7 +119,7 @@ final class MessageSender: Sendable {
         message.ticket.complete(outcome)
     }
 
-    /// Completes the ticket of a message that was accepted earlier and cannot be sent now.
+    /// Completes the ticket of a message that was accepted earlier but cannot be sent now.
     private func settle(_ message: Message, _ admission: Admission) {
         if case .accepted = admission { return }
         message.ticket.complete(Outcome(.retry, reason: "busy"))

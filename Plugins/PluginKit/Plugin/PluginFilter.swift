@@ -54,7 +54,7 @@ public enum FilterVerdict: Sendable, Hashable {
     case drop(reason: String)
 }
 
-/// What a filter needs to know about the recipient's follows; the router determines it before the call.
+/// The facts about the recipient's follows that a filter needs; the router determines them before the call.
 public enum FollowNeed: Sendable {
     case nothing
     /// Whether the recipient follows the author.

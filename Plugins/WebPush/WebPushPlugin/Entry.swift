@@ -2,7 +2,7 @@ public import CarillonABI
 import PluginKit
 import WebPushTransport
 
-// Unsafe in name only: the table is built once, never changed and never freed.
+// Safe despite its name: the table is built once, never changed and never freed.
 private nonisolated(unsafe) let plugin = PluginDescriptor.make(
     id: "org.carillon.webpush",
     version: "0.1.0",

@@ -16,7 +16,7 @@ struct LiveActivity: Sendable {
         "attributes", "input-push-token", "input-push-channel", "relevance-score",
     ]
 
-    /// Keys that have no meaning for a Live Activity. Most are for devices that get an alert in its place.
+    /// Keys that have no meaning for a Live Activity. Most are for devices that get an alert instead.
     private static let foreignKeys: [StaticString] = [
         "push-type", "priority", "actions", "_k", "alert", "mutable-content", "badge", "sound", "category", "thread-id",
         "content-available", "target-content-id", "interruption-level", "filter-criteria",
@@ -28,13 +28,13 @@ struct LiveActivity: Sendable {
     let timestamp: JSONValue?
     /// The sound of an update that alerts.
     let sound: JSONValue?
-    /// Whether the device lights up: always for a start, otherwise if the block has an alert or a sound.
+    /// Whether the screen lights up: always for a start, otherwise if the block has an alert or a sound.
     let alerts: Bool
-    /// Members that `aps` takes over unchanged.
+    /// Members that are copied to `aps` unchanged.
     let members: JSONObject
 
-    /// Nil when the block is not about a Live Activity. Throws ``PayloadError/badNative`` for one that Apple would
-    /// refuse.
+    /// Returns nil if the block is not about a Live Activity. Throws ``PayloadError/badNative`` for a block that Apple
+    /// would refuse.
     init?(_ block: JSONObject, isStated: Bool) throws(PayloadError) {
         let name = block["event"] ?? block["events"]
         guard isStated || name != nil || block.contains("content-state") else { return nil }
@@ -59,8 +59,8 @@ struct LiveActivity: Sendable {
 /// The payload that starts, updates or ends a Live Activity. Only the system reads it, so the app's own keys are
 /// omitted.
 ///
-/// The alert of a Live Activity is different from others: a text that the app looks up is an object with `loc-key` and
-/// `loc-args` under the text's own name, there is no subtitle, and the sound is inside.
+/// The alert of a Live Activity has its own format: a localized text is an object with `loc-key` and `loc-args` under
+/// the text's own name, there is no subtitle, and the sound is inside.
 struct LiveActivityPayload {
     private let alert: NativeAlert
     private let activity: LiveActivity
@@ -76,7 +76,7 @@ struct LiveActivityPayload {
         now: Timestamp
     ) throws(PayloadError) -> [UInt8] {
         let hasText = !notification.title.isEmpty || !notification.body.isEmpty || block.alert.isVisible
-        // The system does not start one without an alert.
+        // The system does not start a Live Activity without an alert.
         guard hasText || activity.event != .start else { throw .empty }
         let payload = LiveActivityPayload(
             alert: block.alert,

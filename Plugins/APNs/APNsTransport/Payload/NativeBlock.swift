@@ -3,22 +3,22 @@ import PluginKit
 /// The rule's block for this platform: Apple's own keys for `aps`, and keys that control the push
 /// (contrib/docs/rules.md, "A platform's own keys").
 ///
-/// Its members are keys of `aps`, except `push-type` (a ``PushType``), `priority` (1, 5, 10), `actions` (an object:
-/// what the buttons of a predefined category open) and `_k` (the notification's id for the app). `events`
-/// means `event`, as other senders call it.
+/// Its members are keys of `aps`, except `push-type` (a ``PushType``), `priority` (1, 5, 10), `actions` (an object with
+/// the targets of a predefined category's buttons) and `_k` (the notification's id for the app). `events` is an alias
+/// of `event` that other senders use.
 final class NativeBlock: Sendable {
     static let empty = NativeBlock()
 
-    /// The push type that the block asks for.
+    /// The push type that the block states.
     let statedType: PushType?
     let priority: Priority?
     let alert: NativeAlert
-    /// Members that an alert's `aps` takes over unchanged.
+    /// Members that are copied to an alert's `aps` unchanged.
     let members: JSONObject
     let mutableContent: JSONValue?
     let hasSoundOrBadge: Bool
     let isContentAvailable: Bool
-    /// The block has `content-available` with another value than 1.
+    /// Whether the block has `content-available` with a value other than 1.
     private let isNotContentAvailable: Bool
     let actions: JSONValue?
     let notificationID: JSONValue?
@@ -41,7 +41,7 @@ final class NativeBlock: Sendable {
         liveActivity = nil
     }
 
-    /// Throws ``PayloadError/badNative`` for anything but an object, and for what Apple would refuse.
+    /// Throws ``PayloadError/badNative`` unless `text` is an object that Apple would accept.
     init(_ text: BorrowedText) throws(PayloadError) {
         guard let block = try? text.jsonObject() else { throw .badNative }
         statedType = try NativeBlock.statedType(block)
@@ -66,10 +66,10 @@ final class NativeBlock: Sendable {
         try refuseContradictions()
     }
 
-    /// Whether the block names something to open besides the notification's URL.
+    /// Whether the block names a target other than the notification's URL.
     var opensSomething: Bool { actions != nil || notificationID != nil || hasCategory }
 
-    /// The type of push: the one that the block states, or the one that fits the payload.
+    /// Returns the type of push: the one that the block states, or the one that fits the payload.
     func pushType(hasText: Bool) -> PushType {
         if let statedType { return statedType }
         if liveActivity != nil { return .liveActivity }
@@ -108,7 +108,7 @@ struct NativeAlert: Sendable {
     let localizesTitle: Bool
     let localizesSubtitle: Bool
     let localizesBody: Bool
-    /// The sound of a Live Activity, which belongs into its alert.
+    /// The sound of a Live Activity, which is part of its alert.
     let sound: JSONValue?
     /// All other members.
     let members: JSONObject
@@ -122,7 +122,7 @@ struct NativeAlert: Sendable {
         self.init(JSONObject(), text: nil, ofLiveActivity: false)
     }
 
-    /// Throws ``PayloadError/badNative`` for anything but a text or an object.
+    /// Throws ``PayloadError/badNative`` unless the value is a string or an object.
     init(_ value: JSONValue?, ofLiveActivity: Bool) throws(PayloadError) {
         guard let value else {
             self.init()

@@ -1,24 +1,24 @@
 import PluginKit
 
-/// The payload of a whole notification: `aps` with the texts and Apple's own keys; beside it the category and the app's
-/// keys, and what taps and buttons open (contrib/docs/rules.md, "What an app receives").
+/// The payload of a whole notification: `aps` with the texts and Apple's own keys, and next to it the category, the
+/// app's keys, and the targets of taps and buttons (contrib/docs/rules.md, "What an app receives").
 ///
 /// If two sources have the same key, the rule wins: a member of its block over ours in `aps`, a member of its `alert`
-/// over a text, a member of `data` over `category` and `body`. The block cannot change two things: buttons that the app
-/// makes need `mutable-content: 1`, and a background push shows nothing. A nudge or sealed payload always has
-/// `mutable-content: 1`, for an extension of the app that finds out more.
+/// over a text, a member of `data` over `category` and `body`. The block cannot change two things: buttons made by the
+/// app need `mutable-content: 1`, and a background push shows nothing. A nudge or sealed payload always has
+/// `mutable-content: 1`, for an app extension that fetches more.
 struct NotificationPayload {
-    /// The contents besides `aps`, `category` and `body`.
+    /// The content in addition to `aps`, `category` and `body`.
     private enum Form {
         /// The app's keys, and the number of events of a batch.
         case whole
         /// The signal and the number of events.
         case nudge
-        /// The envelope, which an extension of the app opens.
+        /// The envelope, which an app extension decrypts.
         case sealed(JSONObject)
     }
 
-    /// iOS shows no more buttons.
+    /// The maximum number of buttons that iOS shows.
     static let actionLimit = 4
 
     private let form: Form
@@ -30,7 +30,7 @@ struct NotificationPayload {
     private let writesButtons: Bool
     private let writesTaps: Bool
 
-    /// Makes the payload for a push of a type, within Apple's size limit.
+    /// Returns the payload for a push of a type, within Apple's size limit.
     static func make(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
@@ -59,7 +59,7 @@ struct NotificationPayload {
         self.block = block
         self.data = data
         writesAlert = type.carriesTexts && (notification.hasText || block.alert.isVisible)
-        // An extension that shows nothing has no use for keys of an alert: they are for devices without the extension.
+        // A silent extension has no use for keys of an alert: they are for devices without the extension.
         members = type.carriesTexts || type == .background ? block.members : JSONObject()
         guard type != .alert || writesAlert || block.hasSoundOrBadge else { throw .empty }
         writesButtons = type == .alert && writesAlert && notification.hasActions
@@ -148,8 +148,8 @@ struct NotificationPayload {
         writer.endObject()
     }
 
-    /// The block's text if it has one, otherwise ours. (An object that names a key is for Live Activities; an alert
-    /// cannot show it.)
+    /// Writes the block's text if it has one, otherwise ours. An object that names a key is for Live Activities only,
+    /// because an alert cannot show it.
     private static func write(
         _ name: StaticString,
         _ ours: BorrowedText?,
@@ -187,7 +187,7 @@ struct NotificationPayload {
         }
     }
 
-    /// Writes what a tap and the buttons open. Both kinds of buttons may be present; the app uses those it
+    /// Writes the targets of a tap and of the buttons. Both kinds of buttons may be present; the app uses those it
     /// supports.
     private func writeTaps(_ notification: borrowing Notification, to writer: inout JSONWriter) {
         writer.key("body")
@@ -211,7 +211,7 @@ struct NotificationPayload {
     }
 }
 
-/// Why a notification cannot become a payload. The raw value is the outcome's reason.
+/// An error about a notification that cannot become a payload. The raw value is the outcome's reason.
 enum PayloadError: String, Error {
     /// `data` is not a JSON object.
     case badData = "bad-data"
@@ -223,6 +223,6 @@ enum PayloadError: String, Error {
     case badSealed = "bad-sealed"
     /// There is nothing to show.
     case empty = "payload-empty"
-    /// Too large for Apple even with the shortest texts. For this reason the host retries with a smaller form.
+    /// The payload is too large for Apple even with the shortest texts. The host then retries with a stricter mode.
     case tooLarge = "payload-too-large"
 }

@@ -2,7 +2,7 @@ import Cipher
 import Core
 import PluginKit
 
-/// A notification as Apple takes it, without recipient and credentials.
+/// A notification in Apple's format, without recipient and credentials.
 struct Push: Sendable {
     /// Apple's limit for `apns-collapse-id`, in bytes.
     private static let collapseIDLimit = 64
@@ -14,11 +14,10 @@ struct Push: Sendable {
     let collapseID: String?
     /// `apns-expiration`, in seconds since 1970; 0: one attempt.
     let expiration: Int64
-    /// `apns-id`, the same for all attempts; nil when Apple would refuse it.
+    /// `apns-id`, the same for all attempts; nil if Apple would refuse it.
     let id: String?
 
-    /// `lifetime` is how long Apple keeps the push when the notification has no
-    /// expiration.
+    /// Makes a push; `lifetime` is how long Apple stores it if the notification has no expiration.
     init(
         _ notification: borrowing Notification,
         as type: PushType,
@@ -49,15 +48,15 @@ struct Push: Sendable {
         id = other.id
     }
 
-    /// The same push, which Apple does not keep for offline devices.
+    /// The same push, which Apple does not store for offline devices.
     var unkept: Push { Push(self, expiration: 0) }
 
     static func wake(_ notification: borrowing Notification, now: Timestamp) throws(PayloadError) -> Push {
         Push(notification, as: .background, .considerate, try WakePayload.make(notification), now: now)
     }
 
-    /// A visible push that names neither author nor content. Nil without a text: an extension of the app runs only for
-    /// an alert that has one.
+    /// Returns a visible push without author and content, or nil without a text: an app extension runs only for an
+    /// alert with text.
     static func nudge(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
@@ -68,7 +67,7 @@ struct Push: Sendable {
         return try alert(notification, block, payloads, now: now)
     }
 
-    /// The sealed envelope, with a neutral text if there is one. Nil when nothing is sealed.
+    /// Returns the sealed envelope, with a neutral text if there is one. Nil if there is no envelope.
     static func sealed(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
@@ -82,14 +81,14 @@ struct Push: Sendable {
         return try alert(notification, block, payloads, now: now)
     }
 
-    /// The whole notification as an alert. `payloads` are of alerts alone.
+    /// Returns the whole notification as an alert. `payloads` caches payloads of alerts only.
     static func alert(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
         _ payloads: RepeatedPayload,
         now: Timestamp
     ) throws(PayloadError) -> Push {
-        // The block is read out of the notification, too.
+        // The block depends on the notification too.
         let payload = try payloads.payload(of: notification) { () throws(PayloadError) in
             try NotificationPayload.make(notification, block, as: .alert)
         }
@@ -97,8 +96,8 @@ struct Push: Sendable {
         return Push(notification, as: .alert, priority, payload, now: now)
     }
 
-    /// The whole notification as a push of another type than alert and Live Activity. Nil when the registration lacks a
-    /// field that the type needs.
+    /// Returns the whole notification as a push of a type other than alert and Live Activity. Nil if the registration
+    /// lacks a field that the type needs.
     static func other(
         _ type: PushType,
         _ notification: borrowing Notification,
@@ -118,7 +117,7 @@ struct Push: Sendable {
         return Push(notification, as: type, priority.allowed(for: type), payload, now: now)
     }
 
-    /// A start, update or end of a Live Activity. `limit` is the largest payload, in bytes.
+    /// Returns a start, update or end of a Live Activity. `limit` is the largest payload, in bytes.
     static func liveActivity(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
@@ -174,7 +173,7 @@ enum PushType: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether pushes of this type go to a token of their own.
+    /// Whether pushes of this type go to a separate token.
     var hasOwnToken: Bool { self != .alert && self != .background }
 
     /// Whether the payload contains the texts, for the system or for the app.
@@ -188,13 +187,13 @@ enum PushType: String, Sendable, CaseIterable {
     /// The largest payload, in bytes.
     var payloadLimit: Int { self == .voip ? 5120 : 4096 }
 
-    /// How long Apple keeps a push without an expiration. Nobody wants to be called for a call that is
-    /// over, or to hear what somebody said an hour ago. Apple keeps only the latest push.
+    /// How long Apple stores a push without an expiration. Zero for calls and voice messages, which are useless later.
+    /// Apple stores only the latest push.
     var lifetime: Duration { self == .voip || self == .pushToTalk ? .zero : Self.day }
 
     private static let day: Duration = .days(1)
 
-    /// The reason of an outcome when a token of this type is dead and no alert can replace the push.
+    /// The reason of an outcome if a token of this type is dead and no alert can replace the push.
     var reasonOfDeadToken: String {
         self == .liveActivity ? "live-activity-ended" : "\(rawValue)-token-dead"
     }
@@ -225,7 +224,7 @@ enum Priority: Int, Sendable {
         }
     }
 
-    /// The priority when the rule names none. For types with a budget the device chooses the moment.
+    /// Returns the priority for rules that set none. For types with a budget the device chooses the time.
     static func usual(for type: PushType, _ urgency: Urgency) -> Priority {
         switch type {
         case .alert: urgency == .low ? .considerate : .immediate
@@ -236,7 +235,7 @@ enum Priority: Int, Sendable {
     }
 }
 
-/// A background push that only says that something happened (contrib/docs/rules.md, "What an app receives").
+/// A background push with only the signal and the count (contrib/docs/rules.md, "What an app receives").
 enum WakePayload {
     static func make(_ notification: borrowing Notification) throws(PayloadError) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: 128)
@@ -287,9 +286,9 @@ enum SealedPayload {
     }
 }
 
-/// Makes a managed device contact its server: only the device's push magic.
+/// A push that makes a managed device contact its server. It contains only the device's push magic.
 enum MDMPayload {
-    /// Nil when the registration has no push magic.
+    /// Returns nil if the registration has no push magic.
     static func make(_ registration: borrowing Registration) -> [UInt8]? {
         guard let magic = registration.field(DeviceTokens.pushMagic),
             DeviceTokens.pushMagicLengths.contains(magic.count)
@@ -302,7 +301,7 @@ enum MDMPayload {
     }
 }
 
-/// Makes widgets or controls reload. Only the system reads it (Apple, "Updating widgets with WidgetKit push
+/// A push that makes widgets or controls reload. Only the system reads it (Apple, "Updating widgets with WidgetKit push
 /// notifications", "Updating controls locally and remotely").
 enum ContentChangedPayload {
     static let bytes = [UInt8](#"{"aps":{"content-changed":true}}"#.utf8)

@@ -1,8 +1,8 @@
 import Core
 import PluginKit
 
-/// An answer of APNs and its outcome. The status decides, and the reason refines it if there is one: bodies of proxies
-/// and overloaded servers need not be JSON.
+/// A response of APNs and its outcome. The status decides, and the reason, if any, refines it: bodies of proxies and
+/// overloaded servers may not be JSON.
 struct APNsAnswer {
     enum Decision: Hashable {
         case outcome(Outcome)
@@ -14,9 +14,9 @@ struct APNsAnswer {
     let reason: APNsReason?
     /// When Apple last found the device token dead; only with status 410.
     private let timestamp: Timestamp?
-    /// The pause that `Retry-After` asks for.
+    /// The delay that `Retry-After` asks for.
     private let retryAfter: Duration
-    /// Why there is no answer; only with status 0.
+    /// The reason why there is no response; only with status 0.
     private let failure: String
 
     init(_ response: borrowing HTTPResponse, now: @autoclosure () -> Timestamp) {
@@ -38,7 +38,7 @@ struct APNsAnswer {
     /// The environment does not know the token.
     var isBadDeviceToken: Bool { status == 400 && reason == .badDeviceToken }
 
-    /// Whether nothing can be sent to the token, and only to it.
+    /// Whether the response rules out pushes to this token, but not to others.
     var isAboutToken: Bool { status == 410 || isBadDeviceToken || status == 400 && reason == .deviceTokenNotForTopic }
 
     /// Whether there is no such broadcast channel.
@@ -50,12 +50,12 @@ struct APNsAnswer {
         return timestamp < registeredAt
     }
 
-    /// The decision for a recipient.
+    /// Returns the decision for a recipient.
     ///
     /// Only the device's own token can make a device gone, and only an error that affects every device of the app is a
-    /// misconfiguration: one rule's Live Activities, or a phone with a development build that names Apple's other
-    /// servers, must not stop the pushes to all others. As long as no push succeeded, the topic or the server may be
-    /// wrong instead of the device, which must not cost all devices.
+    /// misconfiguration. One rule's Live Activities, or a phone with a development build that uses Apple's other
+    /// servers, must not stop the pushes to all other devices. Until a push has succeeded, the topic or the server may
+    /// be wrong instead of the device. No device may be lost because of that.
     func decision(for recipient: Recipient) -> Decision {
         let decision = decision(registeredAt: recipient.registeredAt)
         guard case .outcome(var outcome) = decision else { return decision }
@@ -75,15 +75,15 @@ struct APNsAnswer {
         return .outcome(outcome)
     }
 
-    /// Whether Apple answers this for every device when the operator's topic or environment is wrong. A device that
-    /// names other servers in its registration does not count.
+    /// Whether Apple responds this for every device if the operator's topic or environment is wrong. A device whose
+    /// registration names other servers does not count.
     func mayBeMisconfiguration(for recipient: Recipient) -> Bool {
         guard status == 400, !recipient.pushType.hasOwnToken, !recipient.isPlaceProven else { return false }
         return reason == .deviceTokenNotForTopic || reason == .badDeviceToken && recipient.isAtMainOrigin
     }
 
-    /// The decision for a broadcast. A broadcast belongs to a single registration: only bad credentials stop the pushes
-    /// to all devices. A channel that Apple does not know is gone if Apple ever accepted a broadcast in this
+    /// Returns the decision for a broadcast. A broadcast belongs to a single registration, so only bad credentials stop
+    /// the pushes to all devices. A channel that Apple does not know is gone if Apple ever accepted a broadcast in this
     /// environment; otherwise it may belong to the other environment.
     func decision(forBroadcastAtMainOrigin isAtMainOrigin: Bool, isPlaceProven: Bool) -> Decision {
         if isAboutChannel { return outcome(isPlaceProven ? .gone : .rejected, or: "other") }
@@ -106,7 +106,7 @@ struct APNsAnswer {
         case 403: reason == .expiredProviderToken ? .expiredProviderToken : outcome(.misconfigured, or: "other")
         case 410: dead(registeredAt: registeredAt)
         case 413: outcome(.rejected, or: "payload-too-large")
-        // The first concerns one device that gets too much, the second everything sent with a provider token.
+        // The first is about one device with too many pushes, the second about all pushes with a provider token.
         case 429:
             outcome(.retry, or: "too-many-requests", reason == .tooManyProviderTokenUpdates ? .transport : .device)
         case 401...499: outcome(.rejected, or: "other")
@@ -117,14 +117,15 @@ struct APNsAnswer {
     private var badRequest: Decision {
         switch reason {
         case .badDeviceToken, .deviceTokenNotForTopic: outcome(.gone, or: "other")
-        // The key may not push to this topic, or the topic does not exist: no message can ever succeed.
+        // The key may not push to this topic, or the topic does not exist: no message can succeed.
         case .badTopic, .missingTopic, .topicDisallowed: outcome(.misconfigured, or: "other")
         case .idleTimeout: outcome(.retry, or: "other")
         default: outcome(.rejected, or: "other")
         }
     }
 
-    /// If Apple found the token dead before the device registered it again, the message is lost, but the device is not.
+    /// Returns the decision for a dead token. If the device has registered it again since then, only the message is
+    /// lost.
     private func dead(registeredAt: Timestamp) -> Decision {
         guard !isStale(registeredAt: registeredAt) else {
             return .outcome(Outcome(.rejected, status: status, reason: "stale-gone"))
@@ -145,20 +146,20 @@ struct APNsAnswer {
     }
 }
 
-/// The parts of a push's recipient that an answer's decision depends on.
+/// The properties of a push's recipient that affect the decision.
 struct Recipient: Sendable {
-    /// Which of the device's tokens was used.
+    /// The type of the push, which determines the token.
     var pushType: PushType
     /// Whether the push went to the app's main environment.
     var isAtMainOrigin: Bool
-    /// Whether Apple ever accepted a push for the app's own topic there, so that neither topic nor server can be wrong.
+    /// Whether Apple ever accepted a push for the app's own topic there, which proves both topic and server.
     var isPlaceProven: Bool
     /// When the device last registered, or the epoch.
     var registeredAt: Timestamp
 }
 
-/// The reason in the body of a refusal ("Handling notification responses from APNs"; for broadcasts and channels
-/// "Handling error responses from Apple Push Notification service").
+/// The reason in the body of an error response ("Handling notification responses from APNs"; for broadcasts and
+/// channels "Handling error responses from Apple Push Notification service").
 enum APNsReason: String, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -213,7 +214,7 @@ enum APNsReason: String, CaseIterable {
         }
     }
 
-    /// Apple's word in the form of an outcome's reason: `bad-device-token`.
+    /// Apple's reason in the format of an outcome's reason: `bad-device-token`.
     var label: String {
         var label = ""
         for character in rawValue {

@@ -2,7 +2,7 @@ import Cipher
 import Core
 import PluginKit
 
-/// Sends broadcasts: updates and ends of Live Activities, to all devices that follow a channel.
+/// Sends broadcasts: updates and ends of Live Activities, to all devices subscribed to a channel.
 final class BroadcastSender: Sendable {
     /// A broadcast in flight.
     private struct Broadcast: Sendable {
@@ -22,7 +22,8 @@ final class BroadcastSender: Sendable {
     private let urls: PerEnvironment<String>
     private let key: BroadcastKey?
 
-    /// `key` is what registrations of channels must present; nil: no channel can be registered.
+    /// Makes a sender. `key` is the secret that registrations of channels must present; nil: channels cannot be
+    /// registered.
     init(_ client: APNsClient, _ dispatcher: Dispatcher, urls: PerEnvironment<String>, key: BroadcastKey?) {
         self.client = client
         self.dispatcher = dispatcher
@@ -55,8 +56,8 @@ final class BroadcastSender: Sendable {
         )
     }
 
-    /// Nil for everything but an update or end of a Live Activity. Apple keeps nothing unless the rule asks for it:
-    /// some channels accept no other expiration.
+    /// Returns nil unless it is an update or end of a Live Activity. Apple stores nothing unless the rule requests it,
+    /// because some channels accept no other expiration.
     private func push(_ notification: borrowing Notification, now: Timestamp) throws(PayloadError) -> Push? {
         guard notification.mode == .alert else { return nil }
         let block = try dispatcher.block(of: notification)
@@ -92,7 +93,7 @@ final class BroadcastSender: Sendable {
     }
 
     private func finish(_ broadcast: Broadcast, _ answer: APNsAnswer) {
-        // A channel that keeps nothing accepts no expiration but 0.
+        // A channel without storage accepts only the expiration 0.
         if answer.status == 400, answer.reason == .badExpirationDate, broadcast.push.expiration != 0 {
             return sendUnkept(broadcast)
         }
@@ -127,15 +128,16 @@ final class BroadcastSender: Sendable {
     }
 }
 
-/// The secret that a registration of a channel must present. Anybody may register, and a broadcast reaches everybody.
+/// The secret that a registration of a channel must present, because anyone may register and a broadcast reaches all
+/// devices.
 struct BroadcastKey: Sendable {
     static let lengths = 16...1024
-    /// For errors.
+    /// The format as text, for errors.
     static let description = "a key of \(lengths.lowerBound) to \(lengths.upperBound) bytes"
 
     private let digest: [UInt8]
 
-    /// Nil unless the length of `text`, without a line break at its end, is allowed.
+    /// Returns nil unless the length of `text`, without a line break at its end, is allowed.
     init?(fileContent text: String) {
         let key = [UInt8](text.withoutLineBreakAtEnd.utf8)
         guard BroadcastKey.lengths.contains(key.count) else { return nil }
@@ -153,7 +155,7 @@ struct BroadcastKey: Sendable {
 /// token.
 struct ChannelID: Sendable, Hashable {
     static let lengths = 4...256
-    /// For errors.
+    /// The format as text, for errors.
     static let description =
         "channel: and a channel id in base64, of \(lengths.lowerBound) to \(lengths.upperBound) characters"
 
@@ -166,7 +168,7 @@ struct ChannelID: Sendable, Hashable {
         self.text = text
     }
 
-    /// Nil when the token does not name a valid channel.
+    /// Returns nil if the token does not name a valid channel.
     init?(token: BorrowedText) {
         guard ChannelID.isNamed(by: token) else { return nil }
         self.init(String(decoding: token.bytes.dropFirst(ChannelID.prefix.utf8CodeUnitCount), as: UTF8.self))

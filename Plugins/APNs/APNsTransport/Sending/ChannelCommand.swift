@@ -4,7 +4,7 @@ import PluginKit
 /// An operator's command on broadcast channels: the words after `channels`.
 struct ChannelCommand {
     enum Action {
-        /// `keepsLatest`: whether Apple keeps the latest message for devices that are offline.
+        /// `keepsLatest`: whether Apple stores the latest message for devices that are offline.
         case create(keepsLatest: Bool)
         case list
         case show(ChannelID)
@@ -27,7 +27,7 @@ struct ChannelCommand {
     private static let payloadLimit = 5120
 
     let action: Action
-    /// Nil: the main environment of the configuration.
+    /// The environment; nil: the main one of the configuration.
     let environment: Environment?
 
     init(_ words: [String]) throws(PluginError) {
@@ -86,7 +86,7 @@ struct ChannelCommand {
 
 /// Performs an operator's commands on broadcast channels.
 struct ChannelManagement: Sendable {
-    /// Large enough for the list of all channels that Apple allows. In bytes.
+    /// The maximum response size in bytes, enough for the list of all channels that Apple allows.
     private static let longestAnswer: UInt32 = 1 << 20
 
     private let client: APNsClient
@@ -99,7 +99,7 @@ struct ChannelManagement: Sendable {
         self.broadcastURLs = broadcastURLs
     }
 
-    /// `words` are those after `channels`.
+    /// Performs the command in `words`, which are those after `channels`.
     func perform(_ words: [String], _ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         let command: ChannelCommand
         do throws(PluginError) {
@@ -151,7 +151,7 @@ struct ChannelManagement: Sendable {
     }
 }
 
-/// An answer of APNs to a command on channels, as text for people and scripts.
+/// A response of APNs to a command on channels, as text for people and scripts.
 struct ChannelAnswer {
     private let answer: APNsAnswer
     private let failure: String
@@ -183,7 +183,7 @@ struct ChannelAnswer {
         )
     }
 
-    /// One id a line.
+    /// The channel ids, one per line.
     private var list: String? {
         body?["channels"]?.elements.map { $0.compactMap(\.string).joined(separator: "\n") }
     }
@@ -202,7 +202,7 @@ struct ChannelAnswer {
         return "APNs refused it: \(reason.rawValue)" + (ChannelAnswer.hint(for: reason).map { ", \($0)" } ?? "")
     }
 
-    /// What the operator can do about it.
+    /// Returns a hint on how the operator can fix the problem.
     private static func hint(for reason: APNsReason) -> String? {
         switch reason {
         case .featureNotEnabled: "broadcasts are not enabled for this app in the developer account"

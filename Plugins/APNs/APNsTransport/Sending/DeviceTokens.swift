@@ -5,7 +5,7 @@ import Synchronization
 enum DeviceToken {
     static let lengths = 64...256
 
-    /// For errors.
+    /// The format as text, for errors.
     static let description = "an even number of hex digits from \(lengths.lowerBound) to \(lengths.upperBound)"
 
     static func isValid(_ text: BorrowedText) -> Bool {
@@ -19,7 +19,7 @@ enum DeviceToken {
     }
 }
 
-/// Further tokens of a registration, one for each kind of push that has a token of its own. An empty or malformed token
+/// Additional tokens of a registration, one for each kind of push that has its own token. An empty or malformed token
 /// counts as absent.
 enum DeviceTokens {
     static let fields: [StaticString] = [
@@ -31,7 +31,7 @@ enum DeviceTokens {
     static let pushMagic: StaticString = "mdm_push_magic"
     static let pushMagicLengths = 1...256
 
-    /// The token for pushes of a type; nil for the device token, and when the device takes none.
+    /// Returns the token for pushes of a type; nil for the device token, and if the device accepts no such pushes.
     static func token(for type: PushType, _ registration: borrowing Registration) -> BorrowedText? {
         switch type {
         case .alert, .background: nil
@@ -47,8 +47,8 @@ enum DeviceTokens {
         }
     }
 
-    /// The token for an event of a Live Activity: that of the running activity, or Apple's push-to-start token for a
-    /// start.
+    /// Returns the token for an event of a Live Activity: that of the running activity, or the push-to-start token for
+    /// a start.
     static func liveActivity(_ event: LiveActivity.Event, _ registration: borrowing Registration) -> BorrowedText? {
         (event == .start ? token(registration, "live_activity_start_token") : nil)
             ?? token(for: .liveActivity, registration)
@@ -61,7 +61,7 @@ enum DeviceTokens {
 
 /// Checks registrations of devices and of broadcast channels.
 struct RegistrationCheck {
-    /// The key that registrations of channels must present; nil: no channel can be registered.
+    /// The key that registrations of channels must present; nil: channels cannot be registered.
     let broadcastKey: BroadcastKey?
 
     func check(_ registration: borrowing Registration) throws(PluginError) {
@@ -109,7 +109,7 @@ struct RegistrationCheck {
     }
 }
 
-/// A token's hash. It is different in every process and reveals nothing about the token.
+/// A token's hash. It differs in every process and reveals nothing about the token.
 struct TokenKey: Hashable, Sendable {
     private let hash: Int
 
@@ -120,7 +120,8 @@ struct TokenKey: Hashable, Sendable {
     }
 }
 
-/// Remembers values by token without storing the tokens: at least the latest `capacity`, at most twice as many.
+/// A bounded map of values by token that does not store the tokens. It keeps the latest `capacity` values or more, up
+/// to twice as many.
 final class TokenMemory<Value: Sendable>: Sendable {
     private struct State {
         var latest: [TokenKey: Value] = [:]
@@ -128,7 +129,7 @@ final class TokenMemory<Value: Sendable>: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Most routers never remember anything, and then need no lock.
+    /// Whether it was ever written to. Most routers never do, and then need no lock.
     private let isUsed = Atomic(false)
     private let capacity: Int
 

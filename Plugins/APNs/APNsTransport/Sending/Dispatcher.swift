@@ -2,19 +2,19 @@ import Core
 import PluginKit
 import Synchronization
 
-/// A notification's push, its token, and the push that replaces it when that token is dead.
+/// A notification's push, its token, and the push that replaces it if that token is dead.
 struct Dispatch {
     var push: Push
-    /// A token of its own, borrowed from the registration; nil: the device token.
+    /// The push's separate token, borrowed from the registration; nil: the device token.
     var token: BorrowedText?
-    /// The ordinary alert to the device token, or why there is none; only for pushes to a token of their own.
+    /// The ordinary alert to the device token, or the reason why there is none; only for pushes to a separate token.
     var alert: Result<Push, PayloadError>?
 
     init(_ push: Push) {
         self.push = push
     }
 
-    /// Makes the alert now, because the notification is gone when it is needed.
+    /// Makes the alert now, because the notification is no longer available when it is needed.
     init(_ push: Push, to token: BorrowedText, else alert: () throws(PayloadError) -> Push) {
         self.push = push
         self.token = token
@@ -26,13 +26,13 @@ struct Dispatch {
     }
 }
 
-/// Decides which push a notification becomes, and to which of a registration's tokens it goes.
+/// Selects the push for a notification, and the token of the registration that it goes to.
 final class Dispatcher: Sendable {
     private let topics: Topics
     private let host: Host
     private let blocks = ReadTexts<NativeBlock>()
     private let alerts = RepeatedPayload()
-    /// When tokens other than device tokens were found dead.
+    /// The times when tokens other than device tokens were found dead.
     private let deadTokens = TokenMemory<Timestamp>()
     private let hasReportedCoverage = Atomic(false)
 
@@ -41,7 +41,7 @@ final class Dispatcher: Sendable {
         self.host = host
     }
 
-    /// Nil for an unsupported mode.
+    /// Returns nil for an unsupported mode.
     func dispatch(
         _ notification: borrowing Notification,
         to registration: borrowing Registration,
@@ -64,13 +64,13 @@ final class Dispatcher: Sendable {
         return native.isEmpty ? .empty : try blocks.value(of: native, NativeBlock.init)
     }
 
-    /// Marks a token other than the device token as dead. It is not tried again until the device registers anew.
+    /// Marks a token other than the device token as dead. It is not tried again until the device registers again.
     func forget(_ token: TokenKey, now: Timestamp) {
         deadTokens.remember(now, of: token)
     }
 
-    /// The whole notification, as the type of push that the rule's block selects, or as an alert if the device takes no
-    /// pushes of that type.
+    /// Returns the whole notification, as the type of push that the rule's block selects. If the device accepts no
+    /// pushes of that type, returns an alert.
     private func whole(
         _ notification: borrowing Notification,
         _ block: NativeBlock,
@@ -91,7 +91,7 @@ final class Dispatcher: Sendable {
         return Dispatch(try .alert(notification, block, alerts, now: now))
     }
 
-    /// A push to a token of its own; nil when only an alert is possible.
+    /// Returns a push to a separate token, or nil if only an alert is possible.
     private func ownPush(
         _ type: PushType,
         _ notification: borrowing Notification,
@@ -128,11 +128,11 @@ final class Dispatcher: Sendable {
 struct Topics: Sendable {
     private var topics: [PushType: String] = [:]
 
-    /// `covers` says which types the credentials may send.
+    /// Makes the topics; `covers` returns whether the credentials may send a type.
     init(bundleID: String, covers: (PushType) -> Bool) {
         for type in PushType.allCases where covers(type) { topics[type] = bundleID + type.topicSuffix }
     }
 
-    /// Nil for a type that must not be sent.
+    /// Returns nil for a type that must not be sent.
     subscript(type: PushType) -> String? { topics[type] }
 }

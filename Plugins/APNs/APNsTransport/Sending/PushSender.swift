@@ -1,9 +1,9 @@
 import Core
 import PluginKit
 
-/// Sends pushes to devices and decides with each answer whether another environment or an alert is tried.
+/// Sends pushes to devices. After each response it decides whether to try another environment or an alert.
 final class PushSender: Sendable {
-    /// A push in flight: what is needed to interpret its answer.
+    /// A push in flight, with the data needed to interpret its response.
     private struct Attempt: Sendable {
         let ticket: Ticket
         let proof: Proof
@@ -19,9 +19,9 @@ final class PushSender: Sendable {
     private let client: APNsClient
     private let dispatcher: Dispatcher
     private let topics: Topics
-    /// Without the token.
+    /// The URLs without the token.
     private let urls: PerEnvironment<String>
-    /// In which environment devices were found; nil unless the other environment is tried.
+    /// The environments in which devices were found; nil unless the other environment is tried.
     private let foundEnvironments: TokenMemory<Environment>?
 
     init(_ client: APNsClient, _ dispatcher: Dispatcher, _ topics: Topics, triesOtherEnvironment: Bool) {
@@ -117,7 +117,7 @@ final class PushSender: Sendable {
         }
     }
 
-    /// Sends an alert to the device token, in place of a push to a token of its own.
+    /// Sends an alert to the device token, instead of a push to a separate token.
     private func sendAlert(
         _ alert: Alternatives.Alert,
         _ alternatives: Alternatives,
@@ -126,7 +126,8 @@ final class PushSender: Sendable {
     ) {
         switch alert.push {
         case .success(let push):
-            // The device is where its token is known, even if dead; otherwise where its registration says.
+            // The device is in the environment that knows its token, even if dead; otherwise in that of its
+            // registration.
             let isElsewhere = alternatives.firstOutcome != nil && answer.status != 410
             let environment = isElsewhere ? attempt.environment.other : attempt.environment
             let next = Alternatives(
@@ -165,7 +166,7 @@ final class PushSender: Sendable {
         attempt.ticket.complete(Outcome(.retry, reason: "not-sent"))
     }
 
-    /// Records what an answer reveals about the app's topic and environment, and about where the device is.
+    /// Records what a response reveals about the app's topic and environment, and about the device's environment.
     private func learn(from answer: APNsAnswer, _ outcome: Outcome, _ attempt: Attempt) {
         switch outcome.kind {
         case .delivered:
@@ -178,7 +179,7 @@ final class PushSender: Sendable {
         case .rejected where outcome.isAboutToken && !attempt.type.hasOwnToken:
             client.reportPlace("APNs says that a device is of another app or environment: check topic and environment")
         case .misconfigured where answer.reason == .unrelatedKeyIDInToken:
-            // Apple ties a connection to one team and key: this connection is of no more use.
+            // Apple binds a connection to one team and key, so this connection is no longer usable.
             client.credentials.leaveConnections(of: attempt.proof)
         default: break
         }
@@ -192,14 +193,14 @@ extension Outcome {
     }
 }
 
-/// What to do after an answer.
+/// The action after a response.
 enum NextStep {
     case end(Outcome)
     /// The provider token expired. The outcome depends on its age.
     case newProviderToken
     /// Try the same push in the other environment.
     case otherEnvironment(Environment, Alternatives)
-    /// Send an alert to the device. `isDead`: the push's own token is dead for good; otherwise nothing is known of it.
+    /// Send an alert to the device. `isDead`: the push's own token is permanently dead; otherwise its state is unknown.
     case alert(Alternatives.Alert, Alternatives, isDead: Bool)
 
     init(after answer: APNsAnswer, for recipient: Recipient, _ alternatives: Alternatives?) {
@@ -220,17 +221,16 @@ enum NextStep {
             self = .alert(alert, alternatives, isDead: isDead)
             return
         }
-        // The second environment is a guess. Unless it knows the token to be dead, the first environment's answer
-        // counts.
+        // The second environment is a guess: its response counts only if it knows the token to be dead.
         self = .end(alternatives.firstOutcome.flatMap { answer.status == 410 ? nil : $0 } ?? outcome)
     }
 }
 
-/// What else a ticket may send when Apple does not know the token of its push.
+/// Other sends that a ticket may try if Apple does not know the token of its push.
 ///
-/// Only pushes with alternatives have one. The others keep nothing while in flight.
+/// Only pushes with alternatives have such an object. The others need no extra memory while in flight.
 final class Alternatives: Sendable {
-    /// An alert to the device token, in place of a push to a token of its own.
+    /// An alert to the device token, instead of a push to a separate token.
     struct Alert: Sendable {
         let push: Result<Push, PayloadError>
         let deviceToken: String
@@ -242,10 +242,10 @@ final class Alternatives: Sendable {
     let token: String
     /// The key under which facts about all of the device's tokens are remembered.
     let device: TokenKey
-    /// Where the same push may be tried.
+    /// The other environment to try with the same push.
     let otherEnvironment: Environment?
     let alert: Alert?
-    /// The outcome in the first environment, when this is the second.
+    /// The outcome in the first environment, if this is the second.
     let firstOutcome: Outcome?
 
     init(
@@ -264,7 +264,7 @@ final class Alternatives: Sendable {
         self.firstOutcome = firstOutcome
     }
 
-    /// The alternatives that remain after the first environment has answered.
+    /// Returns the alternatives that remain after the first environment has responded.
     func elsewhere(after outcome: Outcome) -> Alternatives {
         Alternatives(push, token: token, device: device, otherEnvironment: nil, alert: alert, firstOutcome: outcome)
     }

@@ -2,20 +2,20 @@ import Cipher
 import Core
 import PluginKit
 
-/// A message on its way: the envelope, the header and the text.
+/// A message in flight: the envelope, the header and the text.
 struct OutgoingMail: Sendable {
-    /// In bytes. Longer texts are cut.
+    /// The maximum length of the title in bytes. Longer texts are truncated.
     private static let titleLimit = 300
     private static let textLimit = 32_768
 
-    /// The sender and the recipient to SMTP.
+    /// The sender in SMTP.
     let sender: EmailAddress
     let recipient: EmailAddress
-    /// Without `Content-Transfer-Encoding`.
+    /// The header without `Content-Transfer-Encoding`.
     private let header: String
     private let body: TextBody
 
-    /// Throws when there is nothing to show, or the rule's block is no JSON object.
+    /// Throws if there is nothing to show, or the rule's block is not a JSON object.
     init(
         _ notification: borrowing Notification,
         to recipient: EmailAddress,
@@ -52,7 +52,7 @@ struct OutgoingMail: Sendable {
         header += HeaderField.structured("Message-ID", "<\(id)@\(sender.from.domain)>")
         if let replyTo = sender.replyTo { header += HeaderField.structured("Reply-To", "<\(replyTo.text)>") }
         if !notification.thread.isEmpty {
-            // Mail programs show what refers to the same message together.
+            // Mail programs group messages that refer to the same message.
             let thread = Hex.encode(SHA256.hash(notification.thread.bytes)).prefix(32)
             header += HeaderField.structured("References", "<\(thread).thread@\(sender.from.domain)>")
         }
@@ -71,7 +71,7 @@ struct OutgoingMail: Sendable {
         return header
     }
 
-    /// The whole message for a server, and whether it needs 8BITMIME.
+    /// Returns the whole message for a server, and whether it needs 8BITMIME.
     func content(allows8Bit: Bool) -> (bytes: [UInt8], is8Bit: Bool) {
         let encoding = body.encoding(allows8Bit: allows8Bit)
         var bytes = [UInt8](header.utf8)
@@ -82,12 +82,13 @@ struct OutgoingMail: Sendable {
     }
 }
 
-/// What a person reads.
+/// The texts that a person reads.
 private struct MessageTexts {
     let subject: String
     let text: String
 
-    /// A wake-up becomes the operator's sentence. What stands for several events says how many, unless its texts do.
+    /// Reads the texts. A wake-up becomes the operator's sentence. A batch gets the number of events, unless its texts
+    /// contain it.
     init(
         _ notification: borrowing Notification,
         _ block: JSONObject,
@@ -119,7 +120,7 @@ private struct MessageTexts {
 }
 
 extension String {
-    /// As many characters as fit into `limit` bytes, with `…` where some are missing.
+    /// Returns as many characters as fit into `limit` bytes, with `…` if it is truncated.
     fileprivate func cut(to limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var count = 0
@@ -130,15 +131,16 @@ extension String {
     }
 }
 
-/// Lines of a message's header (RFC 5322 section 2.2).
+/// Writes lines of a message's header (RFC 5322 section 2.2).
 enum HeaderField {
-    /// Lines are folded at blanks, so that none is longer if it can be helped.
+    /// The width at which lines are folded, if they contain spaces.
     private static let width = 76
 
-    /// A field with any text as its value. Whatever is not printable ASCII becomes encoded words, line breaks too.
+    /// Returns a field with any text as its value. Text that is not printable ASCII, even line breaks, becomes encoded
+    /// words.
     static func text(_ name: String, _ value: String) -> String { structured(name, EncodedWords.encode(value)) }
 
-    /// A field whose value is printable ASCII of our own making.
+    /// Returns a field whose value is printable ASCII that we generated.
     static func structured(_ name: String, _ value: String) -> String {
         var lines = ["\(name):"]
         for word in value.split(separator: " ") {
@@ -152,7 +154,7 @@ enum HeaderField {
         return lines.joined(separator: "\r\n") + "\r\n"
     }
 
-    /// A name and an address: `"Carillon" <push@example.com>`.
+    /// Returns a name and an address: `"Carillon" <push@example.com>`.
     static func mailbox(_ name: String, _ address: EmailAddress) -> String {
         guard !name.isEmpty else { return address.text }
         let words = EncodedWords.encode(name)
@@ -161,7 +163,7 @@ enum HeaderField {
         return "\"\(quoted)\" <\(address.text)>"
     }
 
-    /// RFC 5322 section 3.3: `Mon, 02 Feb 2026 02:40:00 +0000`.
+    /// Formats a date by RFC 5322 section 3.3: `Mon, 02 Feb 2026 02:40:00 +0000`.
     static func date(_ time: Timestamp) -> String {
         let date = CivilDate(time)
         let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
@@ -172,28 +174,28 @@ enum HeaderField {
     }
 }
 
-/// The body of a message: plain text in UTF-8, encoded so that mail servers take it (RFC 2045).
+/// The body of a message: plain text in UTF-8, encoded so that mail servers accept it (RFC 2045).
 struct TextBody: Sendable {
-    /// What a message's body may be written as.
+    /// The encoding of a message's body.
     enum Encoding: String, Sendable {
-        /// ASCII as it is, in short lines.
+        /// Plain ASCII in short lines.
         case sevenBit = "7bit"
-        /// UTF-8 as it is, where the mail server offers 8BITMIME (RFC 6152).
+        /// Plain UTF-8, if the mail server supports 8BITMIME (RFC 6152).
         case eightBit = "8bit"
         case quotedPrintable = "quoted-printable"
         case base64
     }
 
-    /// Of quoted-printable and base64, without the line's end.
+    /// The width of quoted-printable and base64 lines, without the line break.
     private static let width = 76
-    /// Of a line that goes out as it is; servers have to take 998.
+    /// The maximum length of an unencoded line; servers must accept 998.
     private static let longestLine = 900
 
     private let lines: [Substring]
     private let isASCII: Bool
     private let isShort: Bool
 
-    /// Takes any text. Other control characters than line breaks and tabs are left out.
+    /// Accepts any text. Control characters other than line breaks and tabs are removed.
     init(_ text: String) {
         var clean = ""
         for scalar in text.unicodeScalars {
@@ -208,7 +210,7 @@ struct TextBody: Sendable {
         isShort = lines.allSatisfy { $0.utf8.count <= TextBody.longestLine }
     }
 
-    /// The best encoding; `allows8Bit`: the mail server offers 8BITMIME.
+    /// Returns the best encoding; `allows8Bit`: the mail server supports 8BITMIME.
     func encoding(allows8Bit: Bool) -> Encoding {
         if isShort, isASCII { return .sevenBit }
         if isShort, allows8Bit { return .eightBit }
@@ -217,7 +219,7 @@ struct TextBody: Sendable {
         return foreign * 6 <= byteCount ? .quotedPrintable : .base64
     }
 
-    /// The body in an encoding, with CR and LF after each line.
+    /// Writes the body in an encoding, with CR and LF after each line.
     func write(_ encoding: Encoding, to bytes: inout [UInt8]) {
         switch encoding {
         case .sevenBit, .eightBit:
@@ -239,7 +241,7 @@ struct TextBody: Sendable {
 
     private static let end = [UInt8(ascii: "\r"), UInt8(ascii: "\n")]
 
-    /// One line in quoted-printable (RFC 2045 section 6.7).
+    /// Writes one line in quoted-printable (RFC 2045 section 6.7).
     private static func quote(_ line: [UInt8], to bytes: inout [UInt8]) {
         let hex = [UInt8]("0123456789ABCDEF".utf8)
         var column = 0

@@ -2,7 +2,7 @@ import Core
 import PluginKit
 import Synchronization
 
-/// Sends messages through the operator's mail server, over streams of the host's.
+/// Sends messages through the operator's mail server, over streams of the host.
 final class MailSender: Sendable {
     private struct State {
         var pool: SMTPPool<Ticket>
@@ -53,14 +53,14 @@ final class MailSender: Sendable {
         )
     }
 
-    /// Done without the lock, as a ticket's end may bring the next delivery. No connection has two things to write at a
-    /// time, so nothing overtakes anything.
+    /// Performs actions without the lock, because completing a ticket may start the next delivery. No connection has
+    /// two pending writes, so the order is kept.
     private func perform(_ actions: [SMTPPool<Ticket>.Action]) {
         for action in actions {
             switch action {
             case .open(let number): open(number)
             case .write(let number, let bytes):
-                // More than a stream takes at once means that the server reads nothing.
+                // A full buffer means that the server does not read.
                 if let stream = stream(number), stream.write(bytes) == .busy { stream.close() }
             case .startTLS(let number): stream(number)?.startTLS()
             case .close(let number): stream(number)?.close()
@@ -83,7 +83,7 @@ final class MailSender: Sendable {
     private func stream(_ number: Int) -> HostStream? { state.withLock { $0.streams[number] } }
 }
 
-/// Logs what the operator has to look at, seldom. Never what the server says: it may quote addresses.
+/// Logs problems for the operator, rate-limited. It never logs the server's text, which may quote addresses.
 struct MailReports: Sendable {
     private let log: SeldomLog<String>
 
@@ -114,11 +114,11 @@ struct MailReports: Sendable {
     }
 }
 
-/// Connects to the mail server, logs in as a message would, and leaves: does the server take the credentials?
+/// Connects to the mail server and logs in, to check whether the server accepts the credentials.
 final class MailLogin: Sendable {
     private struct State {
         var session: SMTPSession
-        /// Nil once it is answered.
+        /// The completion; nil after it was called.
         var answer: (@Sendable (CommandAnswer) -> Void)?
     }
 
@@ -128,7 +128,7 @@ final class MailLogin: Sendable {
         state = Mutex(State(session: SMTPSession(server), answer: answer))
     }
 
-    /// Calls `answer` once, perhaps before it returns.
+    /// Calls `answer` once, possibly before this returns.
     static func check(_ server: MailServer, host: Host, answer: @escaping @Sendable (CommandAnswer) -> Void) {
         let login = MailLogin(server, answer)
         do throws(PluginError) {

@@ -3,7 +3,7 @@ import PluginKit
 /// The connections to a mail server and the messages that wait for one: a pure state machine.
 struct SMTPPool<Waiter: Sendable>: Sendable {
     enum Action: Sendable {
-        /// Open a connection of this number, and report what happens on it.
+        /// Open a connection with this number, and report its events.
         case open(Int)
         case write(Int, [UInt8])
         case startTLS(Int)
@@ -14,11 +14,11 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
     struct Job: Sendable {
         let waiter: Waiter
         let mail: OutgoingMail
-        /// Whether a connection was closed on it before.
+        /// Whether a connection was closed before it sent the message.
         var isSecondAttempt = false
     }
 
-    /// How many may wait at a time.
+    /// The maximum number of waiting messages.
     static var waiterLimit: Int { 1024 }
 
     private struct Connection: Sendable {
@@ -33,7 +33,7 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
     private var connections: [Int: Connection] = [:]
     private var waiting: [Job] = []
     private var lastNumber = 0
-    /// Whether the server refused a connection beside another one. Then there is one at a time for a while.
+    /// Whether the server refused an additional connection. For a while there is then only one at a time.
     private var isCrowded = false
 
     init(_ server: MailServer, connections limit: Int) {
@@ -41,7 +41,7 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
         self.limit = limit
     }
 
-    /// Nil: no more may wait.
+    /// Accepts a message, or returns nil if the queue is full.
     mutating func deliver(_ mail: OutgoingMail, for waiter: Waiter) -> [Action]? {
         guard waiting.count < Self.waiterLimit else { return nil }
         waiting.append(Job(waiter: waiter, mail: mail))
@@ -52,7 +52,7 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
 
     mutating func received(_ bytes: [UInt8], on number: Int) -> [Action] { run(number) { $0.received(bytes) } }
 
-    /// A connection has ended, or could not be opened.
+    /// Handles a connection that ended or could not be opened.
     mutating func closed(_ number: Int, _ reason: String) -> [Action] {
         let actions = run(number) { $0.closed(reason) }
         connections[number] = nil
@@ -88,7 +88,7 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
             waiting.insert(job, at: 0)
             return dispatch()
         case .failed(let outcome):
-            // Another connection may carry them.
+            // Another connection may send them.
             guard live.isEmpty else {
                 isCrowded = true
                 return []
@@ -103,7 +103,7 @@ struct SMTPPool<Waiter: Sendable>: Sendable {
         return connections[number]?.job
     }
 
-    /// Gives waiting messages to connections that are ready, and opens connections for the rest.
+    /// Assigns waiting messages to ready connections, and opens connections for the rest.
     private mutating func dispatch() -> [Action] {
         var actions: [Action] = []
         while let number = connections.filter({ $0.value.isFree }).keys.min(), !waiting.isEmpty {

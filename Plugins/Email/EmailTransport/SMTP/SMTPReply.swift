@@ -5,7 +5,7 @@ struct SMTPReply: Sendable, Hashable {
     let code: UInt32
     let lines: [String]
 
-    /// The status that a refusal begins with, such as 5.1.1 (RFC 2034, RFC 3463); nil without one.
+    /// The status at the start of a refusal, such as 5.1.1 (RFC 2034, RFC 3463); nil without one.
     var status: EnhancedStatus? { EnhancedStatus(lines.last ?? "") }
 
     var isPositive: Bool { (200..<300).contains(code) }
@@ -21,7 +21,7 @@ struct EnhancedStatus: Sendable, Hashable, CustomStringConvertible {
         (self.kind, self.subject, self.detail) = (kind, subject, detail)
     }
 
-    /// Nil when `text` does not begin with one.
+    /// Returns nil if `text` does not start with one.
     init?(_ text: String) {
         let numbers = (text.split(separator: " ").first ?? "").split(separator: ".").map { part in
             part.utf8.count <= 3 && part.utf8.allSatisfy(\.isASCIIDigit) ? Int(part) : nil
@@ -35,12 +35,12 @@ struct EnhancedStatus: Sendable, Hashable, CustomStringConvertible {
     var description: String { "\(kind).\(subject).\(detail)" }
 }
 
-/// Splits what a mail server sends into replies.
+/// Splits the bytes of a mail server into replies.
 struct SMTPReplyParser: Sendable {
-    /// The server says something that is no reply.
+    /// An error: the server sent a line that is not a reply.
     struct Malformed: Error, Hashable {}
 
-    /// In bytes. Replies have lines of 512 bytes at most; some servers write more.
+    /// The maximum line length in bytes. Replies have lines of up to 512 bytes; some servers write more.
     private static let lineLimit = 4096
     private static let lineCountLimit = 128
 
@@ -48,10 +48,10 @@ struct SMTPReplyParser: Sendable {
     private var code: UInt32?
     private var lines: [String] = []
 
-    /// Whether a part of a reply waits for its rest.
+    /// Whether a part of a reply is buffered.
     var isInTheMiddle: Bool { !line.isEmpty || code != nil }
 
-    /// The replies that end in `bytes`.
+    /// Returns the replies that end in `bytes`.
     mutating func take(_ bytes: [UInt8]) throws(Malformed) -> [SMTPReply] {
         var replies: [SMTPReply] = []
         for byte in bytes {
@@ -67,7 +67,7 @@ struct SMTPReplyParser: Sendable {
         return replies
     }
 
-    /// The reply that ends with this line: three digits, `-` before all lines but the last, and a text.
+    /// Returns the reply that ends with this line: three digits, `-` in all lines except the last, and a text.
     private mutating func endLine() throws(Malformed) -> SMTPReply? {
         let digits = line.prefix(3)
         guard digits.count == 3, digits.allSatisfy(\.isASCIIDigit),
@@ -88,14 +88,14 @@ struct SMTPReplyParser: Sendable {
     }
 }
 
-/// What a mail server offers, by its answer to EHLO.
+/// The extensions of a mail server, from its response to EHLO.
 struct SMTPExtensions: Sendable, Hashable {
     var startTLS = false
     var eightBit = false
     var utf8 = false
-    /// The longest message in bytes; nil: it does not say.
+    /// The longest message in bytes; nil: not stated.
     var size: Int?
-    /// Whether MAIL may say how long the message is.
+    /// Whether MAIL may state the length of the message.
     var declaresSize = false
     /// The mechanisms of AUTH, in capitals.
     var mechanisms: Set<String> = []

@@ -1,7 +1,7 @@
 import PluginKit
 
-/// One connection to a mail server, as a pure state machine (RFC 5321): what happens on it goes in, what is to be done
-/// comes out. It carries one message at a time, any number one after the other.
+/// One connection to a mail server, as a pure state machine (RFC 5321): it takes events and returns actions. It sends
+/// any number of messages, one after the other.
 struct SMTPSession: Sendable {
     enum Action: Sendable, Equatable {
         case write([UInt8])
@@ -9,12 +9,12 @@ struct SMTPSession: Sendable {
         case close
         /// ``send(_:)`` may be called.
         case ready
-        /// What became of the message.
+        /// The result of the message.
         case finished(Outcome)
-        /// The server closed a connection that had served others, before it answered anything about the message:
-        /// another connection may take it.
+        /// The server closed a connection that had worked before, without a response about the message: another
+        /// connection may send it.
         case unsent
-        /// There is no getting through to the server: this is the outcome of all messages that wait.
+        /// The server cannot be used: this is the outcome of all waiting messages.
         case failed(Outcome)
     }
 
@@ -24,7 +24,7 @@ struct SMTPSession: Sendable {
         case hello
         case startTLS
         case securing
-        /// With what is sent next at 334; the last element comes first.
+        /// The next responses to 334, in reverse order.
         case login([String])
         case ready
         case sender
@@ -42,7 +42,7 @@ struct SMTPSession: Sendable {
     private var extensions = SMTPExtensions()
     private var parser = SMTPReplyParser()
     private var mail: OutgoingMail?
-    /// Written at DATA; made at MAIL, where its length is said.
+    /// The content, sent at DATA but made at MAIL, which states its length.
     private var content: [UInt8] = []
     private var mailCount = 0
 
@@ -53,19 +53,19 @@ struct SMTPSession: Sendable {
 
     /// Whether ``send(_:)`` may be called.
     var isReady: Bool { step == .ready }
-    /// Whether nothing more will be sent on it.
+    /// Whether the session has ended.
     var isOver: Bool { step == .over }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The connection stands, or TLS on it.
+    /// Handles the end of the connection setup, or of the TLS handshake.
     mutating func opened() -> [Action] {
         switch step {
         case .connecting:
             step = .greeting
             return []
         case .securing:
-            // What was learned in the clear counts no more (RFC 3207 section 4.2).
+            // Capabilities learned before TLS are discarded (RFC 3207 section 4.2).
             isSecure = true
             extensions = SMTPExtensions()
             parser = SMTPReplyParser()
@@ -78,7 +78,7 @@ struct SMTPSession: Sendable {
         var actions: [Action] = []
         do throws(SMTPReplyParser.Malformed) {
             for reply in try parser.take(bytes) where step != .over {
-                // What follows the consent to TLS in the clear was injected.
+                // Plain text after the consent to TLS was injected.
                 guard step != .securing else { throw SMTPReplyParser.Malformed() }
                 actions += answer(reply)
             }
@@ -89,7 +89,7 @@ struct SMTPSession: Sendable {
         return actions
     }
 
-    /// The connection has ended; `reason` is empty where it ended in order.
+    /// Handles the end of the connection; `reason` is empty if it was closed properly.
     mutating func closed(_ reason: String) -> [Action] {
         guard step != .over else { return [] }
         let isUntouched = (step == .sender) && mailCount > 1
@@ -118,7 +118,7 @@ struct SMTPSession: Sendable {
         return [SMTPSession.line("MAIL FROM:<\(mail.sender.text)>\(parameters)")]
     }
 
-    // MARK: What the server answers
+    // MARK: Responses of the server
 
     private mutating func answer(_ reply: SMTPReply) -> [Action] {
         switch step {
@@ -131,7 +131,7 @@ struct SMTPSession: Sendable {
             step = .securing
             return [.startTLS]
         case .login(let rest): return login(rest, reply)
-        // The server has something to say before it leaves, such as 421.
+        // The server sends a reply before it disconnects, such as 421.
         case .ready:
             step = .over
             return [.close]
@@ -202,16 +202,17 @@ struct SMTPSession: Sendable {
         return [SMTPSession.line("RCPT TO:<\(mail.recipient.text)>")]
     }
 
-    /// A server that closes an idle connection may say 421 to the next message, which it has not looked at.
+    /// Handles a refused sender. A server that closes an idle connection may respond 421 to the next message, which it
+    /// has not processed.
     private mutating func senderRefused(_ reply: SMTPReply) -> [Action] {
         guard reply.code == 421, mailCount > 1 else { return refused(.sender, reply) }
         step = .over
         return [.unsent, .close]
     }
 
-    // MARK: How it ends
+    // MARK: Ends
 
-    /// What a refusal ends: the connection before anything can be sent, or else one message.
+    /// Handles a refusal, which ends the connection before any message, or else one message.
     private mutating func refused(_ phase: SMTPRefusal.Phase, _ reply: SMTPReply) -> [Action] {
         let outcome = SMTPRefusal(phase: phase, reply: reply).outcome
         switch phase {
@@ -231,7 +232,7 @@ struct SMTPSession: Sendable {
         return [.finished(outcome), isLeaving ? .close : .ready]
     }
 
-    /// Ends whatever is under way.
+    /// Ends the message in flight or the whole connection.
     private mutating func giveUp(_ outcome: Outcome) -> [Action] {
         defer { step = .over }
         switch step {
@@ -241,7 +242,7 @@ struct SMTPSession: Sendable {
         }
     }
 
-    // MARK: Spelling
+    // MARK: Format
 
     private static func line(_ text: String) -> Action { .write([UInt8]("\(text)\r\n".utf8)) }
 
@@ -249,7 +250,7 @@ struct SMTPSession: Sendable {
         Base64Alphabet.standard.encode([UInt8](text.utf8), padded: true)
     }
 
-    /// A message whose lines end in CR and LF, with a second dot before those that begin with one, and the end.
+    /// Returns a message with lines that end in CR and LF, a doubled dot at the start of lines, and the end mark.
     static func stuffed(_ content: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(content.count + 64)
@@ -263,14 +264,14 @@ struct SMTPSession: Sendable {
     }
 }
 
-/// What a refusal by a mail server means: by what was asked for, its code, and its enhanced status where it has one.
+/// The meaning of a mail server's refusal: depends on the command, the code, and the enhanced status if there is one.
 ///
-/// Only a status that names the mailbox forgets a recipient. A bare 550 may be about us, such as our address or a
-/// missing login, and then no recipient may be lost.
+/// Only a status about the mailbox removes a recipient. A bare 550 may be about us, such as our address or a missing
+/// login, and then no recipient may be lost.
 struct SMTPRefusal: Sendable {
-    /// What was asked for.
+    /// The command that was refused.
     enum Phase: String, Sendable, CaseIterable {
-        /// The server speaks first.
+        /// The server's greeting.
         case greeting
         case hello
         case startTLS
@@ -287,12 +288,12 @@ struct SMTPRefusal: Sendable {
     let reply: SMTPReply
 
     var outcome: Outcome {
-        // The server leaves; whatever it was asked, it is about to close.
+        // The server is shutting down and closes the connection, whatever the command was.
         if reply.code == 421 { return outcome(.retry, "service-closing", .transport) }
         return reply.code < 500 ? passing : lasting
     }
 
-    /// 4yz, and 2yz and 3yz where they make no sense.
+    /// The outcome of 4yz, and of unexpected 2yz and 3yz.
     private var passing: Outcome {
         guard reply.code >= 400 else { return outcome(.retry, "protocol", .transport) }
         switch (phase, status) {
@@ -307,7 +308,7 @@ struct SMTPRefusal: Sendable {
         }
     }
 
-    /// 5yz.
+    /// The outcome of 5yz.
     private var lasting: Outcome {
         switch phase {
         case .greeting: outcome(.misconfigured, "not-welcome")
@@ -331,8 +332,8 @@ struct SMTPRefusal: Sendable {
     private var ofMessage: Outcome {
         switch (reply.code, status) {
         case (530, _): return outcome(.misconfigured, "login-required")
-        // No such mailbox, no such domain, no mailbox by its form, it has moved, its domain takes no mail, it is
-        // disabled.
+        // The mailbox or domain does not exist, the address is malformed, it has moved, the domain accepts no mail, or
+        // it is disabled.
         case (_, (1, 1)?), (_, (1, 2)?), (_, (1, 3)?), (_, (1, 6)?), (_, (1, 10)?), (_, (2, 1)?):
             return outcome(.gone, "mailbox-unknown")
         case (_, (2, 2)?): return outcome(.rejected, "mailbox-full")
@@ -345,7 +346,7 @@ struct SMTPRefusal: Sendable {
         }
     }
 
-    /// Subject and detail of the enhanced status, where its kind is that of the code.
+    /// Subject and detail of the enhanced status, if its class is that of the code.
     private var status: (Int, Int)? {
         guard let status = reply.status, status.kind == reply.code / 100 else { return nil }
         return (status.subject, status.detail)

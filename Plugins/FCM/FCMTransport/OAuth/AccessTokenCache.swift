@@ -7,7 +7,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     struct Token: Sendable, Hashable {
         /// The value of `authorization`.
         let authorization: String
-        /// Counts the tokens. Distinguishes answers to an old token from answers to the current one.
+        /// The number of the token. Distinguishes responses to an old token from responses to the current one.
         let generation: Int
     }
 
@@ -15,17 +15,17 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         case use(Token)
         /// ``granted(_:askedAt:)`` or ``failed(_:now:)`` returns the waiter later.
         case wait
-        /// No more may wait.
+        /// The queue is full.
         case full
-        /// The latest token request failed a moment ago.
+        /// The latest token request failed recently.
         case failed(Outcome)
     }
 
-    /// How many may wait at a time.
+    /// The maximum number of waiters.
     static var waiterLimit: Int { 1024 }
-    /// How long before its end a token is renewed.
+    /// How long before its expiry a token is renewed.
     static var renewalLead: Duration { .minutes(5) }
-    /// Consecutive failures pause for 1 s, 2 s, 4 s, … 64 s.
+    /// The exponent of the longest backoff: after consecutive failures the pause is 1 s, 2 s, 4 s, … 64 s.
     private static var longestPauseExponent: Int { 6 }
     /// The longest pause that a token endpoint can ask for.
     private static var longestPause: Duration { .hours(1) }
@@ -48,10 +48,10 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
     private var isRequestUnderWay = false
     private var generation = 0
 
-    /// Has no token yet.
+    /// Makes an empty cache.
     init() {}
 
-    /// `mustRequest`: the caller has to request a token now and report the result.
+    /// Asks for the token. `mustRequest`: the caller must request a token now and report the result.
     mutating func ask(_ waiter: Waiter, now: Timestamp) -> (reply: Reply, mustRequest: Bool) {
         if let serving, now < serving.endsAt {
             let mustRequest = now >= serving.renewsAt && !isRequestUnderWay && !isPausing(now)
@@ -71,7 +71,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         return (.wait, !isRequestUnderWay)
     }
 
-    /// A token arrived that was requested at `askedAt`. Returns it and everybody who waited for it.
+    /// Handles a token that was requested at `askedAt`. Returns it and all waiters.
     mutating func granted(_ grant: AccessGrant, askedAt: Timestamp) -> (token: Token, waiters: [Waiter]) {
         generation += 1
         let token = Token(authorization: grant.authorization, generation: generation)
@@ -81,8 +81,8 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         return (token, endRequest())
     }
 
-    /// A token request failed with `outcome`. Returns everybody who waited. No token is requested during a pause that
-    /// grows with each failure; the outcome can lengthen it to an hour at most.
+    /// Handles a failed token request. Returns all waiters. No token is requested during a pause that grows with each
+    /// failure; the outcome can lengthen it to up to an hour.
     mutating func failed(_ outcome: Outcome, now: Timestamp) -> [Waiter] {
         let failures = (pause?.failures ?? 0) + 1
         let length = Duration.seconds(1 << min(failures - 1, Self.longestPauseExponent))
@@ -94,7 +94,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         return endRequest()
     }
 
-    /// The token of a generation was refused and is used no more.
+    /// Discards the token of a generation, which was refused.
     mutating func discard(generation: Int) {
         if serving?.token.generation == generation {
             serving = nil
@@ -106,7 +106,7 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
         waiting.firstIndex(where: matches).map { waiting.remove(at: $0) }
     }
 
-    /// A clock that was set back ends the pause as well.
+    /// Whether requests are paused. The pause also ends if the clock was set back.
     private func isPausing(_ now: Timestamp) -> Bool {
         pause.map { $0.endsAt > now && $0.endsAt - now <= Self.longestPause } ?? false
     }
@@ -122,10 +122,10 @@ struct AccessTokenCache<Waiter: Sendable>: Sendable {
 struct AccessGrant: Sendable, Hashable {
     /// The value of `authorization`: `Bearer …`.
     let authorization: String
-    /// From the time of the request.
+    /// How long the token is valid after the request.
     let lifetime: Duration
 
-    /// Takes the header's value as it is.
+    /// Takes the header's value unchanged.
     init(authorization: String, lifetime: Duration) {
         self.authorization = authorization
         self.lifetime = lifetime

@@ -16,7 +16,7 @@ struct AccessTokenSource: Sendable {
         self.now = now
     }
 
-    /// Exchanges an assertion for an access token. `completion` is called once, perhaps before this returns.
+    /// Exchanges an assertion for an access token. `completion` is called once, possibly before this returns.
     func request(_ completion: @escaping @Sendable (TokenAnswer) -> Void) {
         guard let form = try? TokenAssertion.form(account, now: now()) else {
             return completion(.failed(Outcome(.misconfigured, reason: "assertion-not-signed")))
@@ -36,10 +36,10 @@ struct AccessTokenSource: Sendable {
 /// server to server applications").
 enum TokenAssertion {
     static let scope: StaticString = "https://www.googleapis.com/auth/firebase.messaging"
-    /// Google's limit.
+    /// The lifetime, which is Google's limit.
     static let lifetime: Duration = .hours(1)
 
-    /// The form-encoded body of the request to the token endpoint. Throws only when signing fails.
+    /// Returns the form-encoded body of the request to the token endpoint. Throws only if signing fails.
     static func form(_ account: ServiceAccount, now: Timestamp) throws -> [UInt8] {
         // A JWT needs no escapes in a form.
         let grantType = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
@@ -74,19 +74,19 @@ enum TokenAssertion {
     }
 }
 
-/// An answer of a token endpoint (RFC 6749 section 5). Without a token nothing can be sent for the project, so a
-/// passing failure concerns the whole transport.
+/// A response of a token endpoint (RFC 6749 section 5). Without a token no message of the project can be sent, so a
+/// transient error affects the whole transport.
 enum TokenAnswer: Sendable, Hashable {
     case granted(AccessGrant)
-    /// The outcome for the messages that wait.
+    /// The outcome of the waiting messages.
     case failed(Outcome)
 
-    /// In bytes. Google's tokens have 200 bytes to 2 KiB.
+    /// The maximum length in bytes. Google's tokens have 200 bytes to 2 KiB.
     private static let tokenLimit = 8192
-    /// No token is used longer, whatever the endpoint says.
+    /// The longest use of a token, whatever the endpoint states.
     private static let longestLifetime: Duration = .days(1)
 
-    /// Reads the endpoint's answer.
+    /// Parses the endpoint's response.
     init(_ response: borrowing HTTPResponse, now: Timestamp) {
         switch response.status {
         case 0: self = .failed(Outcome(.retry, reason: response.failure, scope: .transport))
@@ -119,7 +119,7 @@ enum TokenAnswer: Sendable, Hashable {
     }
 }
 
-/// Why a token endpoint refuses (RFC 6749 section 5.2). Trying again does not help.
+/// The error of a token endpoint (RFC 6749 section 5.2). A retry does not help.
 enum OAuthError: String {
     case invalidRequest = "invalid_request"
     case invalidClient = "invalid_client"
@@ -129,6 +129,6 @@ enum OAuthError: String {
     case unsupportedGrantType = "unsupported_grant_type"
     case invalidScope = "invalid_scope"
 
-    /// The word in the form of an outcome's reason: `invalid-grant`.
+    /// The error in the format of an outcome's reason: `invalid-grant`.
     var label: String { String(rawValue.map { $0 == "_" ? "-" : $0 }) }
 }

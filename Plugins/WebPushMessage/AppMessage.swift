@@ -3,15 +3,15 @@ package import PluginKit
 
 /// The message that an app reads after it wakes up: a JSON object.
 ///
-/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}`. A whole notification has,
-/// as far as they are set, `t`, `n`, `id`, `title`, `subtitle`, `body`, `category`, `thread`, `url` and `actions` (a
-/// list of `{"id","label","url"?,"icon"?}`), then the members of `data` and of the rule's block. If several have the
-/// same name, the rule's block wins over `data`, and `data` over ours. A nudge has neutral texts and no `id`. An
-/// envelope of the host is `{"sealed":{…}}`.
+/// A wake-up is `{"t":"dm"}`, for several events `{"t":"batch","n":7}`. A whole notification has, if set, `t`, `n`,
+/// `id`, `title`, `subtitle`, `body`, `category`, `thread`, `url` and `actions` (a list of
+/// `{"id","label","url"?,"icon"?}`), then the members of `data` and of the rule's block. If several have the same name,
+/// the rule's block overrides `data`, and `data` overrides ours. A nudge has neutral texts and no `id`. A host's
+/// envelope is `{"sealed":{…}}`.
 package struct AppMessage {
     private let members: MessageMembers
 
-    /// The message in at most `limit` bytes.
+    /// Returns the message in at most `limit` bytes.
     package static func make(
         _ notification: borrowing Notification,
         _ form: MessageForm,
@@ -27,7 +27,7 @@ package struct AppMessage {
         }
     }
 
-    /// The signal and the number of events.
+    /// Returns the signal and the number of events.
     private static func wake(_ notification: borrowing Notification, limit: Int) throws(MessageError) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: 64)
         writer.beginObject()
@@ -37,7 +37,7 @@ package struct AppMessage {
         return writer.bytes
     }
 
-    /// The host's envelope: `{"sealed":{…}}`.
+    /// Returns the host's envelope: `{"sealed":{…}}`.
     package static func envelope(_ notification: borrowing Notification, limit: Int) throws(MessageError) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: notification.sealed.count + 16)
         writer.beginObject()
@@ -85,8 +85,8 @@ package struct AppMessage {
     }
 }
 
-/// Writes the members of an app's message. If several have the same name, the rule's block wins over `data`, and `data`
-/// over ours.
+/// Writes the members of an app's message. If several have the same name, the rule's block overrides `data`, and `data`
+/// overrides ours.
 package struct MessageMembers {
     private let data: JSONObject
     private let native: JSONObject
@@ -120,7 +120,7 @@ package struct MessageMembers {
         }
     }
 
-    /// Writes a text cut to `limit` bytes of JSON, unless that is empty. Returns how many bytes were written.
+    /// Writes a text truncated to `limit` bytes of JSON, unless it is empty. Returns the number of bytes.
     @discardableResult
     package func writeText(
         _ name: StaticString,
@@ -138,8 +138,8 @@ package struct MessageMembers {
         writer.actions(of: notification)
     }
 
-    /// Writes the members of `data` and of the rule's block, `referenced_event_content` cut to `limit` bytes. Returns
-    /// how many bytes that became.
+    /// Writes the members of `data` and of the rule's block, with `referenced_event_content` truncated to `limit`
+    /// bytes. Returns the length of that text in bytes.
     package func writeOthers(to writer: inout JSONWriter, referencedContent limit: Int?) -> Int {
         let length = writer.members(ofData: data, except: native, referencedContent: limit)
         writer.members(of: native)
@@ -151,7 +151,7 @@ package struct MessageMembers {
     }
 }
 
-/// Why a notification cannot become a message. The raw value is the outcome's reason.
+/// An error about a notification that cannot become a message. The raw value is the outcome's reason.
 package enum MessageError: String, Error {
     /// `data` is not a JSON object.
     case badData = "bad-data"
@@ -161,12 +161,12 @@ package enum MessageError: String, Error {
     case badEnvelope = "bad-envelope"
     /// Too large for a push service even with the shortest texts.
     case tooLarge = "payload-too-large"
-    /// libcrypto refused.
+    /// libcrypto failed.
     case notEncrypted = "not-encrypted"
 }
 
 extension BorrowedText {
-    /// The JSON object in this text; an empty one for an empty text.
+    /// Parses this text as a JSON object; an empty text has no members.
     package func object(or failure: MessageError) throws(MessageError) -> JSONObject {
         do throws(JSONError) {
             return try jsonObject()
@@ -189,17 +189,18 @@ package enum MessageForm: Sendable {
     /// Everything.
     case alert
 
-    /// Push services need not accept more, in bytes (RFC 8030 section 7.2). ntfy cuts longer messages silently.
+    /// The longest message in bytes that every push service accepts (RFC 8030 section 7.2). ntfy silently truncates
+    /// longer messages.
     private static let plainLimit = 4096
 
     /// The plaintext of sealed messages, in bytes: as large as the host's own envelopes, and small enough for the
     /// bridge to mobile browsers behind Mozilla's push service, which accepts bodies of about 2700 bytes.
     private static let sealedLimit = 2048
 
-    /// Encrypted messages are padded to a multiple of this, in bytes: the length of a wake-up would reveal its signal.
+    /// The multiple to which encrypted messages are padded, in bytes: the length of a wake-up would reveal its signal.
     private static let step = 256
 
-    /// Nil for an unknown mode, and for a sealed notification without keys.
+    /// Returns nil for an unknown mode, and for a sealed notification without keys.
     package init?(of notification: borrowing Notification, hasKeys: Bool) {
         switch notification.mode {
         case .wake: self = .wake
@@ -211,7 +212,7 @@ package enum MessageForm: Sendable {
         }
     }
 
-    /// The longest message, in bytes.
+    /// Returns the longest message, in bytes.
     package func limit(isEncrypted: Bool) -> Int {
         switch self {
         case .sealed: Self.sealedLimit
@@ -220,7 +221,7 @@ package enum MessageForm: Sendable {
         }
     }
 
-    /// The body of a request: the message encrypted by RFC 8291.
+    /// Returns the body of a request: the message encrypted by RFC 8291.
     package func encrypt(_ message: [UInt8], to keys: WebPushKeys) throws(MessageError) -> [UInt8] {
         do {
             return try WebPushEncryption.encrypt(message, paddedTo: paddedSize(of: message.count), to: keys)

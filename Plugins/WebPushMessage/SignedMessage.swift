@@ -5,7 +5,7 @@ package import PluginKit
 /// A message for one subscription, without its signature; the same on every attempt.
 package struct SignedMessage: Sendable {
     package let endpoint: Endpoint
-    /// Names are in lower case.
+    /// The headers, with names in lower case.
     package private(set) var headers: [(name: StaticString, value: String)] = []
     package var body: [UInt8] = []
 
@@ -18,7 +18,7 @@ package struct SignedMessage: Sendable {
         headers.append((name, value))
     }
 
-    /// `authorization` is nil for an unsigned message.
+    /// Returns the request; `authorization` is nil for an unsigned message.
     func request(authorization: String?, timeout: Duration) -> HTTPRequest {
         let options: HTTPRequest.Options =
             PushService.isBusy(endpoint.origin) ? [.untrustedURL, .multiplex] : .untrustedURL
@@ -36,17 +36,17 @@ package struct SignedMessage: Sendable {
     }
 }
 
-/// A message in flight, and the keys that are left to try.
+/// A message in flight, and the remaining keys to try.
 struct SendingAttempt: Sendable {
-    /// All requests of a message fit into the host's time limit for a delivery, however slow the push service is and
-    /// however many keys there are.
+    /// The time for all requests of a message, within the host's limit for a delivery. It does not depend on the number
+    /// of keys.
     private static let longestSending: Duration = .seconds(55)
     private static let longestRequest: Duration = .seconds(30)
     private static let shortestRequest: Duration = .seconds(5)
 
     let ticket: Ticket
     let message: SignedMessage
-    /// Indices of the tokens that are left to try. The first is in use; empty for an unsigned message.
+    /// Indices of the remaining tokens. The first is in use; empty for an unsigned message.
     var tokens: [Int]
     /// The token of the first request.
     let first: Int?
@@ -56,7 +56,7 @@ struct SendingAttempt: Sendable {
     /// Whether the token in use was refused once and replaced.
     var wasRenewed = false
 
-    /// The time limit of the next request; nil if no time is left.
+    /// Returns the timeout of the next request, or nil if no time is left.
     func timeout(now: Timestamp) -> Duration? {
         let left = Self.longestSending - max(.zero, now - startedAt)
         return left < Self.shortestRequest ? nil : min(left, Self.longestRequest)
@@ -67,27 +67,28 @@ struct SendingAttempt: Sendable {
 package enum TimeToLive {
     /// A day.
     private static let standard: Duration = .days(1)
-    /// The longest that push services keep a message: four weeks.
+    /// The longest that push services store a message: four weeks.
     package static let longest: Duration = .days(28)
 
-    /// The time from `now` to `expiresAt`; 0 means one attempt.
+    /// Returns the time from `now` to `expiresAt`; 0 means one attempt.
     package static func seconds(until expiresAt: Timestamp?, now: Timestamp) -> Int64 {
         guard let expiresAt else { return standard.seconds }
         return min(max(.zero, expiresAt - now), longest).seconds
     }
 }
 
-/// The value of `Topic` (RFC 8030 section 5.4): at most 32 characters of base64url. A message replaces undelivered ones
+/// The value of `Topic` (RFC 8030 section 5.4): up to 32 characters of base64url. A message replaces undelivered ones
 /// with the same topic.
 package enum Topic {
     private static let limit = 32
 
-    /// Made from the key's SHA-256, so that every key fits and none can be read. Nil for an empty key.
+    /// Returns a topic made from the key's SHA-256, so that every key fits and its text stays private. Nil for an empty
+    /// key.
     package static func make(_ collapseKey: BorrowedText) -> String? {
         collapseKey.isEmpty ? nil : digest([UInt8](collapseKey.bytes))
     }
 
-    /// The operator's text if it is a valid topic, otherwise its hash. Nil for an empty text.
+    /// Returns the operator's text if it is a valid topic, otherwise its hash. Nil for an empty text.
     package static func make(_ topic: String) -> String? {
         guard !topic.isEmpty else { return nil }
         return topic.utf8.count <= limit && topic.utf8.allSatisfy(isTopicByte) ? topic : digest([UInt8](topic.utf8))
@@ -114,16 +115,16 @@ extension Urgency {
 /// The endpoint of one subscription. Its URL is secret.
 package struct Endpoint: Sendable {
     package let url: String
-    /// In the form of RFC 6454 section 6.1: lower case, no default port.
+    /// The origin in the form of RFC 6454 section 6.1: lower case, no default port.
     package let origin: String
-    /// In lower case, without port.
+    /// The host in lower case, without port.
     package let host: String
     package let isSecure: Bool
 
     /// The push service that operates the endpoint.
     package var service: PushService { PushService(host: host) }
 
-    /// Nil unless the token is an `https` or `http` URL of at most `limit` bytes.
+    /// Returns nil unless the token is an `https` or `http` URL of at most `limit` bytes.
     package init?(_ token: BorrowedText, limit: Int) {
         guard (1...limit).contains(token.count) else { return nil }
         let text = token.string
@@ -145,7 +146,7 @@ package struct Endpoint: Sendable {
     }
 }
 
-/// The push services of the big browsers. Each has its own form of answers.
+/// The push services of the big browsers. Their responses have different formats.
 package enum PushService: Sendable, Hashable {
     case apple
     case mozilla
@@ -154,7 +155,7 @@ package enum PushService: Sendable, Hashable {
     /// Any other push service, such as a user's own or a UnifiedPush server.
     case other
 
-    /// `host` is in lower case.
+    /// Recognizes a push service; `host` is in lower case.
     package init(host: String) {
         switch host {
         case "fcm.googleapis.com", "android.googleapis.com": self = .google
@@ -165,7 +166,7 @@ package enum PushService: Sendable, Hashable {
         }
     }
 
-    /// Its operator, for the log.
+    /// The name of its operator, for the log.
     package var name: String {
         switch self {
         case .apple: "Apple"
@@ -176,7 +177,7 @@ package enum PushService: Sendable, Hashable {
         }
     }
 
-    /// Whether most subscriptions of a browser are at an origin, so that connections to it are worth keeping.
+    /// Whether most subscriptions of a browser are at an origin, so that idle connections to it are worth keeping.
     package static func isBusy(_ origin: String) -> Bool {
         switch origin {
         case "https://web.push.apple.com", "https://updates.push.services.mozilla.com", "https://fcm.googleapis.com":
@@ -191,7 +192,7 @@ package enum SubscriptionKeys {
     case absent
     case present(WebPushKeys)
 
-    /// Throws when only one of the two keys is there, or a key is malformed.
+    /// Throws if only one of the two keys is present, or a key is malformed.
     package init(_ registration: borrowing Registration) throws(PluginError) {
         switch (registration.field("p256dh"), registration.field("auth")) {
         case (nil, nil): self = .absent

@@ -2,7 +2,7 @@ import Cipher
 import Core
 package import PluginKit
 
-/// The operator's keys: the one that apps subscribe with now, and former ones that subscriptions still use.
+/// The operator's keys: the current one for new subscriptions, and former ones that subscriptions still use.
 package struct VAPIDKeyRing: Sendable {
     /// The names of its settings in a configuration block.
     package static let names: [StaticString] = ["vapid_key_file", "vapid_key", "subject", "old_vapid_key_files"]
@@ -11,10 +11,10 @@ package struct VAPIDKeyRing: Sendable {
     private static let formerLimit = 16
 
     package let subject: VAPIDSubject
-    /// Not empty. The first one is the current key's.
+    /// The tokens; not empty. The first one is the current key's.
     package let tokens: [VAPIDToken]
 
-    /// Throws for the first error: under which setting it is, and what was expected.
+    /// Throws for the first error, with its setting and the expected value.
     package init(_ block: JSONObject) throws(PluginError) {
         let current = try Self.currentKey(block)
         let expected = VAPIDSubject.expectation
@@ -32,7 +32,7 @@ package struct VAPIDKeyRing: Sendable {
         self.tokens = tokens
     }
 
-    /// Nil for a block without these settings. Throws for the first error.
+    /// Returns nil for a block without these settings. Throws for the first error.
     package static func optional(_ block: JSONObject) throws(PluginError) -> VAPIDKeyRing? {
         for name in names {
             if let value = block[name], !value.isNull { return try VAPIDKeyRing(block) }
@@ -40,7 +40,7 @@ package struct VAPIDKeyRing: Sendable {
         return nil
     }
 
-    /// The index of the token whose public key is `text` in base64url; nil for an unknown key.
+    /// Returns the index of the token whose public key is `text` in base64url; nil for an unknown key.
     package func index(of text: BorrowedText) -> Int? {
         guard text.count <= 128, let point = Base64URL.decode(text.string) ?? Base64.decode(text.string) else {
             return nil
@@ -93,8 +93,7 @@ package struct VAPIDKeyRing: Sendable {
     }
 }
 
-/// The key that signs a subscription's messages. The registration's `vapid` is the public key that its app subscribed
-/// with.
+/// The key that signs a subscription's messages. The registration's `vapid` is the public key that its app used.
 package enum SigningKey: Sendable, Hashable {
     /// The registration names no key.
     case unspecified
@@ -111,7 +110,7 @@ package enum SigningKey: Sendable, Hashable {
         self = ring?.index(of: field).map(SigningKey.known) ?? .unknown
     }
 
-    /// Throws for a key that the operator does not have, and names the key to subscribe with: public keys are no
+    /// Throws for a key that the operator does not have. The error contains the current key; public keys are not
     /// secret.
     package static func validate(_ registration: borrowing Registration, in ring: VAPIDKeyRing?) throws(PluginError) {
         guard case .unknown = SigningKey(registration, in: ring) else { return }
@@ -125,8 +124,8 @@ package enum SigningKey: Sendable, Hashable {
     }
 }
 
-/// Proves to push services who sends (RFC 8292): a JSON Web Token for one origin, signed with the key that the app
-/// subscribed with.
+/// Identifies the sender to push services (RFC 8292): a JSON Web Token for one origin, signed with the key that the app
+/// used.
 package struct VAPIDToken: Sendable {
     private static let header = Base64URL.encode([UInt8](#"{"typ":"JWT","alg":"ES256"}"#.utf8))
 
@@ -145,8 +144,7 @@ package struct VAPIDToken: Sendable {
         publicKey = Base64URL.encode(point)
     }
 
-    /// The value of `Authorization` for an origin, valid until `expiry`. Throws only when
-    /// signing fails.
+    /// Returns the value of `Authorization` for an origin, valid until `expiry`. Throws only if signing fails.
     func authorization(for origin: String, expiry: Timestamp) throws -> String {
         var claims = JSONWriter(reservingBytes: 192)
         claims.beginObject()
@@ -163,7 +161,7 @@ package struct VAPIDToken: Sendable {
     }
 }
 
-/// Logs problems with the keys that sign messages, and what Microsoft says of refused ones.
+/// Logs problems with signing keys, and Microsoft's explanations of refused messages.
 struct KeyReports: Sendable {
     private enum Subject: Hashable {
         case refusedToken(PushService)
@@ -181,7 +179,7 @@ struct KeyReports: Sendable {
         once = SeldomLog(host, quiet: nil)
     }
 
-    /// A push service refuses the token, whatever the subscription.
+    /// Logs that a push service refuses the token, whatever the subscription.
     func tokenRefused(by service: PushService, _ reason: String, now: Timestamp) {
         hourly.log(
             .refusedToken(service),
@@ -191,8 +189,8 @@ struct KeyReports: Sendable {
         )
     }
 
-    /// A subscription was made with another key. `isKeyProven`: whether any push service accepted a message signed with
-    /// ours.
+    /// Logs that a subscription uses another key. `isKeyProven`: whether any push service accepted a message signed
+    /// with ours.
     func keyMismatch(at service: PushService, isKeyProven: Bool, now: Timestamp) {
         if isKeyProven {
             once.log(
@@ -214,7 +212,7 @@ struct KeyReports: Sendable {
         }
     }
 
-    /// Logs Microsoft's sentence about a status: an outcome's reason is too short for it.
+    /// Logs Microsoft's sentence about a status, which is too long for an outcome's reason.
     func refused(_ status: UInt32, _ explanation: String, now: Timestamp) {
         hourly.log(
             .refusal(status),
@@ -224,7 +222,7 @@ struct KeyReports: Sendable {
         )
     }
 
-    /// A registration names a key that was configured once.
+    /// Logs that a registration names a key that was configured before.
     func keyUnknown(now: Timestamp) {
         once.log(
             .unknownKey,

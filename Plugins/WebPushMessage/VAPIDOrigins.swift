@@ -5,7 +5,7 @@ package import PluginKit
 ///
 /// Push services refuse tokens that are valid for more than a day, and Apple refuses tokens that change more than once
 /// an hour. So a token is valid for twelve hours and replaced after eleven. Users choose the origins, so the number of
-/// entries is limited; those of the big services always stay.
+/// entries is limited; those of the big services are never evicted.
 struct VAPIDOrigins: Sendable {
     private struct Key: Hashable {
         let origin: String
@@ -21,7 +21,7 @@ struct VAPIDOrigins: Sendable {
 
     static let lifetime: Duration = .hours(12)
     static let longestUse: Duration = .hours(11)
-    /// No token is replaced earlier, even if it is refused.
+    /// The minimum use of a token, even if it is refused.
     static let shortestUse: Duration = .hours(1)
     static let capacity = 512
 
@@ -34,10 +34,10 @@ struct VAPIDOrigins: Sendable {
         isProvenSomewhere = Array(repeating: false, count: tokens.count)
     }
 
-    /// The value of `Authorization` at `now`, signed with a key. Throws only when signing fails.
+    /// Returns the value of `Authorization` at `now`, signed with a key. Throws only if signing fails.
     mutating func authorization(for origin: String, token: Int = 0, now: Timestamp) throws -> String {
         let key = Key(origin: origin, token: token)
-        // A clock set back further would leave a token that is valid for too long.
+        // If the clock was set back, a token would be valid for too long.
         if let known = entries[key], (.zero - Self.longestUse..<Self.longestUse).contains(now - known.issuedAt) {
             entries[key]?.usedAt = now
             return known.authorization
@@ -49,7 +49,7 @@ struct VAPIDOrigins: Sendable {
     mutating func renew(_ origin: String, token: Int, refused authorization: String, now: Timestamp) throws -> Bool {
         let key = Key(origin: origin, token: token)
         guard let known = entries[key] else { return false }
-        // Another message's refusal replaced it already.
+        // Another message's response replaced it already.
         guard known.authorization == authorization else { return true }
         let age = max(now - known.issuedAt, known.issuedAt - now)
         guard age >= Self.shortestUse else { return false }
@@ -57,7 +57,7 @@ struct VAPIDOrigins: Sendable {
         return true
     }
 
-    /// The origin accepted a message.
+    /// Records that the origin accepted a message.
     mutating func prove(_ origin: String, token: Int = 0) {
         entries[Key(origin: origin, token: token)]?.isProven = true
         isProvenSomewhere[token] = true
@@ -99,10 +99,10 @@ struct VAPIDOrigins: Sendable {
 struct FormerKeys: Sendable {
     static let capacity = 8192
 
-    /// By hashes of endpoints. A collision only means that the wrong key is tried first.
+    /// The keys by endpoint hash. After a collision the wrong key is tried first, which is harmless.
     private var tokens: [Int: Int] = [:]
 
-    /// Nil for the current key.
+    /// Returns the index of the key; nil for the current key.
     func token(for url: String) -> Int? {
         tokens[url.hashValue]
     }
@@ -127,10 +127,10 @@ package struct VAPIDSubject: Sendable, Hashable {
     package let text: String
     private let domain: String
 
-    /// Reserved names (RFC 6761, RFC 6762) that have no mail and no pages. Apple answers tokens with them 403.
+    /// Reserved names (RFC 6761, RFC 6762) without mail and web pages. Apple responds to tokens with them with 403.
     private static let unreachable: Set = ["localhost", "local", "localdomain", "invalid", "test"]
 
-    /// Throws for anything else, and for a domain that nobody can reach. `key` is the name of the setting.
+    /// Throws for other texts, and for an unreachable domain. `key` is the name of the setting.
     package init(_ text: String, under key: StaticString) throws(PluginError) {
         guard let domain = VAPIDSubject.domain(of: text) else {
             throw PluginError("\(key): expected \(VAPIDSubject.expectation)")
@@ -161,7 +161,7 @@ package struct VAPIDSubject: Sendable, Hashable {
         return isExample ? "\(domain) is nobody's domain, and Apple may answer 403 (BadJwtToken) because of it" : nil
     }
 
-    /// In lower case, without port; nil if `text` is neither kind of URL.
+    /// Returns the domain in lower case, without port; nil if `text` is neither kind of URL.
     private static func domain(of text: String) -> String? {
         if text.hasPrefix("https://") {
             guard let url = HTTPURL(text) else { return nil }

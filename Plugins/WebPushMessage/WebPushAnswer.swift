@@ -1,14 +1,14 @@
 import Core
 internal import PluginKit
 
-/// An answer of a push service and its decision: RFC 8030, refined by the details that Apple, Mozilla, Google and
+/// A response of a push service and its decision: RFC 8030, refined by the details that Apple, Mozilla, Google and
 /// Microsoft add to the status.
 struct WebPushAnswer {
     enum Decision: Hashable {
         case outcome(Outcome)
-        /// The subscription was made with another key than the one that signed.
+        /// The subscription uses another key than the one that signed.
         case keyMismatch
-        /// Our token is refused. `isCertain`: the cause is certainly the token and not the subscription.
+        /// The push service refuses our token. `isCertain`: the cause is certainly the token and not the subscription.
         case tokenRefused(reason: String, isCertain: Bool)
     }
 
@@ -18,7 +18,7 @@ struct WebPushAnswer {
     private let answer: PushServiceAnswer
     private let service: PushService
     private let detail: WebPushDetail?
-    /// Microsoft's explanation of a message that it did not deliver, printable; nil without one.
+    /// Microsoft's explanation of an undelivered message, printable; nil without one.
     let explanation: String?
 
     init(_ response: borrowing HTTPResponse, of service: PushService, now: Timestamp) {
@@ -48,7 +48,7 @@ struct WebPushAnswer {
         }
     }
 
-    /// An outcome with the answer's status.
+    /// Returns an outcome with the response's status.
     func outcome(_ kind: Outcome.Kind, _ reason: String, _ scope: Outcome.Scope = .usual) -> Outcome {
         answer.outcome(kind, reason, scope)
     }
@@ -58,15 +58,15 @@ struct WebPushAnswer {
         // Microsoft's limit for one subscription.
         case (200...299, .dropped), (200...299, .throttled): return answer.outcome(.retry, reason, .device)
         case (406, .throttled): return answer.outcome(.retry, reason, .host)
-        // "Too many requests for the same device token": anybody can cause that for an own device.
+        // "Too many requests for the same device token": anyone can cause that for their own device.
         case (429, .tooManyRequests) where service == .apple: return answer.outcome(.retry, reason, .device)
         case (400, .idleTimeout): return answer.outcome(.retry, reason, .device)
         case (404, .badPath): return answer.outcome(.rejected, reason)
-        // Any other 404 may be a proxy's: its reason "not-found" has the router ask again later.
+        // Any other 404 may be a proxy's: with the reason "not-found" the router asks again later.
         case (404, .unregistered): return answer.outcome(.gone, reason)
         case (503, .immediateRetry):
             var outcome = answer.outcome(.retry, reason, .device)
-            // The answer asks for a pause of two minutes nevertheless.
+            // The response asks for a delay of two minutes nevertheless.
             outcome.retryAfter = .zero
             return outcome
         case (502, .bridgeError): return answer.outcome(.retry, reason, .device)
@@ -92,7 +92,7 @@ enum WebPushDetail: String, CaseIterable {
     case badMethod = "bad-method"
     /// The push service itself does not know the subscription.
     case unregistered
-    /// The subscription was made with another key than ours. Waiting does not help.
+    /// The subscription uses another key than ours. A retry does not help.
     case keyMismatch = "vapid-key-mismatch"
     case badAuthorizationHeader = "bad-authorization-header"
     case badJWTToken = "bad-jwt-token"
@@ -103,7 +103,7 @@ enum WebPushDetail: String, CaseIterable {
     case tooManyRequests = "too-many-requests"
     /// Mozilla cannot forward messages to this kind of subscription.
     case badRouterType = "bad-router-type"
-    /// Mozilla: the message may be sent again at once.
+    /// Mozilla: the message may be sent again immediately.
     case immediateRetry = "retry-at-once"
     /// Mozilla forwards messages for mobile browsers to Google and Apple, and that failed.
     case bridgeError = "bridge-error"
@@ -112,7 +112,7 @@ enum WebPushDetail: String, CaseIterable {
     /// Microsoft: too many messages for this subscription, or from us.
     case throttled
 
-    /// Nil when the answer has no more than a status.
+    /// Returns nil if the response contains only a status.
     init?(_ response: borrowing HTTPResponse, of service: PushService) {
         let isRefusal = response.status >= 300
         let isOurs = { (candidate: PushService) in service == candidate || service == .other }
@@ -143,16 +143,15 @@ enum WebPushDetail: String, CaseIterable {
         }
     }
 
-    /// Whether an answer has one of the headers that Microsoft adds to all of its answers.
+    /// Whether a response has one of the headers that Microsoft adds to all of its responses.
     private static func isWindows(_ response: borrowing HTTPResponse) -> Bool {
         response.header("x-wns-msg-id") != nil || response.header("x-wns-status") != nil
             || response.header("x-wns-notificationstatus") != nil || response.header("x-wns-error-description") != nil
     }
 
-    /// Google answers with a sentence: `permission denied: invalid JWT provided` for a wrong clock or token, and `the
-    /// VAPID credentials in the authorization header do not correspond to the credentials used to create the
-    /// subscriptions` for a subscription made with another key. Nil for all other sentences: they must not make a
-    /// device gone.
+    /// Parses Google's sentences: `permission denied: invalid JWT provided` for a wrong clock or token, and `the VAPID
+    /// credentials in the authorization header do not correspond to the credentials used to create the subscriptions`
+    /// for a subscription with another key. Nil for all other sentences: they must not make a device gone.
     private init?(google response: borrowing HTTPResponse) {
         let sentence = response.body.string.lowercased()
         switch response.status {

@@ -2,11 +2,10 @@ import Core
 package import PluginKit
 import Synchronization
 
-/// Signs messages (RFC 8292), sends them to push services and interprets the answers.
+/// Signs messages (RFC 8292), sends them to push services and interprets the responses.
 ///
-/// A subscription accepts messages signed with the key that its app was given, and no other. If the registration does
-/// not name its key, the current key is tried first, then former keys, as long as the push service answers that the key
-/// is another.
+/// A subscription accepts only messages signed with the key that its app used. If the registration does not name its
+/// key, the current key is tried first, then former keys, as long as the push service reports a key mismatch.
 package final class WebPushSender: Sendable {
     private let host: Host
     private let ring: VAPIDKeyRing?
@@ -16,7 +15,7 @@ package final class WebPushSender: Sendable {
     private let formerKeys = Mutex(FormerKeys())
     private let reports: KeyReports
 
-    /// `signsUnasked`: whether messages are signed if a registration names no key.
+    /// Makes a sender. `signsUnasked`: whether messages are signed if a registration names no key.
     package init(host: Host, ring: VAPIDKeyRing?, signsUnasked: Bool, now: @escaping @Sendable () -> Timestamp) {
         self.host = host
         self.ring = ring
@@ -31,7 +30,7 @@ package final class WebPushSender: Sendable {
         }
     }
 
-    /// Throws when the registration names a key that the operator does not have.
+    /// Throws if the registration names a key that the operator does not have.
     package func validate(_ registration: borrowing Registration) throws(PluginError) {
         try SigningKey.validate(registration, in: ring)
     }
@@ -59,8 +58,8 @@ package final class WebPushSender: Sendable {
         )
     }
 
-    /// Answers an operator's command. `vapid` prints the public keys; apps subscribe with the current one. `status`
-    /// gives them to the router, which gives them to apps.
+    /// Runs an operator's command. `vapid` prints the public keys; apps subscribe with the current one. `status`
+    /// reports them to the router, which passes them to apps.
     package func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["vapid"]: completion(CommandAnswer(isGood: true, text: describeKeys()))
@@ -95,7 +94,7 @@ package final class WebPushSender: Sendable {
 
     private var publicKeys: [String] { ring?.tokens.map(\.publicKey) ?? [] }
 
-    /// The answer to `vapid`: the keys, and whether messages signed with them were accepted.
+    /// Returns the output of `vapid`: the keys, and whether messages signed with them were accepted.
     private func describeKeys() -> String {
         guard let ring else { return "no VAPID key" }
         return origins.withLock { origins in
@@ -117,7 +116,7 @@ package final class WebPushSender: Sendable {
     private func start(_ attempt: SendingAttempt) -> Admission {
         let endpoint = attempt.message.endpoint
         let now = now()
-        // The courier sends the message again. Then the right key comes first, if it was learned.
+        // The router retries the message. Then the right key comes first, if it was learned.
         guard let timeout = attempt.timeout(now: now) else { return .busy }
         let authorization: String?
         if let token = attempt.tokens.first {
@@ -171,8 +170,8 @@ package final class WebPushSender: Sendable {
         attempt.ticket.complete(outcomeOfMismatch(attempt, answer))
     }
 
-    /// A subscription for another key is dead only if the origin accepted a message signed with ours. Otherwise our key
-    /// may be the wrong one, which must not cost the devices.
+    /// Returns the outcome of a key mismatch. A subscription for another key is dead only if the origin accepted a
+    /// message signed with ours. Otherwise our key may be wrong, and no device may be lost because of that.
     private func outcomeOfMismatch(_ attempt: SendingAttempt, _ answer: WebPushAnswer) -> Outcome {
         let origin = attempt.message.endpoint.origin
         let reason = WebPushDetail.keyMismatch.rawValue
@@ -186,9 +185,9 @@ package final class WebPushSender: Sendable {
         return answer.outcome(isProvenHere ? .gone : .rejected, reason)
     }
 
-    /// Replaces a refused token, if it is old enough, and sends the message once more. If that does not help, the
-    /// message is lost. But if one of the big services certainly refuses the token, the message waits until the
-    /// operator has fixed the cause; so do all others to this origin, unless some were accepted before.
+    /// Replaces a refused token, if it is old enough, and sends the message again. If that does not help, the message
+    /// is dropped. But if one of the big services certainly refuses the token, the message waits until the operator has
+    /// fixed the cause. All others to this origin then wait too, unless some were accepted before.
     private func settleRefusal(
         _ attempt: SendingAttempt,
         _ answer: WebPushAnswer,
@@ -218,7 +217,7 @@ package final class WebPushSender: Sendable {
         )
     }
 
-    /// Completes the ticket of a message that was accepted earlier and cannot be sent now.
+    /// Completes the ticket of a message that was accepted earlier but cannot be sent now.
     private func settle(_ attempt: SendingAttempt, _ admission: Admission) {
         if case .accepted = admission { return }
         attempt.ticket.complete(Outcome(.retry, reason: "busy"))

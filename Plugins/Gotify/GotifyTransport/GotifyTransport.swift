@@ -1,7 +1,7 @@
 import Core
 public import PluginKit
 
-/// Gotify, for people without an app of their own: readable messages under an application of their server.
+/// Sends readable messages to Gotify, for people without an app of their own, as an application of their server.
 public final class GotifyTransport: PluginTransport {
     public static let platform: StaticString = "gotify"
     public static let description: StaticString? = GotifyDescription.json
@@ -44,17 +44,17 @@ public final class GotifyTransport: PluginTransport {
     }
 }
 
-/// The endpoint for messages of one application, as Gotify shows it: `https://gotify.example.com/message?token=A…`. The
+/// The message endpoint of one application, as Gotify shows it: `https://gotify.example.com/message?token=A…`. The
 /// token is secret and is sent in a header.
 struct MessageEndpoint {
     static let limit = 1000
     private static let query = "?token="
 
-    /// Without the token.
+    /// The URL without the token.
     let url: String
     let applicationToken: String
 
-    /// Throws for a URL that is not an application's.
+    /// Throws if the URL is not an application's.
     init(_ token: BorrowedText) throws(PluginError) {
         let error = PluginError(
             "token: expected an application's URL such as https://gotify.example.com/message?token=A…, at most "
@@ -74,9 +74,10 @@ struct MessageEndpoint {
     private static func isTokenByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "_-.") }
 }
 
-/// An answer of a Gotify server and its outcome.
+/// A response of a Gotify server and its outcome.
 ///
-/// Never gone: a refused token loses the message and not the device, because its owner may restore it any minute.
+/// The outcome is never gone: a refused token drops the message but not the device, because its owner may restore the
+/// token soon.
 struct GotifyAnswer {
     private let answer: PushServiceAnswer
 
@@ -93,18 +94,19 @@ struct GotifyAnswer {
     }
 }
 
-/// A message in Gotify's JSON form. Gotify has no buttons; its one link is the notification's, or the first button's.
+/// A message in Gotify's JSON format. Gotify has no buttons; its only link is the notification's, or the first
+/// button's.
 ///
-/// Members of the rule's block: `priority` wins over the urgency; `markdown`, `image` and `intent` become what Gotify
-/// calls extras; members of `extras` win over those.
+/// Members of the rule's block: `priority` overrides the urgency; `markdown`, `image` and `intent` become extras of
+/// Gotify; members of `extras` override those.
 struct Message {
-    /// In bytes. Gotify has no limit; this is the common one of push services.
+    /// The maximum size in bytes. Gotify has no limit; this is the usual one of push services.
     static let limit = 4096
 
     private let native: JSONObject
     private let extras: JSONObject
 
-    /// That something happened.
+    /// Returns a message that something happened.
     static func wake(_ notification: borrowing Notification, _ text: String) throws(ReadableMessageError) -> [UInt8] {
         let message = try Message(notification)
         var writer = JSONWriter(reservingBytes: 128)
@@ -117,7 +119,7 @@ struct Message {
         return writer.bytes
     }
 
-    /// Title, text and link.
+    /// Returns a message with title, text and link.
     static func readable(_ notification: borrowing Notification) throws(ReadableMessageError) -> [UInt8] {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }
         let message = try Message(notification)
@@ -169,7 +171,7 @@ struct Message {
         writer.key("extras")
         writer.beginObject()
         if !extras.contains("client::display") {
-            // Without a content type Gotify's clients choose one, and a stranger's text must not be markup.
+            // Without a content type Gotify's clients choose one, and text from strangers must not be markup.
             writer.key("client::display")
             writer.beginObject()
             writer.key("contentType")
@@ -229,7 +231,7 @@ struct Message {
 }
 
 extension Urgency {
-    /// Gotify's priority, from 0 to 10: its Android app is silent below 4 and vibrates from 8 on.
+    /// Gotify's priority, from 0 to 10: its Android app is silent below 4 and vibrates from 8.
     var gotifyPriority: Int {
         switch self {
         case .low: 2

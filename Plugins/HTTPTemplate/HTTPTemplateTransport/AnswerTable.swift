@@ -1,13 +1,13 @@
 import Core
 import PluginKit
 
-/// What a service's answers mean, row by row: the first row that fits decides. Answers without a row lose or delay the
-/// message, and never forget a device or pause the queue.
+/// The meanings of a service's responses, row by row: the first matching row decides. Responses without a row drop or
+/// delay the message, and never remove a device or pause the queue.
 struct AnswerTable: Sendable {
     private let rows: [AnswerRow]
     private let isUsersOwn: Bool
 
-    /// `isUsersOwn`: whether users choose the host.
+    /// Reads the table; `isUsersOwn`: whether users choose the host.
     init(_ block: JSONObject, isUsersOwn: Bool) throws(PluginError) {
         self.isUsersOwn = isUsersOwn
         var rows: [AnswerRow] = []
@@ -48,7 +48,7 @@ struct AnswerTable: Sendable {
     }
 }
 
-/// One row: a status and what the body holds, and what becomes of the delivery.
+/// One row: a status and text of the body, and the resulting outcome.
 private struct AnswerRow: Sendable {
     private static let kinds: KeyValuePairs<String, Outcome.Kind> = [
         "delivered": .delivered, "gone": .gone, "rejected": .rejected, "retry": .retry, "misconfigured": .misconfigured,
@@ -59,7 +59,7 @@ private struct AnswerRow: Sendable {
 
     private enum Wait: Sendable {
         case fixed(Duration)
-        /// Where the body says how long, in units of so many milliseconds.
+        /// Reads the delay from the body, in units of `milliseconds`.
         case read(JSONPointer, milliseconds: Double)
     }
 
@@ -115,7 +115,7 @@ private struct AnswerRow: Sendable {
         return choice.value
     }
 
-    /// A status such as 404, or a class such as 5xx.
+    /// Reads a status such as 404, or a class such as 5xx.
     private static func statuses(_ row: JSONObject) throws(PluginError) -> ClosedRange<UInt32> {
         let text = row["status"]?.literalText ?? "any"
         if text == "any" { return 1...999 }

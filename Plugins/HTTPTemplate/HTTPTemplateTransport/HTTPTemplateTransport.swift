@@ -1,8 +1,8 @@
 import Core
 public import PluginKit
 
-/// Push services that the operator describes in the configuration: a request with placeholders, and what its answers
-/// mean. For services that show a text to a person.
+/// Push services described in the configuration: a request with placeholders, and the meanings of its responses. For
+/// services that show a text to a person.
 public final class HTTPTemplateTransport: PluginTransport {
     public static let platform: StaticString = "http"
     public static let description: StaticString? = HTTPTemplateDescription.json
@@ -56,7 +56,7 @@ public final class HTTPTemplateTransport: PluginTransport {
             return .invalid
         }
         switch notification.mode {
-        // Nobody there could decrypt it.
+        // No app there could decrypt it.
         case .sealed, nil: return .unsupported
         case .wake, .nudge, .alert: break
         }
@@ -73,7 +73,7 @@ public final class HTTPTemplateTransport: PluginTransport {
         }
     }
 
-    /// The service that the registration names; the only one where it names none.
+    /// Returns the service that the registration names, or the only one if it names none.
     private func service(of registration: borrowing Registration) throws(PluginError) -> Service {
         let name = registration.field("service")?.string
         if let name, let service = services[name] { return service }
@@ -82,11 +82,11 @@ public final class HTTPTemplateTransport: PluginTransport {
     }
 }
 
-/// Secrets of services that stand in a file of their own: lines `SERVICE.NAME=SECRET`, and comments that begin with #.
+/// A file with secrets of services: lines `SERVICE.NAME=SECRET`, and comments that start with #.
 struct SecretsFile: Sendable {
     private var secrets: [String: [String: String]] = [:]
 
-    /// Throws for a line of another form. No error holds a secret.
+    /// Throws for a malformed line. Errors never contain a secret.
     init(_ block: JSONObject) throws(PluginError) {
         guard let file = try block.file("secrets_file", expected: "the path of a file with secrets") else { return }
         for (index, line) in try file.text().split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -105,7 +105,7 @@ struct SecretsFile: Sendable {
         }
     }
 
-    /// Throws for a secret of a service that is none of `services`, which is a slip of the pen.
+    /// Throws for a secret of a service that is not in `services`, which is probably a typo.
     func requireServices(_ services: [String]) throws(PluginError) {
         guard let other = secrets.keys.sorted().first(where: { !services.contains($0) }) else { return }
         throw PluginError(

@@ -13,10 +13,10 @@ struct RequestTemplate: Sendable {
         case text(Template)
     }
 
-    /// The bytes of all headers together; the router takes 32 KiB.
+    /// The maximum bytes of all headers; the router accepts 32 KiB.
     private static let headersLimit = 16_384
     private static let bodyLimit = 1 << 20
-    /// What frames a message is the router's own.
+    /// Headers that frame a message, which the router sets.
     private static let reservedHeaders: Set = [
         "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
     ]
@@ -85,7 +85,7 @@ struct RequestTemplate: Sendable {
         return templates
     }
 
-    /// The request with values in place. What comes out empty is left out: a header, a form's field, a member.
+    /// Returns the request with values. Headers, form fields and members that become empty are omitted.
     func request(_ values: Values) throws(ReadableMessageError) -> HTTPRequest {
         let verb: StaticString = method == .POST ? "POST" : method == .PUT ? "PUT" : "GET"
         var request = HTTPRequest(verb, url: try url.url(values), options: url.isUsersOwn ? .untrustedURL : [])
@@ -115,13 +115,13 @@ struct RequestTemplate: Sendable {
     }
 }
 
-/// A URL with placeholders behind its host, percent-encoded; or one that begins with the URL in a placeholder.
+/// A URL with percent-encoded placeholders after its host, or one that starts with a placeholder for the base URL.
 struct URLTemplate: Sendable {
     private static let limit = 8192
 
-    /// Whether the URL begins with one of the registration.
+    /// Whether the URL starts with one from the registration.
     let isUsersOwn: Bool
-    /// The placeholder that the URL begins with, for the registration's check.
+    /// The placeholder that the URL starts with, for the registration's check.
     let base: Placeholder?
     private let origin: String
     private let rest: Template?
@@ -153,17 +153,18 @@ struct URLTemplate: Sendable {
         }
     }
 
-    /// Whether `text` can be the URL that this one begins with.
+    /// Whether `text` can be the URL that this one starts with.
     func canBegin(with text: String) -> Bool {
         HTTPURL(text).map { rest == nil || !$0.target.contains("?") } ?? false
     }
 
-    /// A colon means nothing behind the host, and services such as Telegram want to see it as it is.
+    /// Percent-encodes a value except colons. They have no meaning after the host, and services such as Telegram expect
+    /// them unencoded.
     private static func encode(_ text: String) -> String {
         PercentEncoding.encode(text).replacing("%3A", with: ":")
     }
 
-    /// Throws where a value would lead to another path than the one written here.
+    /// Throws if a value would lead to a path other than the one written here.
     func url(_ values: Values) throws(ReadableMessageError) -> String {
         var url = origin
         if let base {
@@ -179,7 +180,7 @@ struct URLTemplate: Sendable {
     }
 }
 
-/// A JSON text whose strings have placeholders.
+/// A JSON text whose strings contain placeholders.
 enum JSONTemplate: Sendable {
     case literal(JSONValue)
     case text(Template)
@@ -205,7 +206,7 @@ enum JSONTemplate: Sendable {
         }
     }
 
-    /// Whether placeholders leave nothing of it.
+    /// Whether the value is empty with these values.
     private func isEmpty(_ values: Values) -> Bool {
         switch self {
         case .literal: false
@@ -215,7 +216,7 @@ enum JSONTemplate: Sendable {
         }
     }
 
-    /// A string that is nothing but a placeholder becomes what that stands for, a number for instance.
+    /// Writes the JSON. A string that is only a placeholder becomes its value, which may be a number.
     func write(_ values: Values, to writer: inout JSONWriter) {
         switch self {
         case .literal(let value): writer.value(value)

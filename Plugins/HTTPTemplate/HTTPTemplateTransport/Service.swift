@@ -1,9 +1,9 @@
 import Core
 import PluginKit
 
-/// One push service, as the operator describes it in `services`.
+/// One push service, described by the operator in `services`.
 struct Service: Sendable {
-    /// What registrations say to the router itself.
+    /// Fields of registrations that the router itself uses.
     private static let reservedFields: Set = [
         "app", "batch", "code", "device", "filter_plugins", "filters", "locale", "mode", "partners", "platform",
         "push_endpoint", "quiet", "relays", "service", "shared", "signals", "subscription", "token",
@@ -12,14 +12,14 @@ struct Service: Sendable {
     let request: RequestTemplate
     let answers: AnswerTable
     let secrets: [String: String]
-    /// What the service calls each urgency.
+    /// The service's names of the urgencies.
     let urgencies: JSONObject
     let limits: TextLimits
     let placeholders: Set<Placeholder>
     private let token: TextRule
     private let fields: [(name: String, rule: TextRule)]
 
-    /// `kept` are secrets that stand in a file.
+    /// Reads a service; `kept` are secrets from the secrets file.
     init(_ block: JSONObject, _ kept: [String: String] = [:]) throws(PluginError) {
         try block.refuseMembers(except: [
             "method", "url", "headers", "json", "form", "text", "secrets", "token", "fields", "urgency", "limits",
@@ -52,7 +52,7 @@ struct Service: Sendable {
         }
     }
 
-    /// Throws for a registration that the service cannot reach anybody by.
+    /// Throws if the service cannot reach a device with this registration.
     func check(_ registration: borrowing Registration) throws(PluginError) {
         try token.check(registration.token.string, "token")
         for (name, rule) in fields {
@@ -98,7 +98,7 @@ struct Service: Sendable {
     }
 }
 
-/// What a token or a field of a registration has to look like.
+/// The required format of a token or a field of a registration.
 private struct TextRule: Sendable {
     private static let limit: Int64 = 2048
 
@@ -129,7 +129,7 @@ private struct TextRule: Sendable {
     }
 }
 
-/// What the placeholders of a service stand for in one message.
+/// The values of a service's placeholders in one message.
 struct Values {
     enum Value {
         case text(String)
@@ -148,7 +148,8 @@ struct Values {
 
     private var values: [Placeholder: Value] = [:]
 
-    /// A wake-up says the operator's sentence, and a title alone is the body. Throws when there is nothing to say.
+    /// Makes the values. A wake-up uses the operator's sentence, and a title without a body becomes the body. Throws if
+    /// there is no text.
     init(
         _ notification: borrowing Notification,
         _ registration: borrowing Registration,
@@ -205,7 +206,7 @@ struct Values {
     func text(_ placeholder: Placeholder) -> String { values[placeholder]?.text ?? "" }
 }
 
-/// How long texts may be, in UTF-16 code units: no service counts a text as longer than that.
+/// The maximum lengths of texts in UTF-16 code units, because no service counts a text as longer than that.
 struct TextLimits: Sendable {
     private let limits: [Placeholder.Word: Int64]
 
@@ -218,7 +219,7 @@ struct TextLimits: Sendable {
         ]
     }
 
-    /// The text, cut between two characters and ended with `…` where it is too long.
+    /// Returns the text, truncated between two characters and ended with `…` if it is too long.
     func shorten(_ text: String, _ word: Placeholder.Word) -> String {
         guard let limit = limits[word], text.utf16.count > limit else { return text }
         var room = limit - 1
@@ -231,7 +232,7 @@ struct TextLimits: Sendable {
 }
 
 extension Urgency {
-    /// The name of the urgency in `urgency` of a service.
+    /// The key of the urgency in a service's `urgency`.
     fileprivate var word: StaticString {
         switch self {
         case .low: "low"

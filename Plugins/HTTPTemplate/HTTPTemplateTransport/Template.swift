@@ -1,7 +1,7 @@
 import PluginKit
 
-/// A text with placeholders, spelled like Mustache's: `{{title}}`, `{{title|html}}`, `{{#title}}…{{/title}}` for what
-/// stands there only if there is a title, and `{{^title}}…{{/title}}` for what stands there only if there is none.
+/// A text with placeholders in the style of Mustache: `{{title}}`, `{{title|html}}`, `{{#title}}…{{/title}}` for text
+/// that is used only if there is a title, and `{{^title}}…{{/title}}` for text that is used only if there is none.
 struct Template: Sendable {
     private enum Part: Sendable {
         case text(String)
@@ -11,7 +11,7 @@ struct Template: Sendable {
 
     private let parts: [Part]
 
-    /// Throws for a placeholder that `names` does not know, and for one that is not closed.
+    /// Throws for a placeholder that is not in `names`, and for one that is not closed.
     init(_ text: String, _ names: inout PlaceholderNames) throws(PluginError) {
         var rest = text[...]
         try self.init(&rest, &names, inside: nil)
@@ -19,7 +19,7 @@ struct Template: Sendable {
 
     private init(_ parts: some Sequence<Part>) { self.parts = Array(parts) }
 
-    /// Reads up to the end of the text, or up to the end of the section of that name.
+    /// Reads to the end of the text, or to the end of the section of that name.
     private init(_ rest: inout Substring, _ names: inout PlaceholderNames, inside section: String?) throws(PluginError)
     {
         var parts: [Part] = []
@@ -53,16 +53,16 @@ struct Template: Sendable {
         self.parts = parts
     }
 
-    /// Whether there is anything but literal text.
+    /// Whether it contains more than literal text.
     var hasPlaceholders: Bool { parts.contains { if case .text = $0 { false } else { true } } }
 
-    /// The one placeholder that it consists of; nil when there is anything else.
+    /// The only placeholder that it consists of; nil if there is more.
     var sole: Placeholder? {
         guard parts.count == 1, case .value(let placeholder, asHTML: false) = parts[0] else { return nil }
         return placeholder
     }
 
-    /// The literal text or the placeholder that it begins with, and what follows.
+    /// The literal text or the placeholder at the start, and the rest.
     var split: (literal: String?, placeholder: Placeholder?, rest: Template?) {
         let rest = parts.count > 1 ? Template(parts.dropFirst()) : nil
         return switch parts.first {
@@ -72,7 +72,7 @@ struct Template: Sendable {
         }
     }
 
-    /// The text with what `value` says for each placeholder; `escape` makes a value fit for the place it stands in.
+    /// Returns the text with placeholders replaced by `value`; `escape` escapes a value for its context.
     func render(_ value: (Placeholder) -> String, _ escape: (String) -> String = { $0 }) -> String {
         parts.reduce(into: "") { text, part in
             switch part {
@@ -97,7 +97,7 @@ struct Template: Sendable {
     }
 }
 
-/// What a placeholder stands for.
+/// The reference of a placeholder.
 enum Placeholder: Hashable, Sendable {
     /// A part of the notification.
     enum Word: String, CaseIterable, Sendable {
@@ -111,7 +111,7 @@ enum Placeholder: Hashable, Sendable {
     case token
     /// A field of the registration.
     case field(String)
-    /// A text of the service's `secrets`.
+    /// A member of the service's `secrets`.
     case secret(String)
     /// A member of the rule's block.
     case rule(String)

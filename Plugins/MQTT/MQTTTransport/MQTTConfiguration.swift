@@ -10,11 +10,11 @@ struct MQTTConfiguration: Sendable {
 
     let broker: MQTTBroker
     let target: StreamTarget
-    /// What all topics begin with: ends in `/`, or is empty.
+    /// The prefix of all topics: ends in `/`, or is empty.
     let topicPrefix: String
     let isRetained: Bool
 
-    /// Throws for the first error: under which key it is, and what was expected.
+    /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(
             except: [
@@ -36,7 +36,7 @@ struct MQTTConfiguration: Sendable {
     private static func target(_ block: JSONObject, keepAliveSeconds: UInt16) throws(PluginError) -> StreamTarget {
         let expected = "the broker's name, such as mqtt.example.com"
         let host = try block.requiredText("server", expected: expected)
-        // The syntax of a URL's host is as strict as it has to be.
+        // The syntax of a URL's host is strict enough.
         guard let url = HTTPURL("http://\(host.contains(":") ? "[\(host)]" : host)"), url.target.isEmpty,
             host.contains(":") || !url.origin.dropFirst(7).contains(":")
         else { throw PluginError("server: expected \(expected), found another text") }
@@ -45,7 +45,7 @@ struct MQTTConfiguration: Sendable {
         var target = StreamTarget(host: host, port: UInt16(clamping: port))
         target.usesTLS = security == .tls
         target.connectTimeout = .seconds(20)
-        // Pings come twice in a keep alive.
+        // Pings are sent twice in each keep-alive interval.
         target.idleTimeout = .seconds(min(3600, 2 * Int64(keepAliveSeconds) + 30))
         if let file = try block.file("authority_file", expected: "the path of a certificate in PEM") {
             target.authorities = try file.text()
@@ -54,15 +54,15 @@ struct MQTTConfiguration: Sendable {
     }
 }
 
-/// How we introduce ourselves to the operator's broker, and what we ask of it.
+/// The operator's broker, and the client options that we use there.
 struct MQTTBroker: Sendable {
     let version: MQTTVersion
-    /// Empty: the broker names us.
+    /// The client id. Empty: the broker assigns one.
     private(set) var clientID: String
     let username: String?
     let password: String?
     let keepAliveSeconds: UInt16
-    /// 0: at most once. 1: at least once.
+    /// The quality of service. 0: at most once. 1: at least once.
     let quality: Int64
 
     fileprivate init(_ block: JSONObject) throws(PluginError) {
@@ -81,14 +81,14 @@ struct MQTTBroker: Sendable {
         quality = try block.integer("qos", in: 0...1) ?? 1
     }
 
-    /// The same account under another client id: a broker ends the connection of a client whose id comes once more.
+    /// The same account with another client id, because a broker disconnects a client whose id is used again.
     var passing: MQTTBroker {
         var broker = self
         if !clientID.isEmpty { broker.clientID = "\(clientID)-check" }
         return broker
     }
 
-    /// A 5 in YAML is a number in JSON.
+    /// Reads the version. A 5 in YAML is a number in JSON.
     private static func version(_ block: JSONObject) throws(PluginError) -> MQTTVersion {
         if let number = block["version"]?.integer, number == 5 { return .v5 }
         return try block.choice("version", MQTTVersion.self) ?? .v5
@@ -111,12 +111,12 @@ struct MQTTBroker: Sendable {
     }
 }
 
-/// Names of topics that mean one topic each.
+/// Checks names of single topics.
 enum TopicName {
-    /// In bytes.
+    /// The maximum length in bytes.
     static let limit = 1024
 
-    /// Whether it has levels with something in them, no wildcards, and is none of the broker's own topics.
+    /// Whether all levels are non-empty, there are no wildcards, and it is not one of the broker's own topics.
     static func isPlain(_ text: String) -> Bool {
         guard (1...limit).contains(text.utf8.count), !text.hasPrefix("$") else { return false }
         return text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { level in

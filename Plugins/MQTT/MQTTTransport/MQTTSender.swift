@@ -2,9 +2,9 @@ import Core
 import PluginKit
 import Synchronization
 
-/// Publishes messages at the operator's broker, over a stream of the host's.
+/// Publishes messages at the operator's broker, over a stream of the host.
 final class MQTTSender: Sendable {
-    /// What there is of the connection of a number.
+    /// The stream and the timer of one connection.
     private struct Line {
         let stream: HostStream
         var pings: HostTimer?
@@ -29,14 +29,14 @@ final class MQTTSender: Sendable {
         state = Mutex(State(client: MQTTClient(configuration.broker)))
     }
 
-    /// Publishes a message as soon as the broker takes it.
+    /// Publishes a message as soon as the broker accepts it.
     func send(_ message: MQTTMessage, _ ticket: Ticket) -> Admission {
         guard let actions = state.withLock({ $0.client.deliver(message, for: ticket) }) else { return .busy }
         perform(actions)
         return .accepted
     }
 
-    /// Ends a delivery whose message was not acknowledged so far.
+    /// Ends a delivery whose message was not acknowledged yet.
     func cancel(_ number: UInt64) {
         let ticket = state.withLock { $0.client.withdraw { $0.number == number } }
         ticket?.complete(Outcome(.retry, reason: "cancelled"))
@@ -60,14 +60,14 @@ final class MQTTSender: Sendable {
         perform(actions)
     }
 
-    /// Done without the lock, as a ticket's end may bring the next delivery. The order of messages does not matter, and
-    /// everything else is written by the thread of the stream's events.
+    /// Performs actions without the lock, because completing a ticket may start the next delivery. The order of
+    /// messages does not matter, and the thread of the stream's events writes everything else.
     private func perform(_ actions: [MQTTClient<Ticket>.Action]) {
         for action in actions {
             switch action {
             case .open(let number): open(number)
             case .write(let number, let bytes):
-                // More than a stream takes at once means that the broker reads nothing.
+                // A full buffer means that the broker does not read.
                 if let stream = stream(number), stream.write(bytes) == .busy { stream.close() }
             case .close(let number): stream(number)?.close()
             case .startPings(let number, let seconds): startPings(number, every: .seconds(seconds))
@@ -97,7 +97,7 @@ final class MQTTSender: Sendable {
                 state.lines[number]?.pings = timer
                 return state.lines[number] != nil
             }
-            // The connection has ended meanwhile.
+            // The connection has ended in the meantime.
             if !isNeeded { timer.cancel() }
         } catch {
             // The broker closes the connection after a while, and the next message opens another.
@@ -108,7 +108,7 @@ final class MQTTSender: Sendable {
     private func stream(_ number: Int) -> HostStream? { state.withLock { $0.lines[number]?.stream } }
 }
 
-/// Logs what the operator has to look at, seldom.
+/// Logs problems for the operator, rate-limited.
 private struct MQTTReports: Sendable {
     private let log: SeldomLog<String>
 

@@ -2,7 +2,7 @@ import Core
 public import PluginKit
 import Synchronization
 
-/// MQTT 3.1.1 and 5: publishes each notification as JSON at the operator's broker, to a topic of the registration's.
+/// MQTT 3.1.1 and 5: publishes each notification as JSON at the operator's broker, to the registration's topic.
 public final class MQTTTransport: PluginTransport {
     public static let platform: StaticString = "mqtt"
     public static let description: StaticString? = MQTTDescription.json
@@ -66,7 +66,7 @@ public final class MQTTTransport: PluginTransport {
         sender.cancel(number)
     }
 
-    /// `check` logs in at the broker.
+    /// Runs `check`, which logs in to the broker.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["check"]: BrokerLogin.check(configuration, host: host, answer: completion)
@@ -87,11 +87,11 @@ public final class MQTTTransport: PluginTransport {
     }
 }
 
-/// Connects to the broker as a message would, and leaves: does the broker take the account?
+/// Connects to the broker to check whether it accepts the account.
 final class BrokerLogin: Sendable {
     private struct State {
         var session: MQTTSession
-        /// Nil once it is answered.
+        /// The completion; nil after it was called.
         var answer: (@Sendable (CommandAnswer) -> Void)?
     }
 
@@ -103,7 +103,7 @@ final class BrokerLogin: Sendable {
         state = Mutex(State(session: MQTTSession(configuration.broker.passing), answer: answer))
     }
 
-    /// Calls `answer` once, perhaps before it returns.
+    /// Calls `answer` once, possibly before this returns.
     static func check(
         _ configuration: MQTTConfiguration,
         host: Host,

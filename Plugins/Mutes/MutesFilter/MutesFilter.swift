@@ -1,9 +1,9 @@
 public import PluginKit
 import Synchronization
 
-/// Drops what a recipient mutes (NIP-51, kind 10000): people, words, hashtags, and threads with their replies.
+/// Drops events that a recipient mutes (NIP-51, kind 10000): people, words, hashtags, and threads with their replies.
 ///
-/// Only its owner can read a list's private entries: they are skipped, and that is logged once for each list.
+/// Only the owner can decrypt a list's private entries. They are skipped, which is logged once for each list.
 public final class MutesFilter: PluginFilter {
     public static let name: StaticString = "mutes"
     public static let wantedKinds: [UInt32] = [10_000]
@@ -11,7 +11,7 @@ public final class MutesFilter: PluginFilter {
     private let settings: MutesSettings
     private let host: Host
     private let lists = RecipientMemory<MuteList>(weight: \.weight)
-    /// Consecutive calls often concern the same event and different recipients.
+    /// A cache for consecutive calls, which often concern the same event and different recipients.
     private let events = ReadTexts<NostrEvent>(capacity: 2, longest: 262_144)
     private let wordings = ReadTexts<Wording>(capacity: 2, longest: 262_144)
     private let threads: Mutex<ThreadMemory>
@@ -40,7 +40,7 @@ public final class MutesFilter: PluginFilter {
         } catch {
             throw PluginError("an event cannot be read: \(error)")
         }
-        // First, so that an event that is muted for another reason is still remembered as part of its thread.
+        // First, so that an event that is muted for another reason still counts as part of its thread.
         if isOfMutedThread(event, list) { return .drop(reason: "a muted thread") }
         if let author = Key32(call.author.string), list.people.contains(author) {
             return .drop(reason: "a muted person")
@@ -75,7 +75,7 @@ public final class MutesFilter: PluginFilter {
     }
 }
 
-/// Which entries of mute lists are applied.
+/// The entries of mute lists that the filter applies.
 struct MutesSettings: Sendable {
     let people: Bool
     let words: Bool
@@ -83,7 +83,7 @@ struct MutesSettings: Sendable {
     let wholeWords: Bool
     let hashtags: Bool
     let threads: Bool
-    /// How many events of muted threads are remembered.
+    /// The maximum number of stored events of muted threads.
     let rememberedEvents: Int
 
     init(_ object: JSONObject) throws(PluginError) {
@@ -97,7 +97,7 @@ struct MutesSettings: Sendable {
     }
 }
 
-/// Events that belong to muted threads. Bounded.
+/// The events that belong to muted threads, up to a limit.
 struct ThreadMemory {
     private var threads: BoundedCache<Key32, Key32>
 
@@ -105,8 +105,8 @@ struct ThreadMemory {
         threads = BoundedCache(capacity: capacity)
     }
 
-    /// Whether the event `id`, which references `named`, is or belongs to one of the `muted` threads. If so it is
-    /// remembered, so that its replies belong to the thread too.
+    /// Whether the event `id`, which references `named`, is or belongs to one of the `muted` threads. If so, it is
+    /// stored, so that its replies belong to the thread too.
     mutating func isPart(_ id: Key32, naming named: some Sequence<Key32>, of muted: Set<Key32>) -> Bool {
         if muted.contains(id) { return true }
         for key in named {
@@ -119,19 +119,19 @@ struct ThreadMemory {
     }
 }
 
-/// The readable entries of a mute list that the settings apply. Malformed entries are skipped.
+/// The readable entries of a mute list, limited by the settings. Malformed entries are skipped.
 struct MuteList: Sendable {
-    /// Only the first words and hashtags of a longer list count.
+    /// The maximum number of words and hashtags; the rest of a longer list is ignored.
     private static let phraseLimit = 2000
-    /// The longest word or hashtag, in characters.
+    /// The maximum length of a word or hashtag, in characters.
     private static let lengthLimit = 128
-    /// All words and hashtags together, in characters.
+    /// The maximum total length of words and hashtags, in characters.
     private static let lengthLimitOfAll = 32_768
 
     let id: Key32?
     let people: Set<Key32>
     let threads: Set<Key32>
-    /// Folded.
+    /// The folded hashtags.
     let hashtags: Set<String>
     /// Words, and hashtags as they appear in texts.
     let phrases: PhraseMatcher
@@ -166,7 +166,7 @@ struct MuteList: Sendable {
     /// Whether the list has entries that match texts.
     var readsTexts: Bool { !hashtags.isEmpty || !phrases.isEmpty }
 
-    /// Its size in memory, roughly, in bytes.
+    /// Its approximate size in memory, in bytes.
     var weight: Int { 64 * (people.count + threads.count) + 96 * hashtags.count + phrases.weight }
 
     /// Whether any of an event's folded hashtags is muted.
@@ -174,18 +174,18 @@ struct MuteList: Sendable {
         !hashtags.isEmpty && tags.contains { hashtags.contains($0) }
     }
 
-    /// Some clients write the sign into the tag.
+    /// Returns the folded hashtag without its sign, which some clients write into the tag.
     static func hashtag(_ tag: String) -> [Character] {
         let folded = FoldedText(tag).trimmed
         return folded.first == "#" ? Array(folded.dropFirst()) : folded
     }
 }
 
-/// A public key or an event's id: 32 bytes.
+/// A public key or an event id: 32 bytes.
 struct Key32: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Nil for anything but 64 hex digits.
+    /// Returns nil unless `hex` is 64 hex digits.
     init?(_ hex: String) {
         guard hex.utf8.count == 64 else { return nil }
         var words: [UInt64] = []

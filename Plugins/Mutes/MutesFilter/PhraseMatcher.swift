@@ -1,7 +1,7 @@
 import PluginKit
 
-/// Finds many phrases in a text in one pass (Aho-Corasick): each node of the tree knows where the search continues
-/// after a mismatch, so that no text and no list makes it go back.
+/// Finds many phrases in a text in one pass (Aho-Corasick). Each node of the trie stores where the search continues
+/// after a mismatch, so the search never goes back.
 struct PhraseMatcher: Sendable {
     private let tree: PhraseTree
     /// For each node: the node of the longest phrase prefix that is a suffix of its path.
@@ -11,7 +11,7 @@ struct PhraseMatcher: Sendable {
     /// Whether any phrase matches inside words.
     private let hasUnbounded: Bool
 
-    /// Empty phrases are left out.
+    /// Empty phrases are skipped.
     init(_ phrases: [Phrase]) {
         let tree = PhraseTree(phrases)
         var fallbacks = [Int](repeating: PhraseTree.root, count: tree.ends.count)
@@ -29,10 +29,10 @@ struct PhraseMatcher: Sendable {
 
     var isEmpty: Bool { tree.numbers.isEmpty }
 
-    /// Its size in memory, roughly, in bytes.
+    /// Its approximate size in memory, in bytes.
     var weight: Int { fallbacks.count * 64 + tree.numbers.count * 64 }
 
-    /// The kind of the first phrase found in `text`; nil if there is none.
+    /// Returns the kind of the first phrase found in `text`, or nil.
     func firstMatch(in text: ReadableText) -> PhraseEnds? {
         guard !isEmpty else { return nil }
         let numbers = text.alphabet.map { tree.numbers[$0] }
@@ -75,18 +75,18 @@ struct PhraseTree: Sendable {
 
     static let root = 0
 
-    /// A number from 1 on for each character in any phrase.
+    /// A number, from 1, for each character in any phrase.
     private(set) var numbers: [Character: UInt32] = [:]
     /// The phrases that end at each node.
     private(set) var ends: [PhraseEnds] = [[]]
     /// The depth of each node.
     private(set) var depths: [Int] = [0]
-    /// Grouped by node, sorted by number.
+    /// The edges, grouped by node and sorted by number.
     private var edges: [Edge] = []
-    /// Where the edges of each node begin; the last element is the number of edges.
+    /// The index of each node's first edge; the last element is the number of edges.
     private var starts: [Int] = []
 
-    /// Empty phrases are left out.
+    /// Empty phrases are skipped.
     init(_ phrases: [Phrase]) {
         var children: [[UInt32: Int]] = [[:]]
         for phrase in phrases where !phrase.characters.isEmpty {
@@ -112,7 +112,7 @@ struct PhraseTree: Sendable {
         starts.append(edges.count)
     }
 
-    /// The child of a node for a character; nil if no phrase continues this way.
+    /// Returns the child of a node for a character; nil if no phrase continues this way.
     func child(of node: Int, _ number: UInt32) -> Int? {
         var (low, high) = (starts[node], starts[node + 1])
         while low < high {
@@ -122,7 +122,7 @@ struct PhraseTree: Sendable {
         return low < starts[node + 1] && edges[low].number == number ? edges[low].target : nil
     }
 
-    /// All nodes but the root, parents before their children, with the edges to them.
+    /// All nodes except the root, parents before their children, with the edges to them.
     var descendants: [(parent: Int, number: UInt32, node: Int)] {
         var rows: [(parent: Int, number: UInt32, node: Int)] = []
         rows.reserveCapacity(edges.count)
@@ -195,15 +195,15 @@ struct ReadableText: Sendable {
         isPartOfWord = alphabet.map { $0.isLetter || $0.isNumber || $0 == "_" }
     }
 
-    /// Whether a word may begin at a place.
+    /// Whether a word may start at an index.
     func isFree(before place: Int) -> Bool { place == 0 || !isPartOfWord[Int(letters[place - 1])] }
 
-    /// Whether a word may end before a place.
+    /// Whether a word may end before an index.
     func isFree(behind place: Int) -> Bool { place == letters.count || !isPartOfWord[Int(letters[place])] }
 }
 
-/// A text folded for comparison: without case, without invisible characters, and with one blank for each run of white
-/// space. Characters compare by canonical equivalence, however they are composed.
+/// A text folded for comparison: without case and invisible characters, and with one space for each run of white space.
+/// Characters are compared by canonical equivalence.
 struct FoldedText {
     let characters: [Character]
 
@@ -220,7 +220,7 @@ struct FoldedText {
         characters = folded
     }
 
-    /// Without blanks at its ends.
+    /// The text without spaces at its ends.
     var trimmed: [Character] {
         let start = characters.drop { $0 == " " }
         return Array(start.last == " " ? start.dropLast() : start)
@@ -228,8 +228,8 @@ struct FoldedText {
 
     private static let joiner: Unicode.Scalar = "\u{200d}"
 
-    /// The standard library has no full case folding. Characters with the same upper case fold to the same character:
-    /// `ß` and `SS`, all sigmas, and `ſ` and `s` are equal.
+    /// Folds case, because the standard library has no full case folding. Characters with the same upper case fold to
+    /// the same character: `ß` and `SS`, all sigmas, and `ſ` and `s` are equal.
     private static func fold(_ text: String) -> String {
         var folded = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -237,7 +237,7 @@ struct FoldedText {
                 folded.append(Unicode.Scalar(UInt8(scalar.value).lowercasedASCII))
                 continue
             }
-            // Emoji joined to one, such as a family, stay one character.
+            // Joined emoji, such as a family, stay one character.
             let isJoint = scalar == Self.joiner && folded.last?.properties.isEmoji == true
             guard isJoint || !scalar.properties.isDefaultIgnorableCodePoint else { continue }
             for upper in scalar.properties.uppercaseMapping.unicodeScalars {
@@ -257,7 +257,7 @@ struct Wording: Sendable {
     private static let zapReceipt: Int64 = 9735
 
     let text: ReadableText
-    /// Folded, without the sign.
+    /// The folded hashtags, without the sign.
     let hashtags: [String]
 
     init(of event: NostrEvent) {
@@ -272,7 +272,7 @@ struct Wording: Sendable {
         case let kind where withoutText.contains(kind):
             return ("", own)
         case let kind where reposts.contains(kind):
-            // NIP-18: the reposted event as JSON, or nothing.
+            // NIP-18: the reposted event as JSON, or empty.
             let reposted = try? NostrEvent(parsing: event.content)
             return (reposted?.content ?? "", own + (reposted?.values(of: "t") ?? []))
         case zapReceipt:

@@ -2,7 +2,7 @@ import Core
 public import PluginKit
 import Synchronization
 
-/// Drops noise: events that name crowds, tiny zaps, events without proof of work, and bursts.
+/// Drops noise: events that mention many accounts, tiny zaps, events without proof of work, and bursts.
 public final class NoiseFilter: PluginFilter {
     public static let name: StaticString = "noise"
     public static var mostNeeded: FollowNeed { .followed }
@@ -29,7 +29,7 @@ public final class NoiseFilter: PluginFilter {
         return burst(of: event, call).map { .drop(reason: $0) } ?? .pass
     }
 
-    /// A contact list names hundreds of people and is not a thread.
+    /// Checks the number of mentions. A contact list names hundreds of people and is not a thread.
     private func crowd(_ event: NostrEvent) -> String? {
         guard let most = settings.hellthread, event.kind != Self.contactList else { return nil }
         let named = Set(event.values(of: "p")).count
@@ -49,7 +49,7 @@ public final class NoiseFilter: PluginFilter {
         return difficulty < required ? "difficulty \(difficulty) of \(required)" : nil
     }
 
-    /// Nobody can tell the author of a gift wrap, so those have no bursts.
+    /// Checks for bursts, except those of gift wraps, whose author is unknown.
     private func burst(of event: NostrEvent, _ call: borrowing FilterCall) -> String? {
         guard !call.author.isEmpty else { return nil }
         let pair = BurstMemory.Pair(author: call.author.string, recipient: call.recipient.string)
@@ -69,7 +69,7 @@ public final class NoiseFilter: PluginFilter {
     }
 }
 
-/// When the latest events of each author passed, for each recipient. A bounded, pure state machine.
+/// The times of the latest events of each author that passed, for each recipient. A bounded, pure state machine.
 struct BurstMemory {
     struct Pair: Hashable {
         let author: String
@@ -90,11 +90,11 @@ struct BurstMemory {
         pairs = BoundedCache(capacity: capacity)
     }
 
-    /// Whether another event passes at `now`. One that passes counts against later ones.
+    /// Whether another event passes at `now`. An event that passes counts against later ones.
     mutating func admits(_ event: String, of pair: Pair, at now: Timestamp) -> Bool {
         var passed = pairs.value(of: pair) ?? Passed(moments: [], event: "")
         if passed.event == event { return true }
-        // Moments in the future are from before the clock was set back.
+        // Times in the future are from before the clock was set back.
         passed.moments.removeAll { $0 > now || now - $0 >= limit.span }
         guard passed.moments.count < limit.events else { return false }
         passed.moments.append(now)
@@ -106,8 +106,8 @@ struct BurstMemory {
 
 /// Proof of work in an event (NIP-13).
 enum ProofOfWork {
-    /// The leading zero bits of the id, limited to the target in the event's nonce tag: an author who aims lower and is
-    /// lucky has worked less. 0 for an event without such a tag, and for an invalid id.
+    /// Returns the leading zero bits of the id, up to the target in the event's nonce tag, because an author with a
+    /// lower target may be lucky with less work. 0 for an event without such a tag, and for an invalid id.
     static func difficulty(of event: NostrEvent) -> Int {
         let target = event.tags.first { $0.count > 2 && $0[0] == "nonce" }.flatMap { Int($0[2]) }
         guard let target, target > 0, event.id.utf8.count == 64 else { return 0 }
@@ -129,15 +129,15 @@ enum ProofOfWork {
     }
 }
 
-/// What counts as noise. Settings that are absent are not checked.
+/// The definition of noise. Absent settings are not checked.
 struct NoiseSettings {
     /// Signals that always pass.
     let except: Set<String>
-    /// The most people that an event may name.
+    /// The maximum number of accounts that an event may mention.
     let hellthread: Int?
-    /// The least that a zap must be worth, in thousandths of a satoshi.
+    /// The minimum value of a zap, in millisatoshis.
     let leastZap: UInt64?
-    /// The least value of zaps from people the recipient follows.
+    /// The minimum value of zaps from accounts that the recipient follows.
     let leastZapFromFollows: UInt64?
     let difficulty: DifficultyDemand
     let burst: BurstLimit?
@@ -166,13 +166,13 @@ struct NoiseSettings {
 
 /// The proof of work that events need (NIP-13), by signal.
 struct DifficultyDemand {
-    /// A zap's receipt is made by a wallet and proves nothing about its sender.
+    /// The signal of zaps. A zap's receipt is made by a wallet and proves nothing about its sender.
     private static var zap: String { "zap" }
     private static var expected: String { "bits, a whole number from 0 to 256, or a mapping of signals to bits" }
 
     private let usual: Int
     private let bySignal: [String: Int]
-    /// Whether people the recipient follows need proof of work, too.
+    /// Whether accounts that the recipient follows need proof of work too.
     let countsForFollows: Bool
 
     init(_ object: JSONObject) throws(PluginError) {
@@ -207,7 +207,7 @@ struct DifficultyDemand {
     /// Whether any event needs proof of work.
     var isAny: Bool { usual > 0 || bySignal.values.contains { $0 > 0 } }
 
-    /// In bits; 0: none.
+    /// Returns the required bits; 0: none.
     func bits(for signal: String) -> Int { bySignal[signal] ?? usual }
 
     private static func bits(_ value: JSONValue, _ key: String) throws(PluginError) -> Int {
@@ -218,7 +218,7 @@ struct DifficultyDemand {
     }
 }
 
-/// How many events of one author reach one recipient in a span of time.
+/// The maximum number of events from one author to one recipient in a time span.
 struct BurstLimit {
     let events: Int
     let span: Duration

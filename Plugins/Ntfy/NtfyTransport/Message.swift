@@ -1,16 +1,16 @@
 import PluginKit
 
-/// A message in ntfy's JSON form. Unlike the form with headers, no text can break out of it.
+/// A message in ntfy's JSON format. Unlike in the format with headers, no text can change other fields.
 struct Message {
-    /// In bytes. ntfy turns longer texts into attachments, which not every server supports.
+    /// The maximum size in bytes. ntfy turns longer texts into attachments, which not every server supports.
     static let limit = 4096
-    /// ntfy shows three at most.
+    /// The maximum number of buttons that ntfy shows.
     static let buttonLimit = 3
 
     private let topic: String
     private let native: JSONObject
 
-    /// That something happened.
+    /// Returns a message that something happened.
     static func wake(
         _ notification: borrowing Notification,
         topic: String,
@@ -29,7 +29,7 @@ struct Message {
         return writer.bytes
     }
 
-    /// Title, text, link and buttons.
+    /// Returns a message with title, text, link and buttons.
     static func readable(_ notification: borrowing Notification, topic: String) throws(ReadableMessageError) -> [UInt8]
     {
         guard !notification.title.isEmpty || !notification.body.isEmpty else { throw .empty }

@@ -3,7 +3,7 @@ import Core
 public import PluginKit
 import Synchronization
 
-/// ntfy, for people without an app of their own: readable messages on a topic of their choice, published as JSON.
+/// Sends readable messages to an ntfy topic, for people without an app of their own; published as JSON.
 public final class NtfyTransport: PluginTransport {
     public static let platform: StaticString = "ntfy"
     public static let description: StaticString? = NtfyDescription.json
@@ -65,11 +65,11 @@ public final class NtfyTransport: PluginTransport {
     }
 }
 
-/// A topic, from its URL `https://ntfy.example.com/alerts`. Anybody who knows the URL may read and write there, so it
-/// is a secret.
+/// A topic, from its URL `https://ntfy.example.com/alerts`. Anyone who knows the URL may read and write there, so it is
+/// a secret.
 struct Topic {
     static let urlLimit = 1000
-    /// ntfy's limit.
+    /// The length of a name, which is ntfy's limit.
     private static let nameLengths = 1...64
     /// Paths that ntfy reserves.
     private static let reserved: Set<String> = [
@@ -80,7 +80,7 @@ struct Topic {
     /// The topic's URL without its last part. Messages posted there name their topic in their JSON.
     let publishingURL: String
 
-    /// Throws for a URL that is not a topic's.
+    /// Throws if the URL is not a topic's.
     init(_ token: BorrowedText) throws(PluginError) {
         let error = PluginError(
             "token: expected a topic's URL such as https://ntfy.sh/my-alerts, at most \(Topic.urlLimit) bytes; a topic has "
@@ -104,8 +104,8 @@ struct Topic {
 enum Credentials {
     private static let limit = 256
 
-    /// The value of `authorization`; nil for an open topic. Throws for text that cannot stand in a header, and for a
-    /// name without a password.
+    /// Returns the value of `authorization`; nil for an open topic. Throws for text that is not allowed in a header,
+    /// and for a name without a password.
     static func authorization(_ registration: borrowing Registration) throws(PluginError) -> String? {
         let token = try text("access_token", registration, "ntfy's access token, such as tk_…, in printable ASCII") {
             $0.isVisibleASCII
@@ -140,19 +140,19 @@ enum Credentials {
     }
 }
 
-/// Credentials that ntfy refused recently, so that they are not sent again at once.
+/// Credentials that ntfy refused recently, so that they are not sent again immediately.
 ///
-/// ntfy counts wrong credentials by address, which is ours, and after thirty or so refuses right ones as well. One
-/// registration with a wrong token would stop the messages of everybody with a right one.
+/// ntfy counts wrong credentials by IP address, which is ours, and after about thirty refuses correct ones too. One
+/// registration with a wrong token would stop the messages of all registrations with a correct one.
 final class RefusedCredentials: Sendable {
     /// How long refused credentials are not sent again.
     static let quiet: Duration = .minutes(15)
     static let capacity = 4096
 
-    /// When credentials were refused, by their hashes.
+    /// The times when credentials were refused, by their hashes.
     private let refusals = Mutex<[Int: Timestamp]>([:])
 
-    /// Whether the credentials were refused for a topic recently. A clock that was set back ends the time.
+    /// Whether the credentials were refused for a topic recently. If the clock was set back, they count as not refused.
     func contain(_ authorization: String, for topic: Topic, now: Timestamp) -> Bool {
         refusals.withLock { refusals in
             guard let refusedAt = refusals[Self.key(authorization, topic)] else { return false }
@@ -184,10 +184,10 @@ final class RefusedCredentials: Sendable {
     }
 }
 
-/// An answer of ntfy and its outcome. The status decides, and the code in `{"code":42908,…}` refines it.
+/// A response of ntfy and its outcome. The status decides, and the code in `{"code":42908,…}` refines it.
 ///
-/// Never gone: a topic does not end. A refused access token concerns its owner only, and so do limits that ntfy counts
-/// by account or by a topic's subscriber: neither may delay anybody else.
+/// The outcome is never gone, because a topic does not end. A refused access token affects only its owner, and so do
+/// limits that ntfy counts by account or by a topic's subscriber: neither may delay other devices.
 struct NtfyAnswer {
     /// ntfy grants a visitor one more request every five seconds.
     private static let refill: Duration = .seconds(5)
@@ -200,7 +200,7 @@ struct NtfyAnswer {
     private let answer: PushServiceAnswer
     private let hasAccount: Bool
 
-    /// `hasAccount`: whether the request had credentials, so that limits are those of an account.
+    /// Reads a response. `hasAccount`: whether the request had credentials, so that limits are those of an account.
     init(_ response: borrowing HTTPResponse, hasAccount: Bool, now: Timestamp) {
         answer = PushServiceAnswer(response, now: now)
         self.hasAccount = hasAccount
@@ -216,7 +216,7 @@ struct NtfyAnswer {
         }
     }
 
-    /// The part of the message that ntfy refuses, mostly from the rule's block.
+    /// The part of the message that ntfy refuses, usually from the rule's block.
     private var badRequest: String {
         switch answer.code ?? 0 {
         case 40001, 40032...40037: "bad-contact"
@@ -233,12 +233,11 @@ struct NtfyAnswer {
 
     private var limit: Outcome {
         switch answer.code ?? 0 {
-        // Mails, subscriptions, topics, attachments, accounts, reservations, calls.
+        // The limits on mails, subscriptions, topics, attachments, accounts, reservations and calls.
         case 42902...42907, 42910: limit("limit-reached", atLeast: NtfyAnswer.refill)
         case 42909: limit("too-many-wrong-tokens", atLeast: NtfyAnswer.refillOfTrials)
         case 42908: answer.outcome
-        // An account's limit concerns that account. Without an account, all requests from here may count as one
-        // visitor.
+        // An account's limit affects only that account. Without an account, all our requests may count as one visitor.
         default: hasAccount ? limit("too-many-requests", atLeast: NtfyAnswer.refill) : answer.outcome
         }
     }

@@ -3,7 +3,7 @@ import Core
 import PluginKit
 import Synchronization
 
-/// Has Telegram post to the router what people write to the bot, and knows its posts from other people's.
+/// Registers the router's webhook with Telegram, and authenticates the requests that Telegram sends there.
 final class BotWebhook: Sendable {
     private static let path = "/updates"
     private static let secretKey = "webhook-secret"
@@ -17,7 +17,7 @@ final class BotWebhook: Sendable {
     private let now: @Sendable () -> Timestamp
     private let failures = Mutex(0)
 
-    /// Nil when nothing reaches the router from outside. Throws when the router has no timers or keeps nothing.
+    /// Returns nil if the router has no public URL. Throws if the router has no timers or stores no state.
     init?(_ methodsURL: String, host: Host, now: @escaping @Sendable () -> Timestamp) throws(PluginError) {
         guard let inboundURL = host.inboundURL else { return nil }
         self.host = host
@@ -33,18 +33,18 @@ final class BotWebhook: Sendable {
         try start(after: .zero)
     }
 
-    /// 64 digits: Telegram takes 1 to 256 of A-Z, a-z, 0-9, _ and -.
+    /// Returns a new secret of 64 digits: Telegram accepts 1 to 256 of A-Z, a-z, 0-9, _ and -.
     private static func newSecret() -> [UInt8] {
         Array(Hex.encode(SecureRandom.bytes(32)).utf8)
     }
 
-    /// Whether Telegram sent that: nobody else knows the secret.
+    /// Whether Telegram sent the request: only it knows the secret.
     func isAuthentic(_ request: InboundRequest) -> Bool {
         guard let secret = request.header("x-telegram-bot-api-secret-token") else { return false }
         return ConstantTime.areEqual(Array(secret.utf8), self.secret)
     }
 
-    /// Whether a request is for the place that Telegram was told.
+    /// Whether a request is for the path of the webhook.
     func isMeant(by request: InboundRequest) -> Bool { request.method == "POST" && request.path == Self.path }
 
     private func start(after wait: Duration) throws(PluginError) {
@@ -63,7 +63,7 @@ final class BotWebhook: Sendable {
         writer.string("message")
         writer.endArray()
         writer.key("max_connections")
-        // The router takes eight at a time.
+        // The router accepts eight at a time.
         writer.integer(4)
         writer.endObject()
         var request = HTTPRequest("POST", url: methodsURL + "setWebhook")
@@ -90,7 +90,7 @@ final class BotWebhook: Sendable {
         if let seconds = body?["parameters"]?.object?["retry_after"]?.integer, (1...86_400).contains(seconds) {
             wait = max(wait, .seconds(seconds))
         }
-        // Once the wait is long, each failure is worth a line.
+        // With a long backoff, each failure is logged.
         if failed == 1 || wait >= Self.longestWait {
             host.log(.error, "\(reason(response, body)), so people cannot link or stop anything; tried again")
         }
@@ -118,10 +118,10 @@ final class BotWebhook: Sendable {
     }
 }
 
-/// What a person wrote to the bot, as Telegram posts it to us.
+/// A person's message to the bot, as Telegram posts it to us.
 struct BotUpdate: Hashable {
     enum Command: Hashable {
-        /// `/start`, with what stood behind `start=` in the link that was opened.
+        /// `/start`, with the text after `start=` in the link.
         case start(String?)
         case stop
     }
@@ -131,14 +131,14 @@ struct BotUpdate: Hashable {
     let isPrivate: Bool
     let command: Command
 
-    /// Nil for everything that asks nothing of us.
+    /// Returns nil for updates that need no action.
     init?(_ body: [UInt8]) {
         let object = body.withUnsafeBytes { try? JSONObject(parsing: $0) }
         guard let message = object?["message"]?.object, let chat = message["chat"]?.object,
             let number = chat["id"]?.integer, number != 0, let text = message["text"]?.string
         else { return nil }
         let words = text.split(whereSeparator: \.isWhitespace).prefix(3)
-        // In groups commands have the bot's name behind them: Telegram hands us our own only.
+        // In groups the bot's name follows a command, and Telegram sends us only our own commands.
         switch words.first?.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).first {
         case "/start": command = .start(words.count > 1 ? String(words[words.startIndex + 1]) : nil)
         case "/stop": command = .stop
@@ -149,7 +149,7 @@ struct BotUpdate: Hashable {
     }
 }
 
-/// An answer to Telegram's post that is a call of `sendMessage` in itself.
+/// A response to Telegram's post that calls `sendMessage`.
 struct BotReply {
     let chat: Int64
     let text: String

@@ -3,19 +3,19 @@ import Core
 import PluginKit
 import Synchronization
 
-/// Where a registration's pushes go.
+/// The destination of a registration's pushes.
 enum ChatTarget: Hashable {
     /// A chat's number; those of groups are negative.
     case chat(Int64)
-    /// What an app chose, and a person brings to the bot by `https://t.me/BOT?start=CODE`.
+    /// A code that an app chose, and a person opens by `https://t.me/BOT?start=CODE`.
     case code(String)
 
     static let codeLengths = 16...60
 
-    /// Nil for what is neither.
+    /// Returns nil if it is neither.
     init?(_ text: String) {
         if let number = Int64(text) {
-            // A number of more digits is no chat's, and would be guessed as a code.
+            // A number with more digits is not a chat's, and as a code it would be easy to guess.
             guard number != 0, String(number) == text, number.magnitude < 10_000_000_000_000_000 else { return nil }
             self = .chat(number)
         } else {
@@ -26,7 +26,7 @@ enum ChatTarget: Hashable {
         }
     }
 
-    /// Telegram's alphabet for what stands behind `start=`.
+    /// Whether Telegram allows a byte in `start=`.
     static func isCodeByte(_ byte: UInt8) -> Bool { byte.isASCIILetterOrDigit || byte.isOne(of: "_-") }
 
     /// The token of the registration.
@@ -38,15 +38,15 @@ enum ChatTarget: Hashable {
     }
 }
 
-/// What is known about a registration's token beside itself: the chat that a code was linked to, the chat that a group
-/// has become, and whether its chat wants nothing more. Found by a digest of the token, so that codes are kept nowhere.
+/// The state of a registration's token: the chat that a code was linked to, the chat that a group has become, and
+/// whether its chat unsubscribed. It is stored under a digest of the token, so codes are never stored.
 struct ChatLink: Hashable {
-    /// 16 bytes.
+    /// The digest, 16 bytes.
     let digest: [UInt8]
     var chat: Int64
-    /// Since 1970.
+    /// The day of the last use, in days since 1970.
     var usedOnDay: UInt16
-    /// The chat said `/stop`.
+    /// Whether the chat sent `/stop`.
     var isStopped = false
 
     static let digestLength = 16
@@ -58,7 +58,7 @@ struct ChatLink: Hashable {
         self.usedOnDay = usedOnDay
     }
 
-    /// Reads ``bytes``.
+    /// Parses ``bytes``.
     init(_ bytes: ArraySlice<UInt8>) {
         let start = bytes.startIndex
         digest = Array(bytes[start..<start + Self.digestLength])
@@ -77,26 +77,26 @@ struct ChatLink: Hashable {
     }
 }
 
-/// The links of one app, in what the router keeps for it. There is no copy in memory: while a configuration is reloaded
-/// two instances see the same.
+/// The links of one app, stored by the router. There is no copy in memory, because two instances share them while the
+/// configuration is reloaded.
 final class ChatLinks: Sendable {
-    /// What became of a wish to link a code.
+    /// The result of linking a code.
     enum Change: Hashable {
         case linked
         /// Another chat has used the code.
         case taken
-        /// There is no room, or the router keeps nothing.
+        /// There is no capacity left, or the router stores no state.
         case full
     }
 
-    /// Together with the webhook's secret not more than the 256 keys and 256 KiB that an instance may keep.
+    /// The number of buckets: with the webhook's secret, up to the 256 keys and 256 KiB of an instance.
     private static let buckets = 64
     static let bucketCapacity = 145
-    /// A bot is not to be filled up by one chat.
+    /// The maximum number of codes for each chat, so that one chat cannot fill the store.
     private static let codesPerChat = 20
-    /// So old is what makes room.
+    /// The age in days from which a link may be evicted.
     private static let idleDays: UInt16 = 30
-    /// How often the day of use is written down.
+    /// The interval in days at which the day of use is stored.
     private static let writtenEveryDays: UInt16 = 7
 
     private let host: Host
@@ -107,7 +107,7 @@ final class ChatLinks: Sendable {
         self.host = host
     }
 
-    /// What is known about a token. Notes that it is in use.
+    /// Returns the link of a token, and records that it is in use.
     func link(of target: ChatTarget, today: UInt16) -> ChatLink? {
         let digest = Self.digest(target.text)
         return lock.withLock { _ in
@@ -121,13 +121,13 @@ final class ChatLinks: Sendable {
         }
     }
 
-    /// A chat brought a code.
+    /// Links a code to a chat.
     func link(_ code: String, to chat: Int64, today: UInt16) -> Change {
         lock.withLock { _ in
             let digest = Self.digest(code)
             var links = bucket(of: digest)
             if let index = links.firstIndex(where: { $0.digest == digest }) {
-                // Who learns of a code later than its owner used it must not get what is the owner's.
+                // A person who learns the code after its owner used it must not get the owner's messages.
                 guard links[index].chat == chat else { return .taken }
                 links[index].isStopped = false
                 links[index].usedOnDay = today
@@ -139,7 +139,7 @@ final class ChatLinks: Sendable {
         }
     }
 
-    /// A chat wants nothing more. Returns whether that could be kept.
+    /// Records that a chat unsubscribed. Returns whether that was stored.
     func stop(_ chat: Int64, today: UInt16) -> Bool {
         lock.withLock { _ in
             for number in Set(links(to: chat).map { Self.number($0.digest) }) {
@@ -151,7 +151,7 @@ final class ChatLinks: Sendable {
         }
     }
 
-    /// A chat that said `/stop` wants something again: what goes to its number.
+    /// Resumes messages to the number of a chat that sent `/stop`.
     func resume(_ chat: Int64) {
         lock.withLock { _ in
             let digest = Self.digest(String(chat))
@@ -161,7 +161,7 @@ final class ChatLinks: Sendable {
         }
     }
 
-    /// A group has become one with another number.
+    /// Records that a group has another number now.
     func move(_ target: ChatTarget, to chat: Int64, today: UInt16) {
         lock.withLock { _ in
             let digest = Self.digest(target.text)
@@ -169,7 +169,7 @@ final class ChatLinks: Sendable {
         }
     }
 
-    /// Puts `link` in the place of one with its digest, else of the one that was not used for longest.
+    /// Replaces the link with the same digest, or else the least recently used one.
     private func put(_ link: ChatLink, in links: [ChatLink], today: UInt16) -> Change {
         var links = links.filter { $0.digest != link.digest }
         if links.count >= Self.bucketCapacity {
@@ -180,7 +180,7 @@ final class ChatLinks: Sendable {
         return write(links + [link], at: link.digest) ? .linked : .full
     }
 
-    /// Forgets the oldest code of a chat that has too many.
+    /// Removes the oldest code of a chat that has too many.
     private func makeRoom(for chat: Int64) {
         let own = links(to: chat)
         guard own.count >= Self.codesPerChat, let oldest = own.min(by: { $0.usedOnDay < $1.usedOnDay }) else { return }
@@ -189,7 +189,7 @@ final class ChatLinks: Sendable {
 
     private func bucket(of digest: [UInt8]) -> [ChatLink] { read(Self.number(digest)) }
 
-    /// Links of all buckets that lead to that chat.
+    /// Returns the links of all buckets to that chat.
     private func links(to chat: Int64) -> [ChatLink] {
         (0..<Self.buckets).flatMap { number in
             let bytes = (try? host.state(Self.key(number))) ?? []
@@ -221,7 +221,7 @@ final class ChatLinks: Sendable {
 
     private static func key(_ number: Int) -> String { "links-\(number)" }
 
-    /// Under which key the link of a token is kept.
+    /// Returns the key under which a token's link is stored.
     static func key(of token: String) -> String { key(number(digest(token))) }
 
     private static func digest(_ text: String) -> [UInt8] {
@@ -238,6 +238,6 @@ extension ChatLink {
 }
 
 extension Timestamp {
-    /// Since 1970, for what is kept.
+    /// Days since 1970.
     var day: UInt16 { UInt16(clamping: seconds / 86_400) }
 }

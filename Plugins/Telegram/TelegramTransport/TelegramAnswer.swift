@@ -2,21 +2,21 @@ import Core
 import PluginKit
 import Synchronization
 
-/// An answer of the Bot API to `sendMessage`: `{"ok":true,…}` or `{"ok":false,"error_code":403,"description":"…"}`.
+/// A response of the Bot API to `sendMessage`: `{"ok":true,…}` or `{"ok":false,"error_code":403,"description":"…"}`.
 ///
-/// Telegram tells refusals apart by the text alone, in English.
+/// Telegram distinguishes errors only by the text, in English.
 struct TelegramAnswer {
     enum Decision: Hashable {
         case outcome(Outcome)
-        /// The bot knows no such chat: its person has not opened it yet, or it is another bot's.
+        /// The bot does not know the chat: its person has not opened it yet, or it belongs to another bot.
         case unknownChat(Outcome)
         /// The group has another number now.
         case moved(to: Int64)
-        /// So many messages in so short a time are too many: those to this chat, or all of them.
+        /// Too many messages in a short time: either those to this chat, or all of them.
         case flooded(Outcome)
     }
 
-    /// Texts of 400 and 403 from which nothing more will come of the chat.
+    /// Texts of 400 and 403 that mean that the chat is permanently unavailable.
     private static let ends: [(part: StaticString, reason: String)] = [
         ("blocked by the user", "blocked"), ("user is deactivated", "deactivated"), ("was kicked", "kicked"),
         ("is not a member", "not-a-member"), ("chat was deleted", "chat-deleted"),
@@ -26,7 +26,7 @@ struct TelegramAnswer {
     let status: UInt32
     private let failure: String
     private let isGood: Bool
-    /// In lower case.
+    /// The description in lower case.
     private let description: String
     private let migratesTo: Int64?
     private let retryAfter: Duration
@@ -49,7 +49,7 @@ struct TelegramAnswer {
         switch status {
         case 0: .outcome(Outcome(.retry, reason: failure))
         case 200...299:
-            // A person who gets a message again and again is worse off than one who misses it.
+            // A message that arrives again and again is worse than a missing one.
             isGood ? outcome(.delivered, "delivered") : outcome(.retry, "unreadable")
         case 300...399: outcome(.rejected, "redirect")
         case 400: refusal
@@ -85,8 +85,8 @@ struct TelegramAnswer {
     }
 }
 
-/// Whether 429 is about one chat or about the bot, which Telegram does not say: while one chat has to wait, the same
-/// answer to another means the bot.
+/// Decides whether a 429 concerns one chat or the bot, which Telegram does not report: if another chat gets a 429 while
+/// one has to wait, it concerns the bot.
 final class FloodControl: Sendable {
     private struct Flood: Sendable {
         let chat: Int64
@@ -97,7 +97,7 @@ final class FloodControl: Sendable {
 
     private let last = Mutex<Flood?>(nil)
 
-    /// `outcome` with what it holds up.
+    /// Returns `outcome` with the scope of the delay.
     func judge(_ outcome: Outcome, to chat: Int64, now: Timestamp) -> Outcome {
         var outcome = outcome
         if outcome.retryAfter == .zero { outcome.retryAfter = Self.usualWait }

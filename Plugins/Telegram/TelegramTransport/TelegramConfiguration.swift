@@ -2,16 +2,16 @@ import PluginKit
 
 /// The configuration block of one app.
 struct TelegramConfiguration: Sendable {
-    /// The Bot API with the token: methods are called below it.
+    /// The URL of the Bot API with the token, without the method's name.
     let methodsURL: String
-    /// Whether the Bot API is Telegram's own, which speaks HTTP/2.
+    /// Whether the Bot API is Telegram's own, which supports HTTP/2.
     let isTelegrams: Bool
-    /// What apps link people by; nil: the operator did not say.
+    /// The bot's name for links in apps; nil: not configured.
     let botName: String?
     let wakeTexts: WakeTexts
     let replies: BotReplies
 
-    /// Throws for the first error: under which key it is, and what was expected.
+    /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(except: [
             "token_file", "token", "bot", "api", "wake_message", "batch_message", "linked_message", "stopped_message",
@@ -40,7 +40,7 @@ struct TelegramConfiguration: Sendable {
         }
         let token: String
         if let file { token = try file.text() } else { token = text ?? "" }
-        // The line of a file ends, and text behind it would be a mistake.
+        // The token is the only line of the file; more text is an error.
         let lines = token.split(whereSeparator: \.isNewline)
         guard lines.count == 1, isToken(lines[0]) else {
             throw PluginError("\(text == nil ? "token_file" : "token"): expected \(expected)")
@@ -63,7 +63,7 @@ struct TelegramConfiguration: Sendable {
     }
 }
 
-/// What bots are called, without the `@`.
+/// The format of bot names, without the `@`.
 enum BotName {
     static func isPlausible(_ name: String) -> Bool {
         (3...64).contains(name.utf8.count)
@@ -71,7 +71,7 @@ enum BotName {
     }
 }
 
-/// What the bot answers to what people write to it.
+/// The bot's replies to people's messages.
 struct BotReplies: Sendable {
     private static let limit = 1000
     private static let placeholder = "{chat}"
@@ -81,7 +81,7 @@ struct BotReplies: Sendable {
     let taken: String
     private let start: String
 
-    /// Throws for a text that is empty or longer than 1,000 bytes.
+    /// Throws if a text is empty or longer than 1,000 bytes.
     init(_ block: JSONObject) throws(PluginError) {
         linked = try Self.text(block, "linked_message") ?? "Notifications arrive in this chat from now on."
         stopped = try Self.text(block, "stopped_message") ?? "No more notifications arrive in this chat."
@@ -92,7 +92,7 @@ struct BotReplies: Sendable {
             ?? "This bot brings notifications. Open the link that your app shows, or give it this chat's number: {chat}"
     }
 
-    /// The answer to `/start` without a code.
+    /// Returns the reply to `/start` without a code.
     func start(_ chat: Int64) -> String {
         guard let place = start.firstRange(of: Self.placeholder) else { return start }
         return start[..<place.lowerBound] + String(chat) + start[place.upperBound...]

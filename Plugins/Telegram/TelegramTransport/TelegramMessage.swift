@@ -1,12 +1,12 @@
 import PluginKit
 
-/// A `sendMessage` of the Bot API: the title in bold letters, which lead where the notification leads, then the
-/// subtitle and the text; buttons that lead somewhere stand below it.
+/// A `sendMessage` of the Bot API: the title in bold with the notification's link, then the subtitle and the text;
+/// buttons with links are below.
 ///
-/// Telegram opens web pages and its own links (`tg:`). Other addresses, such as `nostr:`, it refuses or leaves out, so
-/// they are left out here.
+/// Telegram opens web pages and its own links (`tg:`). It refuses or ignores other URLs, such as `nostr:`, so they are
+/// omitted.
 struct TelegramMessage {
-    /// In UTF-16 code units, without markup.
+    /// The maximum length in UTF-16 code units, without markup.
     private static let limit = 4096
     private static let buttonsLimit = 8
 
@@ -16,7 +16,7 @@ struct TelegramMessage {
     private let isProtected: Bool
     private let hasPreview: Bool
 
-    /// Nil for a mode in which the text is for somebody who could decrypt it.
+    /// Returns nil for a mode whose text needs an app that decrypts it.
     init?(_ notification: borrowing Notification, _ wakeTexts: WakeTexts) throws(ReadableMessageError) {
         guard let native = try? notification.native.jsonObject() else { throw .badNative }
         isSilent = native["silent"]?.bool ?? (notification.urgency == .low)
@@ -33,7 +33,7 @@ struct TelegramMessage {
         }
     }
 
-    /// The request's JSON.
+    /// Returns the request's JSON.
     func json(to chat: Int64) -> [UInt8] {
         var writer = JSONWriter(reservingBytes: text.utf8.count + 256)
         writer.beginObject()
@@ -84,7 +84,7 @@ struct TelegramMessage {
     private static func text(of notification: borrowing Notification) throws(ReadableMessageError) -> String {
         let (title, subtitle) = (notification.title.string, notification.subtitle.string)
         let body = notification.body.string
-        // What is only blank Telegram takes for nothing.
+        // Telegram treats a text of only white space as empty.
         guard [title, subtitle, body].contains(where: { $0.contains { !$0.isWhitespace } }) else { throw .empty }
         let link = link(notification.url)
         let text = FittedPayload.fit(limit: limit) { limits in
@@ -107,7 +107,8 @@ struct TelegramMessage {
         return text
     }
 
-    /// Cut between two characters and ended with `…` where it is too long; empty where nothing has room.
+    /// Returns the text, truncated between two characters and ended with `…` if it is too long; empty if no character
+    /// fits.
     private static func shorten(_ text: String, limit: Int?) -> String {
         guard let limit, text.utf16.count > limit else { return text }
         var room = limit - 1
@@ -127,17 +128,17 @@ struct TelegramMessage {
         return buttons
     }
 
-    /// What Telegram opens; nil for another address.
+    /// Returns the URL if Telegram opens it, or nil.
     private static func link(_ text: BorrowedText) -> String? {
         let text = text.string
         if let url = HTTPURL(text) {
-            // Telegram takes no address without a dot for a web page's.
+            // Telegram does not accept a host without a dot as a web page.
             return url.origin.contains(".") ? text : nil
         }
         return text.hasPrefix("tg://") && text.utf8.allSatisfy(\.isVisibleASCII) ? text : nil
     }
 
-    /// Telegram's HTML knows these four.
+    /// Escapes the four characters that Telegram's HTML requires.
     private static func escape(_ text: String) -> String {
         var escaped = ""
         escaped.reserveCapacity(text.utf8.count + 32)

@@ -2,13 +2,13 @@ import Core
 public import PluginKit
 import Synchronization
 
-/// Telegram, by a bot: messages that a person or a group reads, at the number of a chat or at a code that somebody
-/// brings to the bot.
+/// Telegram, through a bot: sends messages for a person or a group to a chat's number, or to a code that a person links
+/// with the bot.
 public final class TelegramTransport: PluginTransport {
     public static let platform: StaticString = "telegram"
     public static let description: StaticString? = TelegramDescription.json
 
-    /// So long after its registration a person may need to open the bot.
+    /// The time after a registration in which the person may still open the bot.
     private static let patience: Duration = .minutes(15)
     private static let pauseWhilePatient: Duration = .seconds(10)
     private static let timeout: Duration = .seconds(20)
@@ -20,7 +20,7 @@ public final class TelegramTransport: PluginTransport {
     private let webhook: BotWebhook?
     private let floods = FloodControl()
     private let reports: SeldomLog<String>
-    /// Whether Telegram accepted a message since the start: then the bot is the one that people opened.
+    /// Whether Telegram accepted a message since startup: then the bot is the one that people opened.
     private let hasDelivered = Atomic(false)
 
     public convenience init(configuration: JSONObject, host: Host) throws(PluginError) {
@@ -76,14 +76,14 @@ public final class TelegramTransport: PluginTransport {
         case (_, let link?): return send(push, to: link.chat)
         case (.chat(let chat), nil): return send(push, to: chat)
         case (.code, nil):
-            // Never gone: the person may open the link any time, and the code is of use to nobody else.
+            // Never gone: the person may open the link at any time, and the code belongs to this registration only.
             let outcome = Outcome(.rejected, reason: "not-linked")
             ticket.complete(isRecent ? Self.later(outcome) : outcome)
             return .accepted
         }
     }
 
-    /// `check` asks Telegram whose token it is; `status` tells apps the bot's name.
+    /// Runs a command: `check` asks Telegram which bot the token belongs to; `status` reports the bot's name to apps.
     public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
         switch words {
         case ["check"]: return check(completion)
@@ -143,13 +143,13 @@ public final class TelegramTransport: PluginTransport {
             answer(InboundAnswer(status: 403))
             return .accepted
         }
-        // What asks nothing of us is answered like the rest: Telegram would send it again.
+        // Ignored updates get a response too: otherwise Telegram would send them again.
         let text = BotUpdate(request.body).flatMap { update in reply(to: update).map { (update.chat, $0) } }
         answer(text.map { BotReply(chat: $0, text: $1).answer } ?? InboundAnswer(status: 200))
         return .accepted
     }
 
-    /// Does what a person asks for, and says what to answer.
+    /// Performs a person's command and returns the reply.
     private func reply(to update: BotUpdate) -> String? {
         let replies = configuration.replies
         let today = now().day
@@ -168,7 +168,7 @@ public final class TelegramTransport: PluginTransport {
             links.resume(update.chat)
             return replies.start(update.chat)
         case .stop:
-            // In a group anybody could write that; its administrators can remove the bot.
+            // In a group anyone could send this; its administrators can remove the bot.
             guard update.isPrivate else { return nil }
             if !links.stop(update.chat, today: today) {
                 reports.log("full", .error, now: now(), "there is no room to note that a chat wants nothing more")
@@ -177,13 +177,13 @@ public final class TelegramTransport: PluginTransport {
         }
     }
 
-    /// A message on its way.
+    /// A message in flight.
     private struct Push: Sendable {
         let ticket: Ticket
         let message: TelegramMessage
         let target: ChatTarget
         let isRecent: Bool
-        /// Whether its chat brought a code to this bot.
+        /// Whether its chat was linked to this bot by a code.
         let isLinked: Bool
     }
 
@@ -230,7 +230,7 @@ public final class TelegramTransport: PluginTransport {
         }
     }
 
-    /// Tries again while the person may still be about to open the bot.
+    /// Returns a retry, because the person may be about to open the bot.
     private static func later(_ outcome: Outcome) -> Outcome {
         Outcome(.retry, status: outcome.status, retryAfter: pauseWhilePatient, reason: outcome.reason, scope: .device)
     }

@@ -9,7 +9,7 @@ public final class UnifiedPushTransport: PluginTransport {
     public static let platform: StaticString = "unifiedpush"
     public static let description: StaticString? = UnifiedPushDescription.json
 
-    /// UnifiedPush AND_3.0.0, in bytes.
+    /// The maximum length of an endpoint in bytes (UnifiedPush AND_3.0.0).
     private static let endpointLimit = 1000
 
     private let sender: WebPushSender

@@ -1,10 +1,10 @@
 public import PluginKit
 
-/// Passes events of people the recipient follows, or of people those follow.
+/// Passes events of accounts that the recipient follows, or that those accounts follow.
 ///
-/// Only the author counts; for a zap, its sender. `unknown` decides when the author cannot be told, as behind a gift
-/// wrap, or when nobody has the recipient's contact list. `undecided` decides when relays do not tell in time who
-/// follows the author; the default is to drop, or strangers would only have to be many to get through.
+/// Only the author counts; for a zap, its sender. `unknown` applies if the author is unknown, as in a gift wrap, or if
+/// the recipient's contact list was not found. `undecided` applies if relays did not respond in time. Default: drop,
+/// because otherwise many strangers at the same time would get through.
 public final class WebOfTrustFilter: PluginFilter {
     public static let name: StaticString = "web-of-trust"
     public static var mostNeeded: FollowNeed { .distance }
@@ -59,11 +59,11 @@ struct WebOfTrustSettings {
     let level: Level
     /// Signals that always pass.
     let except: Set<String>
-    /// The decision when the author or the contact list is unknown.
+    /// The decision if the author or the contact list is unknown.
     let unknown: Decision
-    /// The decision when the recipient does not follow the author and relays did not tell in time who does.
+    /// The decision if the recipient does not follow the author and relays did not respond in time.
     let undecided: Decision
-    /// A zap of at least this value passes, whoever sends it.
+    /// The minimum value of a zap that always passes, whoever its sender is.
     let liftingMillisats: UInt64?
 
     init(_ object: JSONObject) throws(PluginError) {

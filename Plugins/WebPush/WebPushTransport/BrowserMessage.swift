@@ -4,19 +4,20 @@ import WebPushMessage
 /// The message for the app's service worker, or for the browser itself if it supports Declarative Web Push.
 ///
 /// A wake-up is `{"t":"dm"}`. A visible message has `t` and `notification`, the argument of
-/// `ServiceWorkerRegistration.showNotification`; `web_push: 8030` lets a browser show it by itself, and its `data` is
-/// what the app needs after a tap. A host's envelope is `{"sealed":{…}}`, or in `notification.data`.
+/// `ServiceWorkerRegistration.showNotification`. With `web_push: 8030` a browser can show it without the app, and its
+/// `data` is for the app after a tap. A host's envelope is `{"sealed":{…}}`, or in `notification.data`.
 struct BrowserMessage {
-    /// Browsers show fewer.
+    /// The maximum number of buttons. Browsers show fewer.
     private static let actionLimit = 4
 
-    /// A message as bytes that are not encrypted yet.
+    /// The bytes of a message, not encrypted yet.
     struct Content {
         let bytes: [UInt8]
-        /// Whether a browser can show it by itself.
+        /// Whether a browser can show it without the app.
         let isDeclarative: Bool
 
-        /// The explainer of Declarative Web Push proposes a type by which it can be told before it is decrypted.
+        /// The content type, proposed by the explainer of Declarative Web Push to recognize a message before it is
+        /// decrypted.
         var type: String { isDeclarative ? "application/notification+json" : "application/octet-stream" }
     }
 
@@ -24,11 +25,11 @@ struct BrowserMessage {
     private let block: WebPushBlock
     private let data: MessageMembers
     private let sealed: JSONObject?
-    /// What a tap opens; empty: the app decides.
+    /// The URL that a tap opens; empty: the app decides.
     private let navigate: String
     private let isDeclarative: Bool
 
-    /// Makes a message of at most `limit` bytes. `navigate` is what a tap opens if the notification names no URL.
+    /// Returns a message of at most `limit` bytes. `navigate` is the URL that a tap opens if the notification has none.
     static func make(
         _ notification: borrowing Notification,
         _ form: MessageForm,
@@ -67,7 +68,7 @@ struct BrowserMessage {
             && Self.hasAbsoluteURLs(notification)
     }
 
-    /// A single relative URL would make browsers refuse the whole declaration.
+    /// Whether all URLs are absolute, because a single relative URL would make browsers refuse the whole declaration.
     private static func hasAbsoluteURLs(_ notification: borrowing Notification) -> Bool {
         var isAll = true
         notification.forEachAction(limit: actionLimit) { action in
@@ -125,7 +126,7 @@ struct BrowserMessage {
         }
         block.writeMembers(to: &writer)
         if isDeclarative {
-            // The explainer puts it beside the notification, WebKit's own example inside.
+            // The explainer puts it next to the notification, WebKit's own example inside.
             writeBadge(to: &writer)
         }
         if !block.contains("data"), form != .nudge || Self.hasOwnData(notification) {
@@ -136,7 +137,7 @@ struct BrowserMessage {
         return lengths
     }
 
-    /// Whether a nudge has anything for the app besides its visible texts.
+    /// Whether a nudge has data for the app in addition to its visible texts.
     private static func hasOwnData(_ notification: borrowing Notification) -> Bool {
         !notification.subtitle.isEmpty || !notification.category.isEmpty || !notification.thread.isEmpty
             || !notification.url.isEmpty || !notification.data.isEmpty || notification.hasActions
@@ -205,18 +206,18 @@ struct WebPushBlock {
     let isDeclarative: Bool
     /// Whether the service worker may change what the browser would show.
     let isMutable: Bool
-    /// The badge of the app's icon: a number, or a text with one.
+    /// The badge of the app's icon: a number, or a string with one.
     let appBadge: JSONValue?
-    /// What a tap opens, instead of the notification's URL.
+    /// The URL that a tap opens, instead of the notification's URL.
     let navigate: String?
-    /// Instead of the notification's collapse key.
+    /// The topic, instead of the notification's collapse key.
     let topic: String?
-    /// In seconds.
+    /// The time to live in seconds.
     let timeToLive: Int64?
     /// The value of `Urgency`.
     let urgency: String?
 
-    /// Throws for anything but an object, and for a controlling key with a value of the wrong type.
+    /// Throws unless the block is an object, and for a controlling key with a value of the wrong type.
     init(_ notification: borrowing Notification) throws(MessageError) {
         object = try notification.native.object(or: .badNative)
         isDeclarative = try Self.value(object, "declarative", \.bool) ?? true
@@ -265,7 +266,7 @@ extension JSONValue {
 
 /// An absolute URL (URL Standard, "absolute-URL string").
 enum AbsoluteURL {
-    /// Whether the text has a scheme and more, and neither blanks nor control characters.
+    /// Whether the text has a scheme and more, without spaces and control characters.
     static func isOne(_ text: some StringProtocol) -> Bool {
         let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first, first.isASCIILetter,

@@ -8,7 +8,7 @@ public final class WebPushTransport: PluginTransport {
     public static let platform: StaticString = "web"
     public static let description: StaticString? = WebPushDescription.json
 
-    /// In bytes. Endpoints of the big services have a few hundred.
+    /// The maximum length of an endpoint in bytes. Endpoints of the big services have a few hundred.
     private static let endpointLimit = 2048
 
     private let configuration: WebPushConfiguration
@@ -106,14 +106,14 @@ public final class WebPushTransport: PluginTransport {
 
 /// The configuration block of one app.
 struct WebPushConfiguration: Sendable {
-    /// Signs for the app. Browsers subscribed with the public half of one of these keys.
+    /// The keys that sign for the app. Browsers subscribed with the public key of one of them.
     let ring: VAPIDKeyRing
-    /// What a tap opens if a notification names no URL; nil: nothing, and such a notification is not declarative.
+    /// The URL that a tap opens if a notification has none; nil: none, and such a notification is not declarative.
     let navigate: String?
     /// Push services that messages may be sent to; nil: all.
     let allowedHosts: [HostPattern]?
 
-    /// Throws for the first error: under which setting it is, and what was expected.
+    /// Throws for the first error, with its setting and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(except: VAPIDKeyRing.names + ["navigate", "allowed_hosts"])
         ring = try VAPIDKeyRing(block)
@@ -148,11 +148,11 @@ struct WebPushConfiguration: Sendable {
 
 /// A host pattern: `push.example.com`, or `*.example.com` for all hosts below `example.com`.
 struct HostPattern: Sendable {
-    /// Begins with a dot if the pattern has a wildcard.
+    /// The host name, which starts with a dot if the pattern has a wildcard.
     private let name: Substring
     private let isSuffix: Bool
 
-    /// Nil for an invalid pattern.
+    /// Returns nil for an invalid pattern.
     init?(_ text: String) {
         let lowercased = text.lowercased()
         isSuffix = lowercased.hasPrefix("*.")
@@ -161,7 +161,7 @@ struct HostPattern: Sendable {
         guard name.utf8.count <= 253, labels.allSatisfy(Self.isLabel) else { return nil }
     }
 
-    /// `host` is in lower case.
+    /// Whether `host`, which is in lower case, matches.
     func matches(_ host: String) -> Bool {
         isSuffix ? host.utf8.count > name.utf8.count && host.hasSuffix(name) : host[...] == name
     }

@@ -2,8 +2,8 @@ import Cipher
 import Core
 public import PluginKit
 
-/// Webhooks: posts each notification as JSON to an endpoint of the user's own or to the app's server, signed as
-/// Standard Webhooks says.
+/// Webhooks: posts each notification as JSON to a user's endpoint or to the app's server, signed as Standard Webhooks
+/// specifies.
 public final class WebhookTransport: PluginTransport {
     public static let platform: StaticString = "webhook"
     public static let description: StaticString? = WebhookDescription.json
@@ -49,7 +49,7 @@ public final class WebhookTransport: PluginTransport {
 
     public static let deliverManyLimit = Settings.batchLimit
 
-    /// Takes them as the operator wants batches: one request for all that goes to one URL and has the same signatures.
+    /// Accepts batches as configured: one request for all deliveries with the same URL and the same signatures.
     public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
         guard let limit = settings.batch else { return .unsupported }
         var destinations: [Destination] = []
@@ -60,7 +60,7 @@ public final class WebhookTransport: PluginTransport {
                 (registration, notification) throws(Letter.Refusal) in
                 try prepare(ticket, registration, notification)
             }
-            // One that cannot go as it is answers for itself: each goes alone.
+            // If one cannot be sent as it is, each is delivered separately.
             guard let (destination, letter) = prepared else { return .unsupported }
             let batch = destination.ofBatch
             if letters[batch] == nil { destinations.append(batch) }
@@ -119,7 +119,7 @@ public final class WebhookTransport: PluginTransport {
         return host.send(request) { [self] response in
             let outcome = WebhookAnswer(response, isEndpoint: destination.isEndpoint, now: now()).outcome
             switch outcome.kind {
-            // It may be about one of them only.
+            // The error may be about one of them only.
             case .rejected where letters.count > 1, .gone where letters.count > 1:
                 for letter in letters { sendOrEnd([letter], to: destination) }
             default:
@@ -128,7 +128,7 @@ public final class WebhookTransport: PluginTransport {
         }
     }
 
-    /// The same for letters that have been taken on.
+    /// Sends letters of accepted deliveries, or completes their tickets.
     private func sendOrEnd(_ letters: [Letter], to destination: Destination) {
         let outcome: Outcome
         switch send(letters, to: destination) {
@@ -142,11 +142,11 @@ public final class WebhookTransport: PluginTransport {
 
 /// The block of one app.
 struct Settings: Sendable {
-    /// What the app does with endpoints that clients register.
+    /// How the app signs messages to endpoints that clients register.
     enum Endpoints: String, CaseIterable, Sendable {
         /// Signs with the registration's own secret; without one, there is no signature.
         case ownSecret = "own-secret"
-        /// Signs with the app's secrets where the registration has none.
+        /// Signs with the app's secrets if the registration has none.
         case appSecret = "app-secret"
         case refused
     }
@@ -155,10 +155,10 @@ struct Settings: Sendable {
     let url: String?
     let secrets: SigningSecrets
     let endpoints: Endpoints
-    /// The most messages of one request, whose body is then always an array; nil: each goes by itself, as an object.
+    /// The maximum messages in one request, whose body is then an array; nil: one message per request, as an object.
     let batch: Int?
 
-    /// So many of the longest messages stay below what a request may hold.
+    /// The maximum batch size, with which even the longest messages fit into a request.
     static let batchLimit = 50
 
     init(_ block: JSONObject) throws(PluginError) {
@@ -191,18 +191,18 @@ struct Settings: Sendable {
     }
 }
 
-/// Where the messages for one registration go, and who signs them.
+/// The destination of one registration's messages, and the secrets that sign them.
 struct Destination: Hashable {
     static let tokenLimit = 2048
 
     let url: String
     /// Whether the URL is the registration's own.
     let isEndpoint: Bool
-    /// What the app's server knows the device by; nil for an endpoint.
+    /// The device's name for the app's server; nil for an endpoint.
     private(set) var recipient: String?
     let secrets: SigningSecrets
 
-    /// A token that is a URL is an endpoint; any other names the device to the app's server.
+    /// Reads a registration. A token that is a URL is an endpoint; any other names the device to the app's server.
     init(_ registration: borrowing Registration, _ settings: Settings) throws(PluginError) {
         let token = registration.token.string
         let own = try SigningSecrets(registration)
@@ -240,10 +240,10 @@ struct Destination: Hashable {
     }
 }
 
-/// An answer of an endpoint or of the app's server, and its outcome.
+/// A response of an endpoint or of the app's server, and its outcome.
 ///
-/// Only 410 says that a receiver wants no more (Standard Webhooks). A 404 is what a server says that is being installed
-/// anew, so the message waits. Only the app's own server can refuse the operator's signature.
+/// Only 410 means that a receiver has unsubscribed (Standard Webhooks). A server may respond 404 during an
+/// installation, so the message is retried. Only the app's own server can refuse the operator's signature.
 struct WebhookAnswer {
     private let answer: PushServiceAnswer
     private let isEndpoint: Bool
@@ -266,17 +266,17 @@ struct WebhookAnswer {
         }
     }
 
-    /// All of an app's messages go to its one server.
+    /// The scope of a delay: all of an app's messages go to its one server.
     private var busyScope: Outcome.Scope { isEndpoint ? .host : .transport }
 }
 
-/// A message that is ready to go, and the ticket that waits for its end.
+/// A message ready to send, and its ticket.
 struct Letter: Sendable {
-    /// Why there is no letter.
+    /// The reason why there is no letter.
     enum Refusal: Error {
-        /// The delivery is not to be taken on.
+        /// The delivery is not accepted.
         case refused(Admission)
-        /// There is no such message.
+        /// The message cannot be written.
         case unwritable(reason: String)
     }
 
@@ -285,13 +285,13 @@ struct Letter: Sendable {
     let id: String
     let body: [UInt8]
 
-    /// The value of `webhook-id` for a request with these: the same for the same letters.
+    /// Returns the value of `webhook-id` for a request with these letters: the same for the same letters.
     static func id(of letters: [Letter]) -> String {
         letters.count == 1
             ? letters[0].id : Hex.encode(SHA256.hash(Array(letters.map(\.id).joined(separator: " ").utf8)))
     }
 
-    /// The body of a request with these.
+    /// Returns the body of a request with these letters.
     static func array(of letters: [Letter]) -> [UInt8] {
         Array("[".utf8) + letters.map(\.body).joined(separator: Array(",".utf8)) + Array("]".utf8)
     }
@@ -303,7 +303,7 @@ struct SigningSecrets: Sendable, Hashable {
 
     var isEmpty: Bool { secrets.isEmpty }
 
-    /// Throws for a text that is no secret; `name` is where the secrets stand, for the error.
+    /// Throws if a text is not a valid secret; `name` is the setting or field, for the error.
     init(_ secrets: [String], _ name: StaticString) throws(PluginError) {
         do throws(WebhookSecrets.Mistake) {
             self.secrets = try WebhookSecrets(secrets)
@@ -312,13 +312,13 @@ struct SigningSecrets: Sendable, Hashable {
         }
     }
 
-    /// The secrets of a registration, with blanks between them; none without the field.
+    /// Reads the secrets of a registration, separated by spaces; none without the field.
     init(_ registration: borrowing Registration) throws(PluginError) {
         let secrets = registration.field("secret")?.string.split(separator: " ") ?? []
         try self.init(secrets.map(String.init), "secret")
     }
 
-    /// The value of `webhook-signature`: a signature of each secret.
+    /// Returns the value of `webhook-signature`: one signature for each secret.
     func signatures(id: String, sentAt: Timestamp, body: [UInt8]) -> String {
         secrets.signatures(id: id, sentAt: sentAt, body: body)
     }

@@ -1,15 +1,15 @@
 import PluginKit
 
-/// The connection to a broker and the messages that wait for it: a pure state machine. The connection is made for the
-/// first message, stays, and is made anew for the first message after its end; how long a broker that cannot be reached
-/// is left alone is up to the router, which holds back all messages of the app.
+/// The connection to a broker and its queue of messages: a pure state machine. It connects for the first message, keeps
+/// the connection, and reconnects for the first message after its end. The router does the backoff for an unreachable
+/// broker: it delays all messages of the app.
 struct MQTTClient<Waiter: Sendable>: Sendable {
     enum Action: Sendable {
-        /// Open a connection of this number, and report what happens on it.
+        /// Open a connection with this number, and report its events.
         case open(Int)
         case write(Int, [UInt8])
         case close(Int)
-        /// Call ``pingDue(_:)`` this often until the connection ends.
+        /// Call ``pingDue(_:)`` at this interval until the connection ends.
         case startPings(Int, seconds: Int64)
         case complete(Waiter, Outcome)
     }
@@ -20,7 +20,7 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
         let message: MQTTMessage
     }
 
-    /// How many may wait at a time.
+    /// The maximum number of waiting messages.
     static var waiterLimit: Int { 1024 }
 
     private let broker: MQTTBroker
@@ -35,7 +35,7 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
         self.broker = broker
     }
 
-    /// Nil: no more may wait.
+    /// Accepts a message, or returns nil if the queue is full.
     mutating func deliver(_ message: MQTTMessage, for waiter: Waiter) -> [Action]? {
         guard waiting.count < Self.waiterLimit else { return nil }
         lastJob += 1
@@ -49,7 +49,7 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
 
     mutating func pingDue(_ number: Int) -> [Action] { run(number) { $0.pingDue() } }
 
-    /// A connection has ended, or could not be opened.
+    /// Handles a connection that ended or could not be opened.
     mutating func closed(_ number: Int, _ reason: String) -> [Action] {
         guard number == connection, session != nil else { return [] }
         let actions = run(number) { $0.closed(reason) }
@@ -57,7 +57,7 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
         return actions + dispatch()
     }
 
-    /// Gives up the first waiter that matches; nil if there is none. A message under way may arrive all the same.
+    /// Removes the first waiter that matches; nil if there is none. A message in flight may still arrive.
     mutating func withdraw(where matches: (Waiter) -> Bool) -> Waiter? {
         if let index = waiting.firstIndex(where: { matches($0.waiter) }) { return waiting.remove(at: index).waiter }
         guard let number = underWay.first(where: { matches($0.value) })?.key else { return nil }
@@ -85,7 +85,7 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
         return actions + dispatch()
     }
 
-    /// Publishes what waits as far as the broker takes it, or opens a connection for it.
+    /// Publishes waiting messages as far as the broker accepts them, or opens a connection.
     private mutating func dispatch() -> [Action] {
         guard !waiting.isEmpty else { return [] }
         guard let session else {
@@ -100,9 +100,9 @@ struct MQTTClient<Waiter: Sendable>: Sendable {
     }
 }
 
-/// What a broker's codes mean for messages.
+/// The outcomes for a broker's codes.
 enum MQTTReason {
-    /// Of a CONNACK that refuses, in 3.1.1 (section 3.2.2.3).
+    /// Returns the outcome for a CONNACK that refuses, in 3.1.1 (section 3.2.2.3).
     static func refusal3(_ code: UInt8) -> Outcome {
         switch code {
         case 1: outcome(.misconfigured, code, "protocol-version")
@@ -113,7 +113,7 @@ enum MQTTReason {
         }
     }
 
-    /// Of a CONNACK that refuses, in 5 (section 3.2.2.2).
+    /// Returns the outcome for a CONNACK that refuses, in 5 (section 3.2.2.2).
     static func refusal5(_ code: UInt8) -> Outcome {
         switch code {
         case 0x84: outcome(.misconfigured, code, "protocol-version")
@@ -130,12 +130,12 @@ enum MQTTReason {
         }
     }
 
-    /// Of a PUBACK, in 5 (section 3.4.2.1). The topic is the user's choice, so that none of these concerns all of them,
-    /// but for the quota.
+    /// Returns the outcome for a PUBACK, in 5 (section 3.4.2.1). Users choose the topic, so no code affects all
+    /// messages, except the quota.
     static func acknowledgement(_ code: UInt8) -> Outcome {
         switch code {
         case 0: outcome(.delivered, code, "delivered")
-        // Nobody has subscribed, not even somebody who is away.
+        // The topic has no subscribers, not even offline ones.
         case 0x10: outcome(.delivered, code, "no-subscribers")
         case 0x80: Outcome(.retry, status: UInt32(code), reason: "refused", scope: .device)
         case 0x87: outcome(.rejected, code, "not-authorized")
@@ -147,7 +147,7 @@ enum MQTTReason {
         }
     }
 
-    /// Of a DISCONNECT, in 5 (section 3.14.2.1), for all messages under way.
+    /// Returns the outcome for a DISCONNECT, in 5 (section 3.14.2.1), for all messages in flight.
     static func disconnection(_ code: UInt8) -> Outcome {
         switch code {
         case 0x89: outcome(.retry, code, "server-busy")

@@ -1,6 +1,6 @@
 import PluginKit
 
-/// The versions of the protocol that we speak.
+/// The supported versions of the protocol.
 enum MQTTVersion: String, CaseIterable, Sendable {
     /// ISO/IEC 20922.
     case v3 = "3.1.1"
@@ -9,9 +9,9 @@ enum MQTTVersion: String, CaseIterable, Sendable {
     fileprivate var level: UInt8 { self == .v3 ? 4 : 5 }
 }
 
-/// Packets to a broker, as bytes (MQTT 3.1.1 and 5, chapter 3).
+/// Encodes packets to a broker (MQTT 3.1.1 and 5, chapter 3).
 enum MQTTPacket {
-    /// The longest remaining length that the protocol can say.
+    /// The longest remaining length that the protocol can encode.
     static let limit = 268_435_455
 
     /// CONNECT with a clean session and without a will.
@@ -35,7 +35,7 @@ enum MQTTPacket {
         return packet(0x10, body)
     }
 
-    /// PUBLISH. `id` is the packet's identifier: QoS 1 has one, QoS 0 none.
+    /// PUBLISH. `id` is the packet identifier: QoS 1 has one, QoS 0 none.
     static func publish(_ message: MQTTMessage, id: UInt16?, _ version: MQTTVersion) -> [UInt8] {
         var body: [UInt8] = []
         body.reserveCapacity(message.topic.utf8.count + message.payload.count + 64)
@@ -70,13 +70,13 @@ enum MQTTPacket {
     }
 }
 
-/// A message on its way to a topic.
+/// A message to a topic.
 struct MQTTMessage: Sendable, Hashable {
     let topic: String
     let payload: [UInt8]
-    /// Whether the broker keeps it for later subscribers.
+    /// Whether the broker stores it for later subscribers.
     let isRetained: Bool
-    /// How long the broker keeps it for subscribers that are away; nil: as it likes.
+    /// How long the broker stores it for offline subscribers; nil: the broker decides.
     let lifetimeSeconds: UInt32?
 }
 
@@ -86,14 +86,14 @@ extension [UInt8] {
         append(UInt8(truncatingIfNeeded: number))
     }
 
-    /// A text with its length in front; more than 65,535 bytes are cut off.
+    /// Appends a text with its length before it; more than 65,535 bytes are truncated.
     fileprivate mutating func append(text: String) {
         let bytes = text.utf8.prefix(Int(UInt16.max))
         append(number: UInt16(bytes.count))
         append(contentsOf: bytes)
     }
 
-    /// A length of one to four bytes, seven bits in each.
+    /// Appends a length in one to four bytes, seven bits in each.
     fileprivate mutating func append(length: Int) {
         var rest = length
         repeat {

@@ -1,37 +1,37 @@
-/// A packet of a broker's that a publisher has to understand.
+/// A packet from a broker that a publisher must handle.
 enum MQTTReply: Sendable, Hashable {
     /// CONNACK.
     case connected(MQTTLimits)
     /// CONNACK with a refusal: the return code of 3.1.1 or the reason code of 5.
     case refused(UInt8)
-    /// PUBACK: which packet, and the reason code, which 3.1.1 has not.
+    /// PUBACK with the packet's identifier and the reason code, which 3.1.1 does not have.
     case acknowledged(id: UInt16, reason: UInt8)
     case pong
-    /// DISCONNECT, which only 5 lets a broker say.
+    /// DISCONNECT, which a broker sends only in version 5.
     case disconnected(reason: UInt8)
 }
 
-/// What a broker takes, by its CONNACK.
+/// The limits of a broker, from its CONNACK.
 struct MQTTLimits: Sendable, Hashable {
-    /// How many messages with QoS 1 may wait for their PUBACK.
+    /// The maximum number of messages with QoS 1 that wait for their PUBACK.
     var receiveMaximum: UInt16 = .max
-    /// The longest packet; nil: any.
+    /// The longest packet; nil: unlimited.
     var packetSize: UInt32?
     var allowsQoS1 = true
     var allowsRetained = true
-    /// What the broker sets in place of our keep alive; nil: ours stands.
+    /// The keep-alive interval set by the broker; nil: ours applies.
     var keepAliveSeconds: UInt16?
 
     init() {}
 }
 
-/// Reads what a broker sends, however it arrives. The broker is the operator's, but nothing that it says is believed
-/// unseen: lengths are checked, and packets that it may not send end the connection.
+/// Parses packets from a broker, in chunks of any size. It is strict even though the broker is the operator's: lengths
+/// are checked, and unexpected packets end the connection.
 struct MQTTReader: Sendable {
-    /// The broker says something that the protocol does not allow, or that nobody asked for.
+    /// An error: the broker violated the protocol or sent an unexpected packet.
     struct Malformed: Error, Hashable {}
 
-    /// In bytes. Nothing that a publisher gets is longer, unless a broker explains itself at length.
+    /// The maximum size in bytes. A publisher gets no longer packets, unless a broker sends a very long explanation.
     private static let limit = 65_536
 
     private let version: MQTTVersion
@@ -41,7 +41,7 @@ struct MQTTReader: Sendable {
         self.version = version
     }
 
-    /// The packets that end in `more`.
+    /// Returns the packets that end in `more`.
     mutating func take(_ more: [UInt8]) throws(Malformed) -> [MQTTReply] {
         bytes += more
         var replies: [MQTTReply] = []
@@ -54,10 +54,10 @@ struct MQTTReader: Sendable {
         return replies
     }
 
-    /// Where the content of the packet that begins at `start` is; nil: it has not arrived whole.
+    /// Returns the range of the content of the packet that starts at `start`; nil: it is incomplete.
     private func packet(at start: Int) throws(Malformed) -> Range<Int>? {
         guard start < bytes.count else { return nil }
-        // Whoever speaks another protocol is not waited for.
+        // Fails immediately if the peer uses another protocol.
         guard [0x20, 0x40, 0xD0, 0xE0].contains(bytes[start]) else { throw Malformed() }
         var length = 0
         for index in 0..<4 {
@@ -85,7 +85,7 @@ struct MQTTReader: Sendable {
         case 0x40:
             let id = try fields.number()
             guard id != 0 else { throw Malformed() }
-            // A reason code of 0 may be left out.
+            // A reason code of 0 may be omitted.
             return .acknowledged(id: id, reason: version == .v5 && !fields.isEmpty ? try fields.byte() : 0)
         case 0xD0: return .pong
         case 0xE0 where version == .v5: return .disconnected(reason: fields.isEmpty ? 0 : try fields.byte())
@@ -93,7 +93,7 @@ struct MQTTReader: Sendable {
         }
     }
 
-    /// The content of a packet, read from front to back.
+    /// The content of a packet, read in order.
     private struct Fields {
         private var rest: ArraySlice<UInt8>
 
@@ -134,7 +134,7 @@ struct MQTTReader: Sendable {
             throw Malformed()
         }
 
-        /// The properties of a CONNACK (MQTT 5 section 3.2.2.3).
+        /// Reads the properties of a CONNACK (MQTT 5 section 3.2.2.3).
         mutating func limits() throws(Malformed) -> MQTTLimits {
             var limits = MQTTLimits()
             guard !rest.isEmpty else { return limits }

@@ -1,35 +1,35 @@
 import PluginKit
 
-/// One connection to a broker, as a pure state machine: what happens on it goes in, what is to be done comes out.
-/// Messages go by numbers of the caller's.
+/// One connection to a broker, as a pure state machine: it takes events and returns actions. The caller assigns the
+/// numbers of messages.
 struct MQTTSession: Sendable {
     enum Action: Sendable, Equatable {
         case write([UInt8])
         case close
-        /// Messages may be published from now on, and ``pingDue()`` wants to be called this often; 0: never.
+        /// Messages may be published now. Call ``pingDue()`` at this interval; 0: never.
         case ready(pingSeconds: Int64)
-        /// What became of a message.
+        /// The result of a message.
         case finished(Int, Outcome)
-        /// There is no getting through to the broker: this is the outcome of all messages that wait.
+        /// The broker cannot be used: this is the outcome of all waiting messages.
         case failed(Outcome)
     }
 
     private enum Step: Sendable {
         case connecting
-        /// CONNECT is sent.
+        /// CONNECT was sent.
         case greeting
         case ready
         case over
     }
 
-    /// Messages under way at most. Together they fit into what a stream takes at once.
+    /// The maximum number of messages in flight. Together they fit into the buffer of a stream.
     static let inFlightLimit = 32
 
     private let broker: MQTTBroker
     private var step = Step.connecting
     private var reader: MQTTReader
     private var limits = MQTTLimits()
-    /// The messages that wait for their PUBACK, by the packets' identifiers.
+    /// The messages that wait for their PUBACK, by packet identifier.
     private var inFlight: [UInt16: Int] = [:]
     private var lastID: UInt16 = 0
     private var awaitsPong = false
@@ -41,7 +41,7 @@ struct MQTTSession: Sendable {
 
     /// Whether ``publish(_:as:)`` may be called.
     var isReady: Bool { step == .ready && inFlight.count < min(MQTTSession.inFlightLimit, Int(limits.receiveMaximum)) }
-    /// Whether nothing more will be sent on it.
+    /// Whether the session has ended.
     var isOver: Bool { step == .over }
 
     mutating func opened() -> [Action] {
@@ -70,12 +70,12 @@ struct MQTTSession: Sendable {
         return actions
     }
 
-    /// The connection has ended; `reason` is empty where it ended in order.
+    /// Handles the end of the connection; `reason` is empty if it was closed properly.
     mutating func closed(_ reason: String) -> [Action] {
         giveUp(Outcome(.retry, reason: reason.isEmpty ? "closed" : reason, scope: .transport))
     }
 
-    /// Sends PINGREQ; a broker that has not answered the last one is gone.
+    /// Sends PINGREQ, or ends the session if the broker has not responded to the last one.
     mutating func pingDue() -> [Action] {
         guard step == .ready else { return [] }
         guard !awaitsPong else { return giveUp(Outcome(.retry, reason: "timeout", scope: .transport)) + [.close] }
@@ -92,14 +92,14 @@ struct MQTTSession: Sendable {
             return [.finished(number, Outcome(.rejected, reason: "payload-too-large"))]
         }
         guard let id else {
-            // Nothing tells what becomes of it.
+            // QoS 0 has no acknowledgement.
             return [.write(packet), .finished(number, Outcome(.delivered, reason: "sent"))]
         }
         inFlight[id] = number
         return [.write(packet)]
     }
 
-    /// Why the broker, which let us in, cannot take our messages; nil where it can.
+    /// Returns the outcome for messages that the connected broker does not support; nil if it supports them.
     func lack(isRetained: Bool) -> Outcome? {
         if !limits.allowsQoS1, broker.quality != 0 { return Outcome(.misconfigured, reason: "qos-not-supported") }
         if !limits.allowsRetained, isRetained { return Outcome(.misconfigured, reason: "retain-not-supported") }
@@ -112,7 +112,7 @@ struct MQTTSession: Sendable {
             self.limits = limits
             step = .ready
             let keepAlive = limits.keepAliveSeconds ?? broker.keepAliveSeconds
-            // Twice in the time after which the broker may give us up, with half of it to spare.
+            // Twice in each keep-alive interval; the broker disconnects only after one and a half.
             return [.ready(pingSeconds: keepAlive == 0 ? 0 : max(1, Int64(keepAlive) / 2))]
         case (.greeting, .refused(let code)):
             let outcome = broker.version == .v5 ? MQTTReason.refusal5(code) : MQTTReason.refusal3(code)
@@ -129,7 +129,7 @@ struct MQTTSession: Sendable {
         }
     }
 
-    /// The next identifier that no message under way has; never 0.
+    /// Returns the next identifier that no message in flight has; never 0.
     private mutating func nextID() -> UInt16 {
         repeat {
             lastID = lastID == .max ? 1 : lastID + 1
@@ -137,7 +137,7 @@ struct MQTTSession: Sendable {
         return lastID
     }
 
-    /// Ends whatever is under way.
+    /// Ends all messages in flight.
     private mutating func giveUp(_ outcome: Outcome) -> [Action] {
         defer {
             step = .over

@@ -10,25 +10,25 @@ extension Configuration {
     /// Who may use this router.
     package struct Access: Sendable, Equatable {
         package var mode = AccessMode.open
-        /// What commands decide is added to these.
+        /// The rules of the file. Commands can add more.
         package var rules: [AccessRule] = []
     }
 
-    /// Where the log goes.
+    /// The destination of the log.
     package struct Log: Sendable, Equatable {
         package var format = LogFormat.auto
-        /// Nil: what the command line says.
+        /// The log level; nil: that of the command line.
         package var level: Logger.Level?
     }
 }
 
-/// Reads who or what operators mean, in the configuration and on the command line.
+/// Parses accounts and networks in the configuration and on the command line.
 package enum AccessWords {
     package static let users =
         "a key (64 hex digits or npub1…), an address or a network, as in 10.1.2.0/24 or 2001:db8::/48"
     package static let relays = "a relay's URL, a host's name, or *. and the end of one, as in *.example.com"
 
-    /// A key or a network; nil: `text` is neither.
+    /// Returns a key or a network, or nil if `text` is neither.
     package static func user(_ text: String) -> AccessSubject? {
         if let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) { return .key(key) }
         return AddressBlock(text).map { .network($0.text) }

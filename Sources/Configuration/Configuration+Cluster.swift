@@ -3,21 +3,21 @@ import Foundation
 import Storage
 
 extension Configuration {
-    /// Whether the router is one of several that work as one.
+    /// Whether the router is a member of a cluster.
     package var hasMembership: Bool { cluster != nil }
 
-    /// The cluster that the router is to be a member of.
+    /// The cluster that the router belongs to.
     package struct Cluster: Sendable {
-        /// Who the router is to the servers. Files are read when they are used.
+        /// The router's credentials for the servers. Files are read on use.
         package enum Credentials: Sendable, Hashable {
             case none
-            /// As `nsc` writes them.
+            /// A credentials file in the format of `nsc`.
             case file(String)
             case key(seedFile: String)
             case token(file: String)
             case password(user: String, file: String)
 
-            /// The file that holds the secret.
+            /// The file that contains the secret.
             package var file: String? {
                 switch self {
                 case .none: nil
@@ -27,12 +27,12 @@ extension Configuration {
         }
 
         package struct TLS: Sendable, Hashable {
-            /// Roots in place of the system's, as PEM.
+            /// Root certificates to use instead of the system's, as PEM.
             package var caFile: String?
-            /// A certificate of the router's own, as PEM, and its key.
+            /// The router's client certificate, as PEM; next to it its key.
             package var certificateFile: String?
             package var keyFile: String?
-            /// TLS begins before the server greets.
+            /// Whether TLS starts before the server's greeting.
             package var isFirst = false
         }
 
@@ -40,37 +40,38 @@ extension Configuration {
         package static let partitionRange = 1...256
         package static let replicaChoices = [1, 3, 5]
         package static let snapshotRange = 10...10_000_000
-        /// From 1 MiB to 1 TiB.
+        /// 1 MiB to 1 TiB.
         package static let capacityRange = 1 << 20...1 << 40
 
         package var servers: [NATSServer] = []
-        /// How this member is called.
+        /// The name of this member.
         package var name: MemberName
         package var prefix: MemberName
         package var partitions = 32
         package var replicas = 3
         package var credentials = Credentials.none
         package var tls: TLS?
-        /// Where the servers' monitoring is, in HTTP.
+        /// The HTTP URLs of the servers' monitoring.
         package var monitoring: [String] = []
-        /// Whether the operator takes the loss of what was acknowledged when all servers lose power.
+        /// Whether the operator accepts that acknowledged data is lost if all servers lose power.
         package var acceptsLossOnPowerCut = false
-        /// What streams may hold at most.
+        /// The maximum size of streams.
         package var capacity = Capacity()
-        /// After so many changes of the registry a snapshot takes the place of older ones.
+        /// The number of registry changes after which a new snapshot replaces the old one.
         package var snapshotAfter = 10_000
-        /// Where the block stands.
+        /// The position of the block in the configuration.
         package var place: (line: Int, column: Int)
 
-        /// What streams may hold at most, in bytes. Servers set that aside when they make a stream.
+        /// The maximum size of streams, in bytes. Servers reserve it when they create a stream.
         package struct Capacity: Hashable, Sendable {
-            /// Of the logs of all partitions. Snapshots keep them short, so that it takes no more than a part of it.
+            /// The logs of all partitions. Snapshots keep them short, so usually only a part is used.
             package var log = 1 << 30
-            /// Of snapshots of partitions and of the registry: twice what waits and what is registered.
+            /// The snapshots of partitions and of the registry: twice the size of queues and registrations.
             package var snapshots = 2 << 30
-            /// Of the registry's changes since the snapshot before the last.
+            /// The registry's changes since the last but one snapshot.
             package var registry = 1 << 30
-            /// Of a day's requests for notifications: some 900 bytes for one with a key. The oldest go first.
+            /// The requests for notifications of one day: about 900 bytes for one with a key. The oldest are evicted
+            /// first.
             package var requests = 1 << 30
 
             package init() {}
@@ -78,16 +79,16 @@ extension Configuration {
     }
 }
 
-/// The address of a server: `nats://HOST[:4222]`, `tls://` to insist on TLS, or no scheme at all.
+/// The address of a server: `nats://HOST[:4222]`, `tls://` to require TLS, or no scheme.
 package struct NATSServer: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: Int
-    /// Without TLS nothing is sent to it.
+    /// Whether TLS is required: without it no data is sent.
     package private(set) var wantsTLS: Bool
-    /// TLS begins before the server greets (`handshake_first`).
+    /// Whether TLS starts before the server's greeting (`handshake_first`).
     package var securesFirst = false
 
-    /// Nil: it is no such address, or holds credentials, which belong elsewhere.
+    /// Returns nil if it is malformed, or contains credentials, which have their own settings.
     package init?(_ text: String) {
         let address = text.contains("://") ? text : "nats://\(text)"
         guard let parts = URLComponents(string: address), let host = parts.host, !host.isEmpty,
@@ -101,20 +102,20 @@ package struct NATSServer: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// What one server of a cluster demands, all do.
+    /// Takes over the TLS settings of `other`, because all servers of a cluster use the same.
     package mutating func inheritSecurity(of other: NATSServer) {
         wantsTLS = wantsTLS || other.wantsTLS
         securesFirst = other.securesFirst
     }
 }
 
-/// How a member is called in the cluster. Part of keys and metrics: letters, digits, `-` and `_`.
+/// The name of a member in the cluster, used in keys and metrics: letters, digits, `-` and `_`.
 package struct MemberName: Hashable, Comparable, Sendable, Codable, CustomStringConvertible {
     package static let form = "1 to 64 letters, digits, - and _"
 
     package let rawValue: String
 
-    /// Nil: it has another form.
+    /// Returns nil if `text` has another format.
     package init?(_ text: String) {
         let isName = text.utf8.allSatisfy {
             switch $0 {
@@ -147,15 +148,15 @@ package struct MemberName: Hashable, Comparable, Sendable, Codable, CustomString
 }
 
 extension Configuration {
-    /// Keys whose values each member has for itself.
+    /// Keys whose values may differ between members.
     private static let ownKeys: Set<String> = [
         "store.path", "relay.listen", "relay.url", "relay.trusted_proxies", "api.listen", "api.public_url",
         "api.trusted_proxies", "sealed_ingress.listen", "sealed_ingress.trusted_proxies", "plugins.folders",
         "cluster.name", "cluster.nats", "cluster.monitoring",
     ]
 
-    /// A hash of the configuration file that members of a cluster share whose files differ in nothing but their names,
-    /// addresses, folders, comments and order of keys; nil: there is no file.
+    /// A hash of the configuration file, equal on all members whose files differ only in names, addresses, folders,
+    /// comments and the order of keys; nil: there is no file.
     package var fingerprintInCluster: String? {
         guard let file, let cluster, let text = try? String(contentsOfFile: file, encoding: .utf8) else { return nil }
         return Self.fingerprint(of: text, member: cluster.name.rawValue)
@@ -174,7 +175,7 @@ extension Configuration {
         return Hex.encode(Array(SHA256.hash(Array(common)).prefix(8)))
     }
 
-    /// What members share of a value, of which a path to a file only keeps the file's name.
+    /// Returns the part of a value that members share: of a file's path only the file's name.
     private static func shared(_ value: Any, at path: String, by name: String) -> Any {
         switch value {
         case let object as [String: Any]:
@@ -194,7 +195,7 @@ extension Configuration {
     }
 }
 
-/// Reads the block on the cluster.
+/// Reads the block `cluster`.
 extension ConfigurationReader {
     private typealias Cluster = Configuration.Cluster
 
@@ -210,7 +211,7 @@ extension ConfigurationReader {
         let name = nameValue.flatMap(memberName)
         var prefix = MemberName(Cluster.standardPrefix)
         if let value = mapping["prefix"] { prefix = memberName(value) }
-        // Everything is read before the block is given up, so that all mistakes are named at once.
+        // Reads all keys before it rejects the block, so that all errors are reported together.
         let servers = nats.map(servers) ?? []
         let credentials = mapping["credentials"].flatMap(credentials) ?? .none
         let tls = mapping["tls"].flatMap(tls)
@@ -275,7 +276,7 @@ extension ConfigurationReader {
         return values.reduce(into: []) { servers, value in
             guard let text = value.string() else { return }
             guard let server = NATSServer(text) else {
-                // Not what was written: it may hold a password.
+                // Omits the value, which may contain a password.
                 return value.mistake(
                     "expected a server, as in nats://10.0.0.1:4222 or tls://nats.example.com, without credentials; "
                         + "these belong under cluster.credentials"

@@ -4,20 +4,20 @@ import Push
 import Storage
 import WebIngress
 
-/// The sealed ingress alone, from the variables that metatext-apns takes (contrib/docs/web-push-ingress.md).
+/// The sealed ingress only, configured by the variables of metatext-apns (contrib/docs/web-push-ingress.md).
 extension Configuration {
-    /// Where applications behind a web server of Ruby's listen when nobody says where.
+    /// The default port of applications behind a Ruby web server.
     private static let rackPort = 9292
-    /// Whom Rack believes about who a client is: proxies of the platform that runs us.
+    /// The proxies that Rack trusts: those of the platform that runs us.
     private static let rackProxies = [
         "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
     ]
 
-    /// A configuration from these variables; nil where none of them names a platform.
+    /// Returns a configuration from these variables; nil if none of them names a platform.
     ///
-    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is where plugins are looked
-    /// for, `folder` where the state goes unless `STATE_DIRECTORY` says. Throws a mistake for each variable that is
-    /// missing or wrong, and quotes none that may be secret.
+    /// `platforms` are those of the plugins in ``pluginFolders(_:)``. `executableFolder` is searched for plugins;
+    /// `folder` is the state folder unless `STATE_DIRECTORY` is set. Throws an error for each missing or invalid
+    /// variable, and never quotes one that may be secret.
     package static func sealedIngressAlone(
         environment: [String: String],
         platforms: PlatformCatalog,
@@ -35,7 +35,7 @@ extension Configuration {
             let text = variable.isRequired ? reader.require(variable.name, variable.doc) : reader[variable.name]
             block[variable.key] = variable.hasEscapedNewlines ? text?.replacing("\\n", with: "\n") : text
         }
-        // systemd names all of a service's folders here; ours is the first.
+        // systemd lists all of a service's folders here; ours is the first.
         let state =
             reader["STATE_DIRECTORY"]?.split(separator: ":").first.map(String.init) ?? folder + "/carillon-state"
 
@@ -54,7 +54,7 @@ extension Configuration {
             configuration.environmentNames[variable.key] = variable.name
         }
         configuration.sealedIngress = ingress
-        // Nobody registers: the relay socket is for this machine alone, at a port that is not published.
+        // There are no registrations: the relay socket only listens on this machine, at an unpublished port.
         configuration.relay.port = 0
         configuration.http.caFile = reader["CARILLON_CA_FILE"]
         configuration.http.connectionsPerOrigin = reader.integer("CONNECTION_POOL_SIZE", in: 1...1_000)
@@ -69,7 +69,7 @@ extension Configuration {
         return configuration
     }
 
-    /// Makes the folder of key and store, for this user alone, unless it is there.
+    /// Creates the folder of key and store for this user only, unless it exists.
     package func makeStateFolder() throws(Diagnostics) {
         let folder = URL(fileURLWithPath: storePath).deletingLastPathComponent().path
         do {
@@ -98,8 +98,8 @@ extension Configuration {
         }
     }
 
-    /// Runs `body`; where this configuration is the environment's, what it throws is reported under the variable that
-    /// caused it.
+    /// Runs `body`. If this configuration comes from the environment, its errors are reported for the variable that
+    /// caused them.
     package func inItsWords<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -108,12 +108,12 @@ extension Configuration {
         }
     }
 
-    /// The mistake behind something that cannot start, in the words of the environment.
+    /// Converts a startup error into one about an environment variable.
     package func environmentMistake(_ reason: String) -> Diagnostic {
         let names = environmentNames.merging([
             "http.ca_file": "CARILLON_CA_FILE", "store.path": "STATE_DIRECTORY",
         ]) { $1 }
-        // A plugin's words stand behind the host's: "the ios transport refuses its configuration: key: expected …".
+        // A plugin's message follows the host's: "the ios transport refuses its configuration: key: expected …".
         let parts = reason.split(separator: ": ", maxSplits: 2).map(String.init)
         guard let place = parts.dropLast().firstIndex(where: { names[$0] != nil }), let name = names[parts[place]]
         else {
@@ -131,11 +131,11 @@ extension Configuration {
         return pluginFolders(URL(filePath: program).deletingLastPathComponent().path)
     }
 
-    /// Beside the executable as it was built, or where it was installed.
+    /// Returns the folder next to the executable in a build, or that of the installation.
     package static func pluginFolders(_ folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
         let files = FileManager.default
-        // A folder of programs may hold libraries that are none of ours, as /usr/bin does.
+        // A folder of programs may contain other libraries, as /usr/bin does.
         let beside = (try? files.contentsOfDirectory(atPath: folder)) ?? []
         let own = beside.contains { $0.hasPrefix("libCarillon") && $0.hasSuffix(".so") } ? [folder] : []
         return (["\(folder)/plugins"] + own + ["\(prefix)/lib/carillon/plugins"]).filter {
@@ -150,7 +150,7 @@ extension PlatformCatalog {
     }
 }
 
-/// Reads environment variables; notes every mistake under the variable's name. One that is empty counts as missing.
+/// Reads environment variables; collects each error with the variable's name. An empty variable counts as missing.
 struct EnvironmentReader {
     private let environment: [String: String]
     private(set) var mistakes: [Diagnostic] = []
@@ -163,7 +163,7 @@ struct EnvironmentReader {
         environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The variable's text; notes what it is for when it is missing.
+    /// Returns the variable's text; if it is missing, reports its purpose.
     mutating func require(_ name: String, _ purpose: String) -> String {
         if let text = self[name] { return text }
         mistakes.append(Diagnostic(file: name, message: "this environment variable is missing: \(purpose)"))

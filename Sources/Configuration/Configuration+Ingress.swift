@@ -5,48 +5,48 @@ import Relays
 import Storage
 import WebIngress
 
-/// The ways on which events and registrations come in besides our own socket, and what they are looked up for.
+/// Other sources of events and registrations than our own socket, and the data fetched for notifications.
 extension Configuration {
-    /// Other relays, to which we go out.
+    /// Other relays, which the router connects to.
     package struct Relays: Sendable, Equatable {
-        /// Connected all the time; everybody registered is watched there.
+        /// The relays with a permanent connection, on which all registered accounts are watched.
         package var always: [RelayURL] = []
-        /// Whose word counts on the relays at which a user is watched besides.
+        /// The source of the additional relays on which a user is watched.
         package var perUser = RelaySource.nip65
-        /// Where NIP-46 sessions are held, besides our own socket. ``always`` where the file says nothing.
+        /// The relays for NIP-46 sessions, in addition to our own socket. Default: ``always``.
         package var nip46: [RelayURL] = []
-        /// Where the advertisement (kind 10067) is published. ``always`` where the file says nothing.
+        /// The relays for the advertisement (kind 10067). Default: ``always``.
         package var publish: [RelayURL] = []
-        /// How far back a relay is read after an absence; from 1 to 720 hours.
+        /// How far back a relay is read after a disconnection; 1 to 720 hours.
         package var catchUp: Duration = .hours(48)
     }
 
     /// Wake-up hints of partners (kind 20062, contrib/docs/registration.md).
     package struct Hints: Sendable, Equatable {
         package var policy = HintPolicy.also
-        /// How long after its last hint a partner counts as there; from 1 to 10,080 minutes.
+        /// The time after its last hint in which a partner counts as active; 1 to 10,080 minutes.
         package var silentAfter: Duration = .minutes(60)
     }
 
-    /// Who may register.
+    /// The rules for registrations.
     package struct Registration: Sendable {
-        /// Whether it takes a NIP-46 session.
+        /// Whether a NIP-46 session is required.
         package var requireSession = false
-        /// The file with the secrets that open a session, one a line; nil: it takes none.
+        /// The file with the secrets that open a session, one per line; nil: no secret is required.
         package var secretFile: String?
-        /// Where the file is named; 0 where no file was read.
+        /// The position of its name in the configuration; 0 if no file was read.
         package var secretFilePlace = (line: 0, column: 0)
     }
 
-    /// What notifications speak of: names, and the notes that are answered.
+    /// The data that notifications refer to: names, and the notes that are replied to.
     package struct Context: Sendable {
-        /// Whether names and notes are looked for and kept at all.
+        /// Whether the router fetches and stores names and notes.
         package var isOn = true
-        /// How long a notification waits for what has to be fetched; from 0 to 10 seconds.
+        /// How long a notification waits for data to be fetched; 0 to 10 seconds.
         package var wait: Duration = .milliseconds(1_500)
-        /// The file that keeps what was fetched; nil: one beside the store.
+        /// The file for fetched data; nil: a file next to the store.
         package var path: String?
-        /// Where the file is named; 0 where no file was read.
+        /// The position of its name in the configuration; 0 if no file was read.
         package var place = (line: 0, column: 0)
     }
 
@@ -54,7 +54,7 @@ extension Configuration {
     package struct Feed: Sendable {
         /// A file or a FIFO, or `-` for standard input.
         package var path: String
-        /// Whether to stop when it has ended and everything in it is dealt with.
+        /// Whether to stop at its end, after all its events are processed.
         package var stopsAtEnd: Bool
 
         package init(path: String, stopsAtEnd: Bool = false) {
@@ -63,36 +63,37 @@ extension Configuration {
         }
     }
 
-    /// The file with what notifications speak of, which may be lost at any time.
+    /// The file with fetched names and notes, which can be deleted at any time.
     package var contextPath: String { context.path ?? storePath + "-context" }
 
-    /// The file with what became of events, which may be lost at any time.
+    /// The file with the results of events, which can be deleted at any time.
     package var tracePath: String { storePath + "-trace" }
 
-    /// Whole events of the last hours, where `trace.keep_events_hours` asks for that; it may be lost at any time.
+    /// The file with whole events of the last hours, if `trace.keep_events_hours` is set; it can be deleted at any
+    /// time.
     package var keptEventsPath: String { storePath + "-events" }
 
-    /// What waits for operators' endpoints.
+    /// The file with queued requests to operators' endpoints.
     package var webhooksPath: String { storePath + "-webhooks" }
 }
 
 extension Configuration {
     /// `POST /push/:device_token/:id` for Web Push senders (contrib/docs/web-push-ingress.md).
     package struct SealedIngress: Sendable {
-        /// The app whose block is used.
+        /// The app whose configuration block is used.
         package var app = "default"
-        /// The platform whose devices it serves; nil: the only one that offers it.
+        /// The platform of the devices; nil: the only one that supports the ingress.
         package var platform: String?
-        /// Where the platform or the app is named, for mistakes that only the loaded plugins show; 0 where no file was
-        /// read.
+        /// The position of the platform or app in the configuration, for errors that only the loaded plugins find; 0 if
+        /// no file was read.
         package var place = (line: 0, column: 0)
-        /// Whose word on who a client is counts.
+        /// The proxies that may report a client's address.
         package var trustedProxies = TrustedProxies() {
             didSet { web.isTrustedProxy = trustedProxies.contains }
         }
-        /// Devices that are remembered, at most.
+        /// The maximum number of stored devices.
         package var devices = 1_000_000
-        /// Where it listens and what one client may do.
+        /// The listen address and the limits for one client.
         package var web = WebIngressConfiguration()
 
         package init() {
@@ -100,10 +101,10 @@ extension Configuration {
         }
     }
 
-    /// The platform that the sealed ingress serves; nil where there is no sealed ingress.
+    /// The platform that the sealed ingress serves; nil if there is no sealed ingress.
     ///
-    /// Throws a mistake where no loaded plugin offers it, where several do and none is named, and where the app has no
-    /// block for it.
+    /// Throws an error if no loaded plugin supports it, if several do and none is named, and if the app has no block
+    /// for it.
     package func ingressPlatform(_ platforms: PlatformCatalog) throws(Diagnostics) -> String? {
         guard let ingress = sealedIngress else { return nil }
         guard let platform = ingress.platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
@@ -134,15 +135,14 @@ extension Configuration {
     }
 }
 
-/// Networks of proxies whose word on who a client is (`X-Forwarded-For`) counts.
+/// The networks of proxies that may report a client's address (`X-Forwarded-For`).
 package struct TrustedProxies: Sendable, Equatable {
-    /// This machine, where the web server before us mostly is. A program here that says nothing of the kind stays who
-    /// it is.
+    /// This machine, where the reverse proxy usually is. A local program without the header keeps its own address.
     private static let thisMachine = ["127.0.0.0/8", "::1"].compactMap(AddressBlock.init)
 
     private let networks: [AddressBlock]
 
-    /// Those, or this machine alone.
+    /// Makes a list of networks. Default: only this machine.
     package init(_ networks: [AddressBlock]? = nil) {
         self.networks = networks ?? Self.thisMachine
     }

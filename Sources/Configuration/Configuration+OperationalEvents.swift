@@ -5,47 +5,47 @@ import Nostr
 import Rules
 import Storage
 
-/// What happens to the router itself that its operator may want to be told.
+/// The kinds of events about the router itself that its operator can subscribe to.
 package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
-    /// A push service says that a device is gone; it was forgotten.
+    /// A push service reported that a device is gone; its registration was removed.
     case deviceGone = "device.gone"
-    /// Pushes to a device have failed for days.
+    /// Pushes to a device have failed for several days.
     case deviceFailing = "device.failing"
-    /// It was switched off after more of them.
+    /// A device was disabled after more failures.
     case deviceDisabled = "device.disabled"
-    /// Deliveries of a queue wait, since the push service asked for a pause or refuses the credentials.
+    /// A queue is paused, because the push service asked for a delay or refuses the credentials.
     case queuePaused = "queue.paused"
     case queueResumed = "queue.resumed"
-    /// A credential of a push service ends soon, or has ended.
+    /// A credential of a push service expires soon, or has expired.
     case credentialExpiring = "credential.expiring"
-    /// A process of plugins ended by itself.
+    /// A plugin process ended unexpectedly.
     case pluginCrashed = "plugin.crashed"
-    /// A relay answers to those alone who sign in.
+    /// A relay requires authentication.
     case relayAuthRequired = "relay.auth_required"
 
-    /// Those that are about the router, and not about one device: people are pushed only these unless they ask.
+    /// Events about the router, not about one device: the default for accounts.
     package static let ofRouter = Set(allCases).subtracting([.deviceGone, .deviceFailing, .deviceDisabled])
 }
 
 extension Configuration {
-    /// Who is told what happens to the router.
+    /// The recipients of operational events.
     package struct OperationalEvents: Sendable, Equatable {
         /// An endpoint that gets signed messages (Standard Webhooks).
         package struct Webhook: Sendable, Equatable {
             package var url: String
-            /// A file with a secret on each line.
+            /// The path of a file with one secret per line.
             package var secretFile: String
             package var events: Set<OperationalEventKind>
         }
 
         package var webhooks: [Webhook] = []
-        /// Accounts whose devices are pushed to.
+        /// The accounts whose devices get pushes.
         package var accounts: [PublicKey] = []
-        /// What those are told.
+        /// The events for those accounts.
         package var accountEvents = OperationalEventKind.ofRouter
-        /// After how many days of failures a device is one that fails.
+        /// The days of failures after which a device counts as failing.
         package var failingDays = 5
-        /// After how many it is switched off; 0: never.
+        /// The days of failures after which a device is disabled; 0: never.
         package var disableDays = 30
 
         package init() {}
@@ -57,7 +57,7 @@ extension Configuration {
 }
 
 extension WebhookSecrets {
-    /// Those of a file: one on each line. Throws a sentence about what is wrong.
+    /// Reads a file with one secret per line. Throws a sentence that describes the error.
     package init(file path: String) throws(Mistake) {
         guard let data = FileManager.default.contents(atPath: path), data.count <= 4_096 else {
             throw Mistake(description: "\(path): expected a file that can be read, with a secret on each line")
@@ -130,7 +130,7 @@ extension ConfigurationReader {
     }
 }
 
-/// The schema of the block on operational events.
+/// The schema of the block `operational_events`.
 enum OperationalEventsSchema {
     static var schema: JSONValue {
         let kinds: JSONValue = ["type": "string", "enum": .texts(OperationalEventKind.allCases.map(\.rawValue))]

@@ -6,7 +6,7 @@ import Relays
 import Rules
 
 extension Configuration {
-    /// Whom to watch where.
+    /// Which accounts the router watches on which relays.
     package var accountWatch: AccountWatch.Configuration {
         var watch = AccountWatch.Configuration()
         watch.always = relays.always
@@ -16,7 +16,7 @@ extension Configuration {
         return watch
     }
 
-    /// How to connect to relays, and what `rules` and filters want of them: these read `lists` of accounts' own.
+    /// Returns how to connect to relays, and the kinds that `rules` and filters need; filters read `lists` of accounts.
     package func relayPool(for rules: RuleBook, lists: Set<Kind> = []) -> RelayPool.Configuration {
         var pool = RelayPool.Configuration()
         let wishes = relayWishes(of: rules, lists: lists)
@@ -26,13 +26,12 @@ extension Configuration {
         pool.caFile = http.caFile
         pool.allowPrivate = http.allowPrivate
         pool.operators = Set(relays.always + relays.nip46 + relays.publish)
-        // Who is watched where has the same limit, and the last word: relays that rest after failures stay known for a
-        // while.
+        // Account watch has the same limit and decides first. Relays in backoff after failures stay known for a while.
         pool.maxRelays = 2 * accountWatch.maxRelays
         return pool
     }
 
-    /// What relays are asked for on account of `rules`, and of filters, which read `lists` of accounts' own.
+    /// Returns the kinds to request from relays for `rules`, and for filters, which read `lists` of accounts.
     package func relayWishes(of rules: RuleBook, lists: Set<Kind>) -> RequestedKinds {
         var wishes = RequestedKinds(furtherLists: rules.asksForFollows ? lists.union([.contactList]) : lists)
         if let kinds = rules.notifiableKinds {
@@ -42,16 +41,16 @@ extension Configuration {
         return wishes
     }
 
-    /// Where clients find our own socket; empty with port 0, where the system has yet to choose one.
+    /// The URL of our own socket for clients; empty with port 0, before the system has chosen a port.
     private var ownURL: String { relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port) }
 
-    /// Whether that is our own socket's URL, in whatever spelling.
+    /// Whether a URL is that of our own socket, in any spelling.
     package var isOwnRelay: @Sendable (String) -> Bool {
         let own = RelayURL(ownURL)
         return { text in own != nil && RelayURL(text) == own }
     }
 
-    /// Who may open sessions, and where.
+    /// The rules for NIP-46 sessions: who may open one, and on which relays.
     package var remoteSigning: RemoteSigningConfiguration {
         let own = ownURL
         return RemoteSigningConfiguration(
@@ -63,7 +62,7 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// How outgoing HTTP behaves.
+    /// The settings for outgoing HTTP.
     package var lanes: HTTPLanes.Configuration {
         var lanes = HTTPLanes.Configuration(
             caFile: http.caFile,

@@ -10,16 +10,15 @@ import Registry
 import RelayServer
 import Storage
 
-/// Everything an operator decides, read from one YAML file. Paths are absolute, or as given where no file was read.
+/// All settings of an operator, read from one YAML file. Paths are absolute, or unchanged if no file was read.
 package struct Configuration: Sendable {
-    /// The file with our secret key; made on the first run when it is missing.
+    /// The file with our secret key; created on the first run if it is missing.
     package var keyFile: String
     /// The SQLite database.
     package var storePath: String
-    /// How many deliveries may wait on disk; from there on sources wait.
+    /// The maximum number of queued deliveries on disk; above it, sources of events wait.
     package var mostWaiting = 1_000_000
-    /// Line and column of what is named in the file, for mistakes that show only when it is used; 0 where no file was
-    /// read.
+    /// Line and column of the name in the file, for errors that occur only on use; 0 if no file was read.
     package var keyFilePlace = (line: 0, column: 0)
     package var storePlace = (line: 0, column: 0)
     package var relay = Relay()
@@ -29,53 +28,52 @@ package struct Configuration: Sendable {
     package var access = Access()
     package var log = Log()
     package var context = Context()
-    /// How much is kept of what became of events; nil: nothing.
+    /// The limits for stored results of events; nil: none are stored.
     package var trace: TraceLimits? = TraceLimits()
-    /// How many deliveries that failed for good are kept, and for how long.
+    /// The maximum number and age of stored dead letters.
     package var deadLetters = DeadLetterLimits()
-    /// Where the way of events is exported to as spans; nil: nowhere.
+    /// The export of events as spans; nil: off.
     package var tracing: TracingSettings?
-    /// Who is told what happens to the router; nil: nobody is.
+    /// The recipients of operational events; nil: none.
     package var operationalEvents: OperationalEvents?
-    /// Where the block on that stands, for mistakes that show only when it is used; 0 where no file was read.
+    /// The position of that block, for errors that occur only on use; 0 if no file was read.
     package var tracingPlace = (line: 0, column: 0)
-    /// A stream of events to read besides; nil: none. Not in the file: whoever starts us says so.
+    /// An additional stream of events to read; nil: none. Set on the command line, not in the file.
     package var feed: Feed?
-    /// The rules files, whose rules are asked in this order; none: the built-in rules.
+    /// The rules files, evaluated in this order; empty: the built-in rules.
     package var rulesFiles: [String] = []
-    /// Nil: none.
+    /// The sealed ingress; nil: none.
     package var sealedIngress: SealedIngress?
     /// The page for people without an app; nil: none.
     package var subscribePage: SubscribePage?
-    /// What operators and their tools ask the running router; nil: no port.
+    /// The API for operators and their tools; nil: none.
     package var api: API?
-    /// Nil: one router alone.
+    /// The cluster; nil: a single router.
     package var cluster: Cluster?
-    /// How long stopping may take in all, from a second to an hour. What is not through by then is kept for the next
-    /// start.
+    /// The time limit for a shutdown, from one second to one hour. Unfinished work is kept for the next start.
     package var shutdownTime: Duration = .seconds(10)
-    /// Whether it came from environment variables: then there is nothing but the sealed ingress, and no use in starting
-    /// without.
+    /// Whether the configuration comes from environment variables: it then contains only the sealed ingress, which is
+    /// required.
     package var isOfEnvironment = false
-    /// The variables that stand for keys of the platform's block, by key; only where it came from the environment.
+    /// The environment variables of the platform's block, by key; only if the configuration comes from the environment.
     package var environmentNames: [String: String] = [:]
     package var plugins = Plugins()
     package var http = HTTP()
-    /// What a device gets that asked for no mode.
+    /// The mode of a device that requests none.
     package var defaultMode: Mode = .wake
-    /// When and how often devices are woken.
+    /// When and how often devices get pushes.
     package var pacing = PacingPolicy()
-    /// Where platforms are named that have a pace of their own.
+    /// The positions of platforms that have their own limits.
     package var pacingPlaces: [String: (line: Int, column: Int)] = [:]
-    /// Asked in this order about each event that would wake somebody.
+    /// The filters, called in this order for each event that would send a notification.
     package var filters: [Filter] = []
-    /// By name; a registration that names none belongs to `default`.
+    /// The apps by name; a registration that names none belongs to `default`.
     package var apps: [String: App] = [:]
 
     /// The names of all apps that devices may belong to.
     package var appNames: [String] { Set(apps.keys).union(sealedIngress.map { [$0.app] } ?? []).sorted() }
 
-    /// The file that all this was read from; nil where it came from none.
+    /// The configuration file; nil if none was read.
     package var file: String?
 
     static let mostWaitingRange = 1...100_000_000
@@ -89,22 +87,22 @@ package struct Configuration: Sendable {
     package struct Relay: Sendable, Equatable {
         package var host = "127.0.0.1"
         package var port = 7447
-        /// The URL under which clients reach it; empty: `ws://` and where it listens.
+        /// The URL for clients; empty: `ws://` and the listen address.
         package var url = ""
-        /// What the NIP-11 document and the advertisement call us.
+        /// Our name in the NIP-11 document and the advertisement.
         package var name = "Carillon"
         package var description = "A notification relay: register a device, be woken."
         package var contact: String?
         /// A URL.
         package var termsOfService: String?
-        /// Whose word on who a client is counts.
+        /// The proxies that may report a client's address.
         package var trustedProxies = TrustedProxies()
-        /// What one client may do.
+        /// The limits for one client.
         package var limits = RelayServerConfiguration.Limits()
-        /// What registrations there may be.
+        /// The limits on registrations.
         package var registrations = RegistrationPolicy.Limits()
 
-        /// The URL under which clients reach us when the socket listens at `port`.
+        /// Returns the URL for clients if the socket listens at `port`.
         package func clientURL(port: Int) -> String {
             url.isEmpty ? "ws://\(host.contains(":") ? "[\(host)]" : host):\(port)" : url
         }
@@ -112,43 +110,43 @@ package struct Configuration: Sendable {
 
     /// Outgoing HTTP.
     package struct HTTP: Sendable, Equatable {
-        /// Further root certificates, as PEM.
+        /// Additional root certificates, as PEM.
         package var caFile: String?
-        /// Of that file, when the configuration was read; nil where it was not.
+        /// The digest of that file when the configuration was read; nil if it was not.
         var caFileFingerprint: FileFingerprint?
-        /// Private networks that users' endpoints may lie in after all, as CIDR blocks.
+        /// Private networks that users' endpoints may be in, as CIDR blocks.
         package var allowPrivate: [String] = []
-        /// A proxy's URL, which may hold a password; nil: none.
+        /// A proxy's URL, which may contain a password; nil: none.
         package var proxy: String?
-        /// Connections to one busy push service at most; nil: as many as suit most.
+        /// The maximum number of connections to one busy push service; nil: the router decides.
         package var connectionsPerOrigin: Int?
     }
 
-    /// One app: a block for each platform it is on.
+    /// One app: a block for each of its platforms.
     package struct App: Sendable {
-        /// Whose devices those are that name no app.
+        /// The app of devices that name none.
         package static let defaultName = "default"
 
-        /// Its own rules files, whose rules are asked before the common ones.
+        /// Its own rules files, evaluated before the common ones.
         package var rulesFiles: [String] = []
         package var platforms: [String: PlatformBlock] = [:]
     }
 
     /// A platform's block, which belongs to its plugin.
     package struct PlatformBlock: Sendable {
-        /// A JSON object, as it is in the file.
+        /// The block as a JSON object.
         package var json: String
         /// The folder that relative paths start from; empty: the working directory.
         package var folder = ""
-        /// Where the block stands in the file, for mistakes that only the plugin finds.
+        /// The position of the block in the file, for errors that only the plugin finds.
         package var line: Int
-        /// What it lacks, as an environment variable is not set; only where the file was read without credentials.
+        /// Errors about unset environment variables; only if the file was read without credentials.
         package var unset: [Diagnostic] = []
-        /// Its texts that environment variables stand for; only where the file was read without credentials.
+        /// Strings that come from environment variables; only if the file was read without credentials.
         package var fromEnvironment: [String] = []
 
-        /// The block with its relative paths from the configuration's folder on. The plugin's `description` says under
-        /// which keys they are.
+        /// Returns the block with relative paths resolved from the configuration's folder. The plugin's `description`
+        /// marks their keys.
         package func json(for description: PlatformDescription?) -> String {
             BlockFiles(description).resolving(json) { $0.hasPrefix("/") || folder.isEmpty ? $0 : "\(folder)/\($0)" }
         }
@@ -158,22 +156,22 @@ package struct Configuration: Sendable {
 extension Configuration {
     /// The HTTP server for operators, their tools and monitoring.
     package struct API: Sendable {
-        /// The file with the token, made on the first run when it is missing.
+        /// The file with the token, created on the first run if it is missing.
         package var tokenFile: String
-        /// Where the file is named; 0 where no file was read.
+        /// The position of its name in the file; 0 if no file was read.
         package var place = (line: 0, column: 0)
-        /// Where it listens and what one client may do.
+        /// The listen address and the limits for one client.
         package var console = ConsoleConfiguration()
-        /// Whose word on who a client is counts, where plugins are reached from outside.
+        /// The proxies that may report a client's address, for plugins reachable from outside.
         package var trustedProxies = TrustedProxies() {
             didSet {
                 console.isTrustedProxy = trustedProxies.contains
                 console.inbound?.isTrustedProxy = trustedProxies.contains
             }
         }
-        /// Who is signed on at a proxy, and what they may do; nil: nobody is.
+        /// Single sign-on by a proxy; nil: off.
         package var signOn: SignOn?
-        /// How many may read what happens at the same time. They do not take others' connections away.
+        /// The maximum number of concurrent readers of the event stream. The connection limit grows by this number.
         package var streamReaders = defaultStreamReaders {
             didSet { console.limits.connections += streamReaders - oldValue }
         }
@@ -187,11 +185,11 @@ extension Configuration {
         }
     }
 
-    /// Single sign-on for the API by a proxy that asks people who they are.
+    /// Single sign-on for the API by a proxy that authenticates people.
     package struct SignOn: Sendable, Equatable {
-        /// The header field in which the proxy names them, in lower case.
+        /// The header in which the proxy sends their name, in lower case.
         package var header: String
-        /// What each may do, by name; `*` stands for everybody else.
+        /// The scopes of each person, by name; `*` stands for all others.
         package var scopes: [String: Set<APIScope>]
     }
 }
@@ -200,7 +198,7 @@ extension Configuration {
     /// A signal that a setting names, which may not exist.
     package struct NamedSignal: Sendable, Hashable {
         package let name: String
-        /// The keys that lead there.
+        /// The path of the keys that contain it.
         package let path: String
         package let line: Int
         package let column: Int
@@ -208,15 +206,15 @@ extension Configuration {
 
     /// A filter of a plugin, and the devices that have it.
     package struct Filter: Sendable {
-        /// As its plugin calls it.
+        /// The plugin's name for it.
         package var name: String
         package var availability = FilterAvailability.maySwitchOff
         package var onError = EventFilter.OnError.pass
-        /// A JSON object, which belongs to the plugin.
+        /// A JSON object, interpreted by the plugin.
         package var settings = "{}"
-        /// Where the block stands in the file, for mistakes that only the plugin finds.
+        /// The position of the block in the file, for errors that only the plugin finds.
         package var line: Int
-        /// The signals that the settings name, as far as we know which of them do.
+        /// The signals that the settings name, as far as the router knows the settings' meaning.
         package var signals: [NamedSignal] = []
 
         package init(name: String, line: Int) {

@@ -2,14 +2,14 @@ import Pipeline
 import Push
 import Storage
 
-/// Reads the block on filters.
+/// Reads the block `filters`.
 extension ConfigurationReader {
-    /// As many as the pipeline tells apart.
+    /// The maximum number of filters that the pipeline supports.
     private static let filterLimit = 64
     /// The settings of Carillon's own filters that name signals, in a list or as the keys of a mapping.
     private static let signalSettings = ["noise": ["except", "difficulty"], "web-of-trust": ["except"]]
 
-    /// In the order of the file.
+    /// Returns the filters in the order of the file.
     func filters(_ value: YAMLValue) -> [Configuration.Filter] {
         let members = value.mapping()?.members ?? []
         if members.count > Self.filterLimit { value.mistake("expected at most \(Self.filterLimit) filters") }
@@ -32,7 +32,7 @@ extension ConfigurationReader {
         return filter
     }
 
-    /// What is wrong with their form their plugins say.
+    /// Returns the signals; malformed settings are left to the plugin's own check.
     private static func signals(in settings: YAMLValue, of name: String) -> [Configuration.NamedSignal] {
         let members = settings.mapping()?.members ?? []
         return members.filter { signalSettings[name]?.contains($0.key) == true }.flatMap { _, value in

@@ -10,9 +10,9 @@ import Relays
 import Storage
 import WebIngress
 
-/// Reads the blocks on the ways in. `nil` stands for a block that is left out.
+/// Reads the blocks on sources of events and registrations. `nil` stands for an omitted block.
 extension ConfigurationReader {
-    /// `ownURL` is where we are ourselves: a relay that must not be among the others.
+    /// Reads the block `relays`. `ownURL` is our own socket, which must not be among them.
     func relays(_ value: YAMLValue?, ownURL: String) -> Configuration.Relays {
         var relays = Configuration.Relays()
         guard let mapping = value?.mapping(keys: ["always", "per_user", "nip46", "publish", "catch_up_hours"]) else {
@@ -27,7 +27,7 @@ extension ConfigurationReader {
         return relays
     }
 
-    /// Each once, in the order of the file.
+    /// Returns each URL once, in the order of the file.
     private func urls(_ value: YAMLValue, except own: RelayURL?) -> [RelayURL] {
         var urls: [RelayURL] = []
         for value in value.oneOrMore() {
@@ -45,7 +45,7 @@ extension ConfigurationReader {
         return urls
     }
 
-    /// One word, or a mapping where there is more to say.
+    /// Reads one word, or a mapping with more settings.
     func hints(_ value: YAMLValue?) -> Configuration.Hints {
         var hints = Configuration.Hints()
         guard let value else { return hints }
@@ -84,7 +84,7 @@ extension ConfigurationReader {
         return context
     }
 
-    /// How much of what became of events is kept, or `off`.
+    /// Reads the limits for stored results of events, or `off`.
     func trace(_ value: YAMLValue?) -> TraceLimits? {
         var limits = TraceLimits()
         guard let value else { return limits }
@@ -102,7 +102,7 @@ extension ConfigurationReader {
         return limits
     }
 
-    /// How many deliveries that failed for good are kept, and for how long; 0 of either: none.
+    /// Reads the maximum number and age of dead letters; 0 for either: none are kept.
     func deadLetters(_ value: YAMLValue) -> DeadLetterLimits {
         var limits = DeadLetterLimits()
         guard let mapping = value.mapping(keys: ["days", "rows"]) else { return limits }
@@ -116,7 +116,7 @@ extension ConfigurationReader {
     }
 }
 
-/// Reads the block on our own relay socket.
+/// Reads the block `relay`.
 extension ConfigurationReader {
     func relay(_ value: YAMLValue) -> Configuration.Relay {
         var relay = Configuration.Relay()
@@ -147,7 +147,7 @@ extension ConfigurationReader {
         return relay
     }
 
-    /// Networks of proxies; this machine where nothing is said.
+    /// Reads networks of proxies. Default: this machine.
     func proxies(_ value: YAMLValue?) -> TrustedProxies {
         guard let value else { return TrustedProxies() }
         let networks = value.oneOrMore().compactMap { block -> AddressBlock? in
@@ -164,9 +164,9 @@ extension ConfigurationReader {
     }
 }
 
-/// Reads the block on the page for people without an app.
+/// Reads the block `subscribe`.
 extension ConfigurationReader {
-    /// The placeholders of a client's address, which the page fills in.
+    /// The placeholders in a client's URL, which the page replaces.
     private static let placeholders = ["{nevent}", "{note}", "{npub}", "{id}"]
 
     func subscribePage(_ value: YAMLValue, apps: [String: Configuration.App]) -> SubscribePage? {
@@ -201,9 +201,9 @@ extension ConfigurationReader {
     }
 }
 
-/// Reads the block on the sealed ingress.
+/// Reads the block `sealed_ingress`.
 extension ConfigurationReader {
-    /// Every payload has to hold it.
+    /// The maximum length, because every payload contains the text.
     private static let longestLocKey = 256
 
     func sealedIngress(_ value: YAMLValue, apps: [String: Configuration.App]) -> Configuration.SealedIngress {

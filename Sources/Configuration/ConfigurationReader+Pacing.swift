@@ -3,15 +3,15 @@ import Pipeline
 import Push
 import Storage
 
-/// Reads the pace of devices that ask for none, and the bounds of what a device may ask for.
+/// Reads the default limits on the push rate of devices, and the range that a device may request.
 extension ConfigurationReader {
-    /// In seconds. Longer ones would hold a push beyond the day that its cap is counted for.
+    /// The maximum pause in seconds. Longer ones would delay a push beyond the day of its cap.
     static let longestPause = 86_400
     static let highestCap = 1_000_000
 
     static let mostSilentPerHour = 60
 
-    /// A mapping among the defaults is for the platform of that name. Only the plugins know which platforms there are.
+    /// Reads the block. A mapping among the defaults is for the platform of that name; only plugins know the platforms.
     func pacing(
         defaults: YAMLValue?,
         bounds: YAMLValue?

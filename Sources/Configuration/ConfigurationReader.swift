@@ -7,14 +7,14 @@ import Push
 import Storage
 import WebIngress
 
-/// Reads a configuration file's text; notes every mistake with its line.
+/// Parses a configuration file; collects every error with its line.
 struct ConfigurationReader {
     /// The folder that relative paths in the file start from.
     let folder: String
     private let file: YAMLFile
-    /// Where plugins are looked for if the file names no folders.
+    /// The plugin folders if the file names none.
     let pluginFolders: [String]
-    /// Whether blocks of apps may lack what environment variables would say.
+    /// Whether blocks of apps may lack values of environment variables.
     let isWithoutCredentials: Bool
 
     init(
@@ -44,7 +44,7 @@ struct ConfigurationReader {
         return configuration
     }
 
-    /// As much of a configuration as can be read, whatever the mistakes; nil: the text is not a mapping.
+    /// Returns as much of a configuration as can be read despite errors; nil: the text is not a mapping.
     func readLeniently(_ text: String) -> Configuration? { file.parse(text)?.mapping().flatMap(configuration) }
 
     private func configuration(_ top: YAMLMapping) -> Configuration? {
@@ -92,7 +92,7 @@ struct ConfigurationReader {
         return keyFile == nil || store == nil ? nil : configuration
     }
 
-    /// Notes listeners whose port another one has: at the start the second would find it taken.
+    /// Reports listeners with the same port: at startup the second would find it in use.
     private func checkListeners(_ configuration: Configuration, _ top: YAMLMapping) {
         var taken = [("relay", configuration.relay.host, configuration.relay.port)]
         let others = [
@@ -111,7 +111,7 @@ struct ConfigurationReader {
 
     private static let anyAddress: Set = ["0.0.0.0", "::"]
 
-    /// One path, or a list of them.
+    /// Reads one path, or a list of them.
     private func rulesFiles(_ value: YAMLValue) -> [String] {
         let values = value.oneOrMore()
         if values.isEmpty { value.mistake("expected a rules file, or a list of them") }
@@ -152,12 +152,12 @@ struct ConfigurationReader {
         return apps
     }
 
-    /// `name` from this file's folder on, unless it is absolute.
+    /// Resolves `name` from this file's folder, unless it is absolute.
     func path(_ name: String) -> String {
         name.hasPrefix("/") || folder.isEmpty ? name : folder + "/" + name
     }
 
-    /// An address and a port, as in `example`.
+    /// Reads an address and a port, as in `example`.
     func listenAddress(_ value: YAMLValue, example: String) -> (host: String, port: Int)? {
         guard let text = value.string() else { return nil }
         if let address = Self.hostAndPort(text) { return address }
@@ -182,11 +182,10 @@ struct ConfigurationReader {
 extension Configuration {
     /// Reads the configuration file at `path`. Relative paths in it start from its own folder.
     ///
-    /// `withoutCredentials` is for commands that run where the service's environment is not: what its variables would
-    /// say in the blocks of apps may then be missing, and stands against the use of that block alone
-    /// (``PlatformBlock/unset``).
+    /// `withoutCredentials` is for commands that run without the service's environment. Variables in the blocks of apps
+    /// may then be missing, which only prevents the use of that block (``PlatformBlock/unset``).
     ///
-    /// Throws all mistakes at once, each with its line and what was expected.
+    /// Throws all errors together, each with its line and the expected value.
     package init(
         file path: String,
         withoutCredentials: Bool = false,
@@ -204,11 +203,11 @@ extension Configuration {
         file = path
     }
 
-    /// The configuration in a file with mistakes, for commands that only ask the running router: as much of it as can be
-    /// read, or its `store.path` alone. Nil: not even that.
+    /// Reads a configuration with errors, for commands that only query the running router: as much of it as can be
+    /// read, or only its `store.path`. Returns nil if even that fails.
     package init?(toAskRouterOf path: String) {
         guard let text = try? Self.text(of: path, what: "the configuration") else { return nil }
-        // Commands that ask need no key.
+        // These commands need no key.
         let store = text.firstMatch(of: Self.storePath).map {
             "identity: { key_file: carillon.key }\nstore: { path: \($0.output.path) }"
         }
@@ -227,12 +226,12 @@ extension Configuration {
         self = found
     }
 
-    /// The store's path where the rest of the text is not YAML.
+    /// Finds the store's path if the rest of the text is not YAML.
     private static var storePath: Regex<(Substring, path: Substring)> {
         /\bstore["']?\s*:(?s:.{0,400}?)\bpath["']?\s*:\s*(?<path>"[^"\n]+"|'[^'\n]+'|[^\s,}#]+)/
     }
 
-    /// The text of a file that a person wrote; a mistake when it cannot be had.
+    /// Returns the text of a file that a person wrote. Throws an error if it cannot be read.
     static func text(of path: String, what: String) throws(Diagnostics) -> String {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw Diagnostics([
@@ -264,14 +263,14 @@ extension ConfigurationReader {
         }
         if let proxy = mapping["proxy"], let url = proxy.string() {
             http.proxy = url
-            // Not what was written: it may hold a password.
+            // Omits the value, which may contain a password.
             if Proxy(url) == nil { proxy.mistake("expected a proxy, as in \(Proxy.form)") }
         }
         return http
     }
 }
 
-/// Reads the block on spans.
+/// Reads the block `tracing`.
 extension ConfigurationReader {
     func tracing(_ value: YAMLValue) -> TracingSettings? {
         guard let mapping = value.mapping(keys: ["otlp", "sample", "headers_file", "service"]),
@@ -302,7 +301,7 @@ extension ConfigurationReader {
     }
 }
 
-/// Reads the block on the API.
+/// Reads the block `api`.
 extension ConfigurationReader {
     func api(_ value: YAMLValue) -> Configuration.API {
         guard
@@ -329,7 +328,7 @@ extension ConfigurationReader {
         api.signOn = mapping["sign_on"].flatMap(signOn)
         if let readers = mapping["stream_readers"]?.integer(in: 0...10_000) { api.streamReaders = readers }
         if let block = mapping["sign_on"], mapping["trusted_proxies"] == nil {
-            // Without it every program on this machine could say who it is.
+            // Without it every program on this machine could claim to be anyone.
             block.mistake("expected trusted_proxies beside it, which says whose word counts")
         }
         return api
@@ -359,7 +358,7 @@ extension ConfigurationReader {
         return Configuration.SignOn(header: header, scopes: scopes)
     }
 
-    /// Without `/` at its end.
+    /// Reads a URL, and removes `/` at its end.
     private func publicURL(_ value: YAMLValue) -> String? {
         guard let text = value.string() else { return nil }
         let isURL =

@@ -3,7 +3,7 @@ import Registry
 import RelayServer
 import Storage
 
-/// A limit of our own relay socket: its key in the file, what it says, and where its number goes.
+/// A limit of our own relay socket: its key in the file, its description, and the setting it changes.
 struct RelayLimit: Sendable {
     let key: String
     let about: String
@@ -11,7 +11,7 @@ struct RelayLimit: Sendable {
     private let apply: @Sendable (inout Configuration.Relay, Int) -> Void
     private let read: @Sendable (Configuration.Relay) -> Int
 
-    /// The number when the file says nothing.
+    /// The default.
     var standard: Int { read(Configuration.Relay()) }
 
     private init(
@@ -27,7 +27,7 @@ struct RelayLimit: Sendable {
         apply = { $0[keyPath: path] = $1 }
     }
 
-    /// The same for a size.
+    /// Makes a limit on a size.
     private init(
         _ key: String,
         _ path: any WritableKeyPath<Configuration.Relay, ByteCount> & Sendable,
@@ -41,7 +41,7 @@ struct RelayLimit: Sendable {
         apply = { $0[keyPath: path] = ByteCount($1) }
     }
 
-    /// The same for what is reckoned with in fractions, and said in whole numbers.
+    /// Makes a limit that is stored as a fraction but written as an integer.
     private init(
         _ key: String,
         _ path: any WritableKeyPath<Configuration.Relay, Double> & Sendable,
@@ -57,7 +57,7 @@ struct RelayLimit: Sendable {
 
     static let all = ofConnections + ofClients + ofRegistrations
 
-    /// What the block names, each to be set.
+    /// Returns the limits that the block names.
     static func all(in value: YAMLValue?) -> [Setting] {
         guard let mapping = value?.mapping(keys: all.map(\.key)) else { return [] }
         return all.compactMap { limit in

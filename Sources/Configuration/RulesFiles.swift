@@ -7,37 +7,36 @@ import Storage
 import Synchronization
 
 extension Configuration {
-    /// The rules in force: the configured files in their order, or the built-in rules, and before them those of single
-    /// apps. `platforms` says what may stand in their blocks. Throws the mistakes of all files, each under its own
-    /// path.
+    /// Loads the current rules: the configured files in their order, or the built-in rules, with those of single apps
+    /// before them. `platforms` describes the allowed blocks. Throws the errors of all files, each with its path.
     package func loadRules(_ platforms: KnownPlatforms) throws(Diagnostics) -> RuleBook {
         try RulesFiles(rulesFiles, ofApps: rulesFilesOfApps, platforms).read()
     }
 
-    /// By the names of apps that have rules of their own.
+    /// The rules files of apps that have their own, by app name.
     package var rulesFilesOfApps: [String: [String]] {
         apps.mapValues(\.rulesFiles).filter { !$0.value.isEmpty }
     }
 
-    /// The same with the push services' own limits where the operator names none.
+    /// Returns the configuration with the push services' own limits as defaults.
     package func limited(by platforms: PlatformCatalog) -> Configuration {
         var configuration = self
         configuration.pacing = pacing.adding(silentPushesPerHour: platforms.silentPushesPerHour)
         return configuration
     }
 
-    /// The outbox is a file of its own beside the store, so that registrations and deliveries do not wait for each
-    /// other.
+    /// The path of the outbox, a separate file next to the store, so that registrations and deliveries do not block
+    /// each other.
     package var outboxPath: String { storePath + "-outbox" }
-    /// The socket over which commands ask a running router. Only its user and root may enter the folder.
+    /// The socket for commands to a running router. Only its user and root may enter the folder.
     package var adminSocketPath: String { storePath + "-admin/socket" }
 }
 
-/// What the loaded plugins say about their platforms, and how they check rule blocks.
+/// The platform descriptions of the loaded plugins, and their checks of rule blocks.
 package struct KnownPlatforms: Sendable {
     package let catalog: PlatformCatalog
     package let blockChecks: BlockChecks
-    /// Plugins that were found and not loaded, and why.
+    /// Plugins that were found but refused, with the reasons.
     package let refusals: [Diagnostic]
 
     package init(
@@ -59,9 +58,9 @@ package struct KnownPlatforms: Sendable {
     }
 }
 
-/// Rules files that together are the rules, in their order.
+/// The rules files that form the rules, in their order.
 package struct RulesFiles {
-    /// Of files that rules name, in bytes.
+    /// The maximum size of files that rules name, in bytes.
     private static let otherFileLimit = 16 << 20
 
     private let paths: [String]
@@ -69,8 +68,8 @@ package struct RulesFiles {
     private let platforms: KnownPlatforms
     private let replacements: [String: String]
 
-    /// Without `paths` the built-in rules are the common ones. Those of `ofApps` come before them, each for the devices
-    /// of one app. `replacing` has texts by path that count in place of the files'.
+    /// Makes the list. If `paths` is empty, the common rules are the built-in ones. Those of `ofApps` come before them,
+    /// each for the devices of one app. `replacing` contains texts by path that replace the content of files.
     package init(
         _ paths: [String],
         ofApps: [String: [String]] = [:],
@@ -83,13 +82,13 @@ package struct RulesFiles {
         self.platforms = platforms
     }
 
-    /// Throws the mistakes of all files, each under its own path; what can be read is checked also when something
-    /// cannot. Where a platform is missing, the plugins that were refused come first, as they may be the cause.
+    /// Reads the files. Throws the errors of all files, each with its path; readable files are checked even if others
+    /// fail. If a platform is missing, refused plugins come first, because they may be the cause.
     package func read() throws(Diagnostics) -> RuleBook {
         try read(noting: NamedFiles())
     }
 
-    /// The files that the rules name, such as lists of keys, as far as the rules can be read.
+    /// Returns the files that the rules name, such as lists of keys, as far as the rules can be read.
     package func otherFiles() -> [String] {
         let named = NamedFiles()
         _ = try? read(noting: named)
@@ -119,7 +118,7 @@ package struct RulesFiles {
         throw Diagnostics((isPlatformMissing ? platforms.refusals : []) + mistakes)
     }
 
-    /// Throws a mistake where the file cannot be read.
+    /// Throws an error if the file cannot be read.
     package static func text(of path: String) throws(Diagnostics) -> String {
         try Configuration.text(of: path, what: "the rules")
     }
@@ -143,7 +142,7 @@ package struct RulesFiles {
         return files
     }
 
-    /// A file that the rules in `rulesFile` name; a relative path starts from their folder.
+    /// Returns a file that the rules in `rulesFile` name; a relative path starts from their folder.
     private static func file(_ path: String, besides rulesFile: String) -> URL {
         let folder = URL(filePath: rulesFile).deletingLastPathComponent()
         return path.hasPrefix("/") ? URL(filePath: path) : folder.appending(path: path)
@@ -167,7 +166,7 @@ package struct RulesFiles {
     }
 }
 
-/// Paths of files that rules name, noted while they are read.
+/// The paths of files that rules name, collected during parsing.
 private final class NamedFiles: Sendable {
     private let names = Mutex<Set<String>>([])
 

@@ -1,7 +1,7 @@
 import Core
 public import PluginKit
 
-/// Sends readable messages to Gotify, for people without an app of their own, as an application of their server.
+/// Sends readable messages to a Gotify server, under one of its applications, for people without a Nostr app.
 public final class GotifyTransport: PluginTransport {
     public static let platform: StaticString = "gotify"
     public static let description: StaticString? = GotifyDescription.json

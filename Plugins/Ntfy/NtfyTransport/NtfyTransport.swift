@@ -3,7 +3,7 @@ import Core
 public import PluginKit
 import Synchronization
 
-/// Sends readable messages to an ntfy topic, for people without an app of their own; published as JSON.
+/// Publishes readable messages as JSON to an ntfy topic, for people without a Nostr app.
 public final class NtfyTransport: PluginTransport {
     public static let platform: StaticString = "ntfy"
     public static let description: StaticString? = NtfyDescription.json

@@ -63,7 +63,7 @@ struct WebOfTrustSettings {
     let unknown: Decision
     /// The decision if the recipient does not follow the author and relays did not respond in time.
     let undecided: Decision
-    /// The minimum value of a zap that always passes, whoever its sender is.
+    /// The minimum value of a zap that always passes, from any sender.
     let liftingMillisats: UInt64?
 
     init(_ object: JSONObject) throws(PluginError) {

@@ -3,7 +3,7 @@ import Console
 import Foundation
 import Storage
 
-/// The file with the token that opens the API: one line.
+/// The file with the API's token: one line.
 package struct APITokenFile {
     package let path: String
 
@@ -13,12 +13,13 @@ package struct APITokenFile {
 
     package var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// The token in the file.
+    /// Reads the token in the file.
     ///
-    /// Throws when the file cannot be read, is open to other users, or holds none; never quotes what it holds.
+    /// Throws if the file cannot be read, is accessible to other users, or contains no token. The error never quotes
+    /// its content.
     package func read() throws(Diagnostics) -> APIToken { try content().token }
 
-    /// The same as text, for those who have to show it.
+    /// Returns the token as text, for commands that display it.
     package func text() throws(Diagnostics) -> String { try content().text }
 
     private func content() throws(Diagnostics) -> (token: APIToken, text: String) {
@@ -44,7 +45,7 @@ package struct APITokenFile {
         return (token, text)
     }
 
-    /// Makes a token and writes it for us alone to read, unless there is one. Throws when neither can be had.
+    /// Reads the token, or creates one that only our user can read. Throws if both fail.
     package func readOrCreate(random: RandomBytes) throws(Diagnostics) -> APIToken {
         guard exists else {
             let number = NewSecretFile.create(path, Array((APIToken.make(random: random) + "\n").utf8))

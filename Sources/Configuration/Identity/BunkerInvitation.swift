@@ -3,15 +3,14 @@ import Nostr
 import Relays
 import Storage
 
-/// What lets one client open a NIP-46 session with the router: a URL, and a secret in it where one is asked for.
+/// An invitation for one client to open a NIP-46 session: a URL, with a secret if one is required.
 package struct BunkerInvitation {
     package let url: BunkerURL
 
-    /// Makes a secret and adds it to `registration.secret_file`; a router that runs takes it at once. Where no such
-    /// file is configured, sessions need no secret, and nothing is written.
+    /// Makes a secret and adds it to `registration.secret_file`; a running router accepts it immediately. If no such
+    /// file is configured, sessions need no secret, and no file is written.
     ///
-    /// Throws when there is no key yet, when nothing says where clients reach the router, and when the file cannot be
-    /// used.
+    /// Throws if there is no key yet, if the configuration has no URL for clients, and if the file cannot be used.
     package init(configuration: Configuration, random: RandomBytes) throws(Diagnostics) {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let sessions = configuration.remoteSigning

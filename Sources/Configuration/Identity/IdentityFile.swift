@@ -3,12 +3,12 @@ import Foundation
 import Nostr
 import Storage
 
-/// The file that holds who this router is: one line, a secret key as 64 hex digits or as `nsec1…`.
+/// The file with the router's identity: one line, a secret key as 64 hex digits or as `nsec1…`.
 package struct IdentityFile {
     package let path: String
     private let owner: (user: uid_t, group: gid_t)?
 
-    /// `owner` gets the file if root writes it; nil: whoever writes it.
+    /// `owner` becomes the file's owner if root writes it; nil: the current user.
     package init(path: String, owner: (user: uid_t, group: gid_t)? = nil) {
         self.path = path
         self.owner = owner
@@ -16,9 +16,10 @@ package struct IdentityFile {
 
     package var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// The key in the file.
+    /// Reads the key in the file.
     ///
-    /// Throws when the file cannot be read, is open to other users, or holds no key; never quotes what it holds.
+    /// Throws if the file cannot be read, is accessible to other users, or contains no key. The error never quotes its
+    /// content.
     package func read() throws(Diagnostics) -> KeyPair {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
             throw mistake("there is no key here; 'carillon keys new' makes one")
@@ -41,16 +42,16 @@ package struct IdentityFile {
         }
     }
 
-    /// Makes a key and writes it for us alone to read.
+    /// Creates a key that only our user can read.
     ///
-    /// Throws when there is a file already, so that no identity is ever lost, and when the file cannot be written.
+    /// Throws if a file exists already, so that no identity is ever lost, and if the file cannot be written.
     package func create(random: RandomBytes) throws(Diagnostics) -> KeyPair {
         guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
         try write(key)
         return key
     }
 
-    /// Writes a key for us alone to read. Throws as ``create(random:)`` does.
+    /// Writes a key that only our user can read. Throws like ``create(random:)``.
     package func write(_ key: KeyPair) throws(Diagnostics) {
         let number = NewSecretFile.create(path, Array(KeyFile.text(of: key.secret).utf8), owner: owner)
         guard number == 0 else {

@@ -7,24 +7,23 @@ import Storage
 package enum PluginProgram {
     package static let name = "carillon-plugin-host"
 
-    /// Where it is looked for: beside the executable as it was built, or where it was installed.
+    /// Its possible paths: next to the executable in a build, or in the installation.
     package static let places = folders.flatMap(places)
 
-    /// Where it belongs to an executable in `folder`.
+    /// Its possible paths for an executable in `folder`.
     package static func places(beside folder: String) -> [String] {
         let prefix = URL(fileURLWithPath: folder).deletingLastPathComponent().path
         return ["\(folder)/\(name)", "\(prefix)/libexec/carillon/\(name)", "\(prefix)/lib/carillon/\(name)"]
     }
 
-    /// What runs plugins in Python, as it was found on this machine.
+    /// The programs that run plugins in Python, as found on this machine.
     package static var python: PythonPrograms {
         let interpreter = PythonProgram.interpreters.first { FileManager.default.isExecutableFile(atPath: $0) }
         let program = folders.flatMap(PythonProgram.places).first { FileManager.default.fileExists(atPath: $0) }
         return PythonPrograms(interpreter: interpreter ?? "", program: program ?? "")
     }
 
-    /// That of the executable. Where another program has loaded us, as the one that runs tests does, also that of the
-    /// library which we are in.
+    /// The folder of the executable. If another program has loaded us, such as a test runner, also that of our library.
     private static var folders: [String] {
         let executable = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return [executable, library].compactMap(\.self)
@@ -46,20 +45,20 @@ package enum PluginProgram {
 }
 
 extension Configuration.Plugins {
-    /// Where to look, and what to take.
+    /// The folders to search, and the allowed libraries.
     package var search: PluginSearch { PluginSearch(folders: folders, pins: pins) }
 
-    /// Loads the plugins into processes, which runs their code. A bad one is refused, and the rest goes on.
+    /// Loads the plugins into processes, which runs their code. A bad plugin is refused, and the rest are loaded.
     ///
-    /// Throws a mistake when the program is missing that runs them.
+    /// Throws an error if the program that runs them is missing.
     package func load(log: Logger) throws(Diagnostics) -> PluginHost {
         PluginHost(loading: search, isolation: try processes(), log: log)
     }
 
-    /// How plugins are kept in processes. `places` is where the program for them is looked for, unless the
+    /// Returns the settings of plugin processes. `places` are the possible paths of their program, unless the
     /// configuration names it.
     ///
-    /// Throws a mistake when it is not there. Without folders nothing is missed yet.
+    /// Throws an error if the program is missing. Without plugin folders it is not required.
     package func processes(places: [String] = PluginProgram.places) throws(Diagnostics) -> IsolationSettings {
         var settings = isolation
         let isExecutable = FileManager.default.isExecutableFile(atPath:)
@@ -83,7 +82,7 @@ extension Configuration.Plugins {
         return settings
     }
 
-    /// What runs plugins in Python, where it is; a router without such plugins needs neither.
+    /// Finds the programs that run plugins in Python; a router without such plugins needs none.
     private func python() throws(Diagnostics) -> PythonPrograms {
         let isExecutable = FileManager.default.isExecutableFile(atPath:)
         let named = isolation.python.interpreter

@@ -5,13 +5,13 @@ import Storage
 extension Configuration {
     /// The plugins' folders and the settings of their processes.
     package struct Plugins: Sendable {
-        /// Searched in order; the first library of a name wins.
+        /// Searched in order; the first library of a name is loaded.
         package var folders: [String] = []
         /// SHA-256 of a library by its file name, 64 hex digits; a library that differs is refused.
         package var pins: [String: String] = [:]
-        /// How their processes are kept. Its program is empty where it has to be found first: ``processes(places:)``.
+        /// The settings of plugin processes. The program is empty if it must be found first: ``processes(places:)``.
         package var isolation = IsolationSettings(program: "")
-        /// Where all this stands; a line of 0 where no file was read.
+        /// The position of the block; line 0 if no file was read.
         var place = (file: "plugins", line: 0, column: 0)
 
         package init(folders: [String] = [], pins: [String: String] = [:]) {
@@ -22,17 +22,17 @@ extension Configuration {
 }
 
 extension Configuration.Plugins {
-    /// Seconds that loading and calls may take.
+    /// The allowed time limits for loading and calls, in seconds.
     static let deadlineRange = 1...600
-    /// Seconds that questions may take for which somebody waits.
+    /// The allowed time limits for synchronous calls such as checks, in seconds.
     static let questionDeadlineRange = 1...60
-    /// With less no plugin works; 0 is no limit.
+    /// The minimum memory that plugins need to work; 0 is no limit.
     static let leastMemory = 32
     static let memoryRange = 0...1_048_576
-    /// Of one core; 0 is no limit.
+    /// In percent of one core; 0 is no limit.
     static let processorRange = 0...10_000
 
-    /// Whether `new` says the same, but for folders and pins that come behind.
+    /// Whether `new` is the same, except for folders and pins added at the end.
     package func isExtended(by new: Self) -> Bool {
         new.folders.starts(with: folders) && pins.allSatisfy { new.pins[$0.key] == $0.value }
             && new.isolation == isolation
@@ -40,7 +40,7 @@ extension Configuration.Plugins {
 }
 
 extension ConfigurationReader {
-    /// Reads the block on plugins.
+    /// Reads the block `plugins`.
     func plugins(_ value: YAMLValue) -> Configuration.Plugins {
         var plugins = Configuration.Plugins(folders: pluginFolders)
         plugins.place = (value.file.name, value.place.line, value.place.column)

@@ -1,7 +1,7 @@
 import JSON
 import Rules
 
-/// The schema of the block on the cluster.
+/// The schema of the block `cluster`.
 enum ClusterSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(

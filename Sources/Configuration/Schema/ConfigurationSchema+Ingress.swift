@@ -5,7 +5,7 @@ import Relays
 import Rules
 
 extension ConfigurationSchema {
-    /// The blocks on the ways in.
+    /// The blocks on sources of events and registrations.
     static var ways: [SchemaParts.Member] {
         [
             ("relays", relays),
@@ -176,7 +176,7 @@ extension ConfigurationSchema {
     }
 }
 
-/// The schema of the block on the sealed ingress.
+/// The schema of the block `sealed_ingress`.
 enum SealedIngressSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(

@@ -44,7 +44,7 @@ extension ConfigurationSchema {
         ]
     }
 
-    /// `otherwise` says what devices get of a key that is left out.
+    /// Returns the keys; `otherwise` describes the default of a key.
     private static func defaults(otherwise: (_ number: Int) -> String) -> [SchemaParts.Member] {
         let seconds = 0...ConfigurationReader.longestPause
         return [

@@ -3,19 +3,19 @@ import Push
 import Relays
 import Rules
 
-/// The JSON Schemas of the files that operators write, as they stand in `contrib/schema`, composed from what the loaded
-/// plugins say about their platforms.
+/// The JSON Schemas of the files that operators write, as in `contrib/schema`, composed from the descriptions of the
+/// loaded plugins.
 package enum Schemas {
-    /// Of rules files.
+    /// Returns the schema of rules files.
     package static func rules(_ platforms: PlatformCatalog) -> String { RuleSchema.text(platforms: platforms) }
-    /// Of the configuration file.
+    /// Returns the schema of the configuration file.
     package static func configuration(_ platforms: PlatformCatalog) -> String {
         ConfigurationSchema.schema(platforms).prettyPrinted + "\n"
     }
 }
 
-/// The JSON Schema (draft 2020-12) of the configuration file. Where whole values come from the environment, text stands
-/// for anything.
+/// The JSON Schema (draft 2020-12) of the configuration file. Values of any type can be strings if they come from the
+/// environment.
 enum ConfigurationSchema {
     static func schema(_ platforms: PlatformCatalog) -> JSONValue {
         .members(
@@ -159,14 +159,14 @@ enum ConfigurationSchema {
                         )
                     ] + PlatformBlockSchema.all(platforms)
                 ),
-                // Of plugins that say nothing about theirs.
+                // Platforms of plugins without a description.
                 "additionalProperties": ["type": "object"],
             ],
         ]
     }
 }
 
-/// The schema of the block on the API.
+/// The schema of the block `api`.
 enum APISchema {
     static var schema: JSONValue {
         SchemaParts.mapping(

@@ -2,8 +2,7 @@ import JSON
 import Pipeline
 import Rules
 
-/// The schema of the block on filters. The settings of Carillon's own belong to their plugins, which check them
-/// themselves.
+/// The schema of the block `filters`. Plugins check their own settings, even those of Carillon.
 enum FilterSchema {
     static var schema: JSONValue {
         [
@@ -18,7 +17,7 @@ enum FilterSchema {
                     filter("Too many people named, too small a zap, too little work, too many at a time.", noise)
                 ),
             ]),
-            // Of plugins that are not ours.
+            // Filters of other plugins.
             "additionalProperties": filter(nil, ["description": "The plugin's own.", "type": "object"]),
         ]
     }

@@ -1,7 +1,7 @@
 import JSON
 import Rules
 
-/// The schema of the block on plugins.
+/// The schema of the block `plugins`.
 enum PluginSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(

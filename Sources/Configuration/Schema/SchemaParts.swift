@@ -2,14 +2,14 @@ import JSON
 import Push
 import Rules
 
-/// What the configuration's schema is made of.
+/// Building blocks of the configuration's schema.
 enum SchemaParts {
     typealias Member = (key: String, value: JSONValue)
 
-    /// What `${NAME}` stands for is not known before the program runs.
+    /// A variable `${NAME}`, whose value is only known at run time.
     private static let variable: JSONValue = ["type": "string", "pattern": #"^\$\{.*\}$"#]
 
-    /// A mapping with these keys and no others.
+    /// Returns the schema of a mapping with these keys and no others.
     static func mapping(_ description: String? = nil, required: [String] = [], _ members: [Member]) -> JSONValue {
         let description = description.map { [Member("description", .string($0))] } ?? []
         let needed = required.isEmpty ? [] : [Member("required", .texts(required))]
@@ -45,7 +45,7 @@ enum SchemaParts {
         ]
     }
 
-    /// One text or a list of them.
+    /// Returns the schema of one string or a list of strings.
     static func oneOrMore(_ description: String) -> JSONValue {
         [
             "description": .string(description),
@@ -54,9 +54,9 @@ enum SchemaParts {
     }
 }
 
-/// The schemas of platforms' blocks, as their plugins describe them.
+/// The schemas of platforms' blocks, from the descriptions of their plugins.
 enum PlatformBlockSchema {
-    /// By platform, sorted.
+    /// Returns all schemas, sorted by platform.
     static func all(_ platforms: PlatformCatalog) -> [SchemaParts.Member] {
         platforms.platforms.compactMap { name in
             platforms[name].map { (name, $0.configuration.jsonSchema) }

@@ -1,6 +1,6 @@
-//! Pagers for Carillon, over SNPP (RFC 1861): a transport that needs more than HTTP. It holds a conversation over a stream,
-//! takes several notifications for one pager at once, counts pages in its state, logs the count by a timer, and answers
-//! it to whoever knows the secret path.
+//! Pagers for Carillon, over SNPP (RFC 1861): a transport that needs more than HTTP. It talks to the server over a
+//! stream, sends several notifications for one pager in one connection, counts pages in its state, logs the count by a
+//! timer, and returns it to clients that know the secret path.
 
 use carillon_plugin::abi;
 use carillon_plugin::json::Value;
@@ -20,7 +20,7 @@ struct SNPPTransport {
     host: Host,
     server: String,
     port: u16,
-    /// Where the count is asked for: what follows `/` behind the inbound URL. Empty: nowhere.
+    /// The path of the count below the inbound URL, after `/`. Empty: disabled.
     secret: String,
     pages: Arc<AtomicU64>,
 }
@@ -59,7 +59,7 @@ impl Transport for SNPPTransport {
         let port = config.get("port").map_or(Some(444), Value::as_i64).and_then(|port| u16::try_from(port).ok());
         let port = port.filter(|port| *port > 0).ok_or("port: expected a number from 1 to 65535")?;
         let secret = config.get("secret").and_then(Value::as_str).unwrap_or_default();
-        // The other services came with it.
+        // The other services are in every router that has this one.
         host.require(abi::STREAMS)?;
         let kept = host.state(COUNT).and_then(|kept| String::from_utf8(kept).ok());
         let pages = Arc::new(AtomicU64::new(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0)));
@@ -125,7 +125,7 @@ fn text(notification: &Notification<'_>) -> Result<String, Refusal> {
     Ok(if line.is_empty() { notification.count().to_string() } else { line.to_owned() })
 }
 
-/// What the server's next line answers.
+/// The step that the server's next line belongs to.
 #[derive(Clone, Copy)]
 enum Step {
     Greeting,
@@ -135,7 +135,7 @@ enum Step {
     Quit,
 }
 
-/// The pages of one pager over one stream. What is left of them when it ends is tried again.
+/// The pages of one pager over one stream. If the stream ends, the router retries the remaining ones.
 struct Conversation {
     host: Host,
     count: Arc<AtomicU64>,
@@ -171,7 +171,7 @@ impl StreamHandler for Conversation {
 }
 
 impl Conversation {
-    /// False: the conversation is over.
+    /// Returns false if the conversation is over.
     fn answered(&mut self, stream: &Stream, line: &[u8]) -> bool {
         let code = std::str::from_utf8(line.get(..3).unwrap_or_default()).unwrap_or_default();
         let status: u32 = code.parse().unwrap_or(0);
@@ -182,12 +182,12 @@ impl Conversation {
             (Step::Message, true) => self.say(stream, Step::Send),
             (Step::Send, true) => {
                 let total = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-                // Rather a page that is not counted than one that is sent twice.
+                // A page that is not counted is better than one that is sent twice.
                 let _ = self.host.set_state(COUNT, total.to_string().as_bytes());
                 self.end(Outcome::new(OutcomeKind::Delivered, status));
                 self.say(stream, if self.pages.is_empty() { Step::Quit } else { Step::Pager })
             }
-            // 550: there is no such pager.
+            // 550: unknown pager.
             (Step::Pager, false) if status == 550 => {
                 while !self.pages.is_empty() {
                     self.end(Outcome::new(OutcomeKind::Gone, status));
@@ -238,14 +238,14 @@ mod tests {
 
     fn page(title: &str) -> Message { Message { token: "5551234".into(), title: title.into(), ..Message::default() } }
 
-    /// Answers one line after the other; returns what was said after each.
+    /// Sends one response line after the other; returns the plugin's lines after each.
     fn talk(bench: &TransportBench<SNPPTransport>, lines: &[&str]) -> Vec<String> {
         let number = *bench.streams().keys().next().unwrap();
         bench.stream_opens(number);
         let mut said = Vec::new();
         let mut seen = 0;
         for line in lines {
-            // A line comes in any pieces.
+            // A line may arrive in pieces.
             let (head, tail) = line.split_at(1);
             bench.stream_sends(number, head.as_bytes());
             bench.stream_sends(number, format!("{tail}\r\n").as_bytes());

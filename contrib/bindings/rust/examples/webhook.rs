@@ -9,7 +9,7 @@ struct WebhookTransport {
 
 impl Transport for WebhookTransport {
     const PLATFORM: &'static str = "webhook";
-    /// Carillon reads rules, registrations and samples by it: see `carillon/describe.schema.json`.
+    /// Carillon uses it to check rules, registrations and samples: see `carillon/describe.schema.json`.
     const DESCRIPTION: &'static str = r#"{
       "version": 1,
       "name": "Webhook",
@@ -75,7 +75,7 @@ carillon_plugin::plugin! {
     filters: [],
 }
 
-/// About the example: when you change what the plugin does, rewrite these tests.
+/// Tests of the example: rewrite them when you change the plugin.
 #[cfg(test)]
 mod tests {
     use super::*;

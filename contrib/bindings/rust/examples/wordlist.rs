@@ -19,7 +19,7 @@ impl Filter for WordlistFilter {
         Ok(WordlistFilter { words: words.ok_or("words: expected texts only")? })
     }
 
-    /// Events are verified, and still written by strangers: any length, any character.
+    /// Events are verified, but their text is untrusted: any length, any character.
     fn decide(&self, call: &mut FilterCall<'_>) -> Result<Verdict, String> {
         let event = parse(&call.event()).map_err(|error| format!("the event: {error}"))?;
         let content = event.get("content").and_then(Value::as_str).unwrap_or("").to_lowercase();
@@ -38,7 +38,7 @@ carillon_plugin::plugin! {
     filters: [WordlistFilter],
 }
 
-/// About the example: when you change what the filter does, rewrite these tests.
+/// Tests of the example: rewrite them when you change the filter.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use std::os::raw::c_char;
 /// The minor version that this crate knows.
 pub const MINOR: u32 = 0;
 
-/// Bytes that somebody else owns. The text of the ABI is such bytes in UTF-8.
+/// Borrowed bytes. Texts of the ABI are such bytes in UTF-8.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Bytes {
@@ -28,7 +28,7 @@ impl Bytes {
     }
 
     /// # Safety
-    /// `ptr` has to be good for `len` bytes for as long as `'a`, or `len` is 0.
+    /// `ptr` must be valid for `len` bytes for the whole of `'a`, or `len` must be 0.
     pub unsafe fn slice<'a>(self) -> &'a [u8] {
         if self.len == 0 || self.ptr.is_null() {
             return &[];
@@ -61,13 +61,13 @@ pub const FAILED: Status = 4;
 /// A struct of the host that starts with `struct_size` and grows at its end.
 ///
 /// # Safety
-/// All bits zero have to be a value.
+/// A value with all bits zero must be valid.
 pub unsafe trait Growing: Copy {}
 
-/// Copies as much of the struct as it says it has and this crate knows; the rest is zero.
+/// Copies the fields that both the struct and this crate have; the rest is zero.
 ///
 /// # Safety
-/// `pointer` has to be a struct of the host.
+/// `pointer` must point to a struct of the host.
 pub unsafe fn adopt<T: Growing>(pointer: *const T) -> T {
     let mut own: T = std::mem::zeroed();
     if !pointer.is_null() {
@@ -87,7 +87,7 @@ macro_rules! growing {
             pub struct_size: u32,
             $(pub $field: $kind,)*
         }
-        // Numbers, pointers, and functions that may be missing.
+        // Numbers, pointers, and optional functions.
         unsafe impl Growing for $name {}
     )*};
 }
@@ -243,7 +243,7 @@ growing! {
         header_count: usize,
         body: Bytes,
     }
-    // What all services begin with.
+    // The fields that all services start with.
     struct Service {
         reserved: u32,
     }
@@ -355,7 +355,7 @@ growing! {
     }
 }
 
-// Tables that are made once and never change.
+// Tables that are created once and never change.
 unsafe impl Sync for Transport {}
 unsafe impl Sync for Filter {}
 unsafe impl Sync for Plugin {}

@@ -1,4 +1,4 @@
-//! Filters: they decide whether an event may wake somebody.
+//! Filters, which decide whether an event may send a notification.
 
 use crate::guard::{guarded, text};
 use crate::host::{Host, LogLevel};
@@ -10,21 +10,23 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// What a filter makes of an event.
+/// A filter's decision about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,
-    /// It wakes nobody. The reason is for the router's log: at most 60 printable ASCII characters, never content.
+    /// The event sends no notification. The reason is for the router's log: up to 60 printable ASCII characters, never
+    /// content.
     Drop(Cow<'static, str>),
 }
 
-/// What a filter needs to know about the recipient's follows.
+/// The facts about the recipient's follows that a filter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     Nothing,
     /// Whether the recipient follows the author.
     Followed,
-    /// Also whether somebody the recipient follows does. The router may have to ask relays; the event waits meanwhile.
+    /// Also whether an account that the recipient follows does. The event may have to wait while the router queries
+    /// relays.
     Distance,
 }
 
@@ -38,38 +40,39 @@ impl Need {
     }
 }
 
-/// How near the author is to the recipient.
+/// The distance from the recipient to the author in the follow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowDistance {
     Unknown,
     /// The recipient follows the author, or is the author.
     Followed,
-    /// Somebody the recipient follows does.
+    /// An account that the recipient follows follows the author.
     Second,
     Stranger,
-    /// The recipient does not; the rest is unknown.
+    /// The recipient does not follow the author; the rest is unknown.
     NotFollowed,
 }
 
-/// Decides of events whether they may wake somebody. Every function may be called on any thread, several at once, and
-/// must return promptly: events wait for it. A panic counts as a filter that cannot decide.
+/// Decides whether events may send a notification. Every function may be called on any thread, concurrently, and must
+/// return promptly, because events wait for it. A panic counts as an error of the filter.
 pub trait Filter: Send + Sync + Sized + 'static {
-    /// What the configuration and registrations call it: 1 to 64 of a-z, 0-9, `-` and `_`.
+    /// Its name in the configuration and in registrations: 1 to 64 of a-z, 0-9, `-` and `_`.
     const NAME: &'static str;
-    /// The replaceable events of the recipient that it looks at, such as 10000.
+    /// The recipient's replaceable events that it reads, such as 10000.
     const WANTED_KINDS: &'static [u32] = &[];
-    /// Whether it is asked once the notification is made, and may change that.
+    /// Whether it runs after rendering and may change the notification.
     const AFTER_RENDERING: bool = false;
-    /// The most that any instance needs.
+    /// The maximum that an instance needs.
     const NEEDS: Need = Need::Nothing;
 
     /// Reads the filter's settings, an object.
     fn create(config: &Value, host: Host) -> Result<Self, String>;
 
-    /// What this instance needs, at most [`NEEDS`](Self::NEEDS).
+    /// The facts that this instance needs, up to [`NEEDS`](Self::NEEDS).
     fn needs(&self) -> Need { Self::NEEDS }
 
-    /// Decides. An error means that it cannot, and the operator's `on_error` decides; its words go to the log.
+    /// Passes or drops an event. After an error the operator's setting `on_error` applies, and the error text is
+    /// logged.
     fn decide(&self, call: &mut FilterCall<'_>) -> Result<Verdict, String>;
 }
 
@@ -93,13 +96,13 @@ impl<'a> FilterCall<'a> {
 
     pub fn signal(&self) -> Cow<'a, str> { unsafe { text(self.abi.signal) } }
 
-    /// 64 hex digits: who did it, as the sender of a zap. Empty: not known, as inside a gift wrap.
+    /// The account that acted, 64 hex digits, such as the sender of a zap. Empty: not known, as inside a gift wrap.
     pub fn author(&self) -> Cow<'a, str> { unsafe { text(self.abi.author) } }
 
-    /// What the event is to the recipient, as in rules: `reply`, ...
+    /// The event's relation to the recipient, as in rules: `reply`, ...
     pub fn relation(&self) -> Cow<'a, str> { unsafe { text(self.abi.relation) } }
 
-    /// What the zap is worth; 0: it is none, or unknown.
+    /// The zap's amount; 0: not a zap, or not known.
     pub fn zap_millisats(&self) -> u64 { self.abi.zap_millisats }
 
     /// The host's clock.
@@ -115,7 +118,7 @@ impl<'a> FilterCall<'a> {
         }
     }
 
-    /// Only for a filter that is asked after rendering.
+    /// The rendered notification; only for a filter that runs after rendering.
     pub fn notification(&self) -> Option<Notification<'a>> {
         if self.abi.notification.is_null() {
             return None;
@@ -123,7 +126,7 @@ impl<'a> FilterCall<'a> {
         Some(unsafe { Notification::new(self.abi.notification) })
     }
 
-    /// Changes a field of the notification, see the header. False: the host does not take it.
+    /// Changes a field of the notification, see the header. Returns false if the host rejects it.
     pub fn set(&mut self, field: &str, value: &str) -> bool {
         match self.abi.set {
             Some(set) => unsafe { set(self.abi.edit, abi::Str::of(field), abi::Str::of(value)) == abi::OK },

@@ -1,4 +1,4 @@
-//! What the router does for a plugin: HTTP, its log, and services by name.
+//! The router's services for a plugin: HTTP, the log, and others by name.
 
 use crate::abi;
 use crate::guard::guarded;
@@ -14,16 +14,16 @@ pub enum LogLevel {
     Error,
 }
 
-/// Why a call was not accepted.
+/// The reason why a call was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A bad argument, configuration or registration. The notification is dropped.
     Invalid,
-    /// Not now: it is tried again.
+    /// Not accepted now: the router retries.
     Busy,
-    /// Not this mode, or not this command.
+    /// The mode or the command is not supported.
     Unsupported,
-    /// It is tried again.
+    /// An error: the router retries.
     Failed,
 }
 
@@ -50,7 +50,7 @@ impl Refusal {
     }
 }
 
-/// The router, for one instance. Copies are cheap; after the instance is gone they do nothing.
+/// The router, for one instance. Clones are cheap; after the instance is destroyed they do nothing.
 #[derive(Clone)]
 pub struct Host(Arc<RwLock<Option<Pointer>>>);
 
@@ -63,16 +63,17 @@ unsafe impl Sync for Pointer {}
 impl Host {
     pub(crate) fn new(pointer: *const abi::Host) -> Host { Host(Arc::new(RwLock::new(Some(Pointer(pointer))))) }
 
-    /// The pointer is invalid from now on.
+    /// Invalidates the pointer.
     pub(crate) fn close(&self) {
         *self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         crate::timer::forget(self.identity());
     }
 
-    /// What no other instance in this process has as long as this one is there.
+    /// A number that is unique in this process while the instance exists.
     pub(crate) fn identity(&self) -> usize { Arc::as_ptr(&self.0) as usize }
 
-    /// Calls a function of a service with its table. UNSUPPORTED: the router does not offer it. BUSY: the instance is gone.
+    /// Calls a function of a service with its table. UNSUPPORTED: the router does not have the service. BUSY: the
+    /// instance is gone.
     pub(crate) fn service<T: abi::Growing>(
         &self,
         name: &str,
@@ -96,7 +97,7 @@ impl Host {
         pointer.map(|pointer| body(&unsafe { abi::adopt(pointer.0) }, pointer.0))
     }
 
-    /// One line. Never log tokens, keys or payloads.
+    /// Writes one line to the router's log. Never log tokens, keys or payloads.
     pub fn log(&self, level: LogLevel, message: &str) {
         self.with(|host, pointer| {
             if let Some(log) = host.log {
@@ -151,8 +152,8 @@ impl Host {
         }
     }
 
-    /// Whether the router offers a service, such as [`abi::STREAMS`]; the words are for `create` of a plugin that cannot do
-    /// without.
+    /// Checks that the router has a service, such as [`abi::STREAMS`]. Use the error in `create` of a plugin that
+    /// requires it.
     pub fn require(&self, service: &str) -> Result<(), String> {
         match self.service(service, |_: &abi::Service, _| abi::OK) {
             abi::OK => Ok(()),
@@ -160,7 +161,7 @@ impl Host {
         }
     }
 
-    /// What is kept for this instance under a key, also when it or the router was started anew. `None`: nothing.
+    /// Returns the value stored for this instance under a key, even before a restart of its process or the router.
     pub fn state(&self, key: &str) -> Option<Vec<u8>> {
         let mut kept: Option<Vec<u8>> = None;
         let status = self.service(abi::STATES, |states: &abi::States, pointer| match states.get {
@@ -170,8 +171,8 @@ impl Host {
         kept.filter(|_| status == abi::OK)
     }
 
-    /// Keeps a value, encrypted, under a key of 1 to 64 printable ASCII bytes; an empty one removes the key. A value has at
-    /// most 16 KiB; an instance has at most 256 keys and 256 KiB. The disk has it within a second.
+    /// Stores a value, encrypted, under a key of 1 to 64 printable ASCII bytes; an empty value removes the key. A value
+    /// has up to 16 KiB; an instance has up to 256 keys and 256 KiB. The value is on disk within a second.
     pub fn set_state(&self, key: &str, value: &[u8]) -> Result<(), Refusal> {
         Refusal::result(self.service(abi::STATES, |states: &abi::States, pointer| match states.set {
             Some(set) => unsafe { set(pointer, abi::Str::of(key), abi::Bytes::of_bytes(value)) },
@@ -179,8 +180,8 @@ impl Host {
         }))
     }
 
-    /// The absolute URL under which [`Transport::receive`](crate::Transport::receive) is reached, without `/` at its end.
-    /// `None`: nothing reaches it, as the operator has set no public address.
+    /// The absolute public URL of [`Transport::receive`](crate::Transport::receive), without `/` at its end. `None`:
+    /// the operator has configured no public address.
     pub fn inbound_url(&self) -> Option<String> {
         let mut url: Option<Vec<u8>> = None;
         let status = self.service(abi::INBOUND, |inbound: &abi::Inbound, pointer| match inbound.url {
@@ -190,8 +191,8 @@ impl Host {
         url.filter(|_| status == abi::OK).map(|url| String::from_utf8_lossy(&url).into_owned())
     }
 
-    /// From now on new connections of this word (see [`Request::connection`]) present `certificates` (PEM, the own one
-    /// first) and prove to hold `key` (PEM). An error says why that cannot be.
+    /// Makes new connections of this group (see [`Request::connection`]) authenticate with `certificates` (PEM, the
+    /// client's certificate first) and the private key `key` (PEM). An error contains the reason.
     pub fn present_certificate(&self, connection: &str, certificates: &str, key: &str) -> Result<(), String> {
         let mut room = [0u8; 512];
         let mut error = abi::Error { buf: room.as_mut_ptr() as *mut _, capacity: room.len(), len: 0 };
@@ -225,7 +226,7 @@ impl Host {
     }
 }
 
-/// Copies a value that the host lends to the `Option<Vec<u8>>` behind `context`.
+/// Copies a borrowed value to the `Option<Vec<u8>>` behind `context`.
 unsafe extern "C" fn take(context: *mut c_void, value: abi::Bytes) {
     *(context as *mut Option<Vec<u8>>) = Some(value.slice().to_vec());
 }
@@ -256,19 +257,19 @@ impl Request {
         }
     }
 
-    /// For every URL that comes from users, as a registration's does: no private addresses, no redirects.
+    /// Use it for every URL from users, such as a registration's: no private addresses, no redirects.
     pub fn untrusted_url(mut self) -> Request {
         self.flags |= abi::HTTP_UNTRUSTED_URL;
         self
     }
 
-    /// For a busy origin: keeps HTTP/2 connections to it.
+    /// For a busy origin: keeps HTTP/2 connections open.
     pub fn multiplexed(mut self) -> Request {
         self.flags |= abi::HTTP_MULTIPLEX;
         self
     }
 
-    /// The name is written in lower case.
+    /// Adds a header. The name is in lower case.
     pub fn header(mut self, name: &str, value: &str) -> Request {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -279,41 +280,41 @@ impl Request {
         self
     }
 
-    /// To the last byte of the answer; without it 30 s.
+    /// The time until the last byte of the response. Default: 30 s.
     pub fn timeout_ms(mut self, timeout: u32) -> Request {
         self.timeout_ms = timeout;
         self
     }
 
-    /// The rest of the answer is cut off; without it 64 KiB.
+    /// The size at which the response is truncated. Default: 64 KiB.
     pub fn max_response_bytes(mut self, bytes: u32) -> Request {
         self.max_response_bytes = bytes;
         self
     }
 
-    /// Requests with different words never share a connection.
+    /// The connection group: requests of different groups never share a connection.
     pub fn connection(mut self, word: &str) -> Request {
         self.connection = word.to_owned();
         self
     }
 }
 
-/// What became of a delivery.
+/// The result of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeKind {
     /// The push service accepted the message.
     Delivered = 0,
-    /// The push service says that this registration is dead: forget it.
+    /// The registration no longer exists at the push service: the router removes it.
     Gone = 1,
-    /// This message can never be accepted: drop it.
+    /// The push service will never accept this message: the router drops it.
     Rejected = 2,
-    /// Transient, and every network error.
+    /// A transient error, or any network error.
     Retry = 3,
-    /// Our credentials are bad: pause the transport, tell a human.
+    /// Our credentials are bad: the router pauses the transport and alerts the operator.
     Misconfigured = 4,
 }
 
-/// What a retry holds up until the next attempt.
+/// The pushes that a retry delays until the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     Default = 0,
@@ -327,9 +328,9 @@ pub struct Outcome {
     pub kind: OutcomeKind,
     /// The HTTP status, or 0.
     pub status: u32,
-    /// 0: the host decides.
+    /// The delay; 0: the host decides.
     pub retry_after_ms: u32,
-    /// One word of a small fixed set, at most 40 of a-z, 0-9 and `-`. Empty: the kind's own name.
+    /// One word of a small fixed set, up to 40 of a-z, 0-9 and `-`. Default (empty): the name of the kind.
     pub reason: String,
     pub scope: Scope,
 }
@@ -339,8 +340,8 @@ impl Outcome {
         Outcome { kind, status, retry_after_ms: 0, reason: String::new(), scope: Scope::Default }
     }
 
-    /// What the answer means on most push services that have a URL for each device: 2xx is delivered; 404 and 410 forget
-    /// the device; no answer, 408, 429 and 5xx are tried again; anything else drops the message.
+    /// The usual meaning of a response at push services with a URL for each device: 2xx is delivered; 404 and 410
+    /// remove the device; no response, 408, 429 and 5xx are retried; anything else drops the message.
     pub fn of(response: &Response<'_>) -> Outcome {
         let status = response.status();
         let kind = match status {

@@ -1,4 +1,4 @@
-//! JSON (RFC 8259): configurations and events are read with it, payloads are written with it.
+//! JSON (RFC 8259): parses configurations and events, and writes payloads.
 
 use std::fmt::{self, Write};
 
@@ -13,10 +13,10 @@ pub enum Value {
     Object(Vec<(String, Value)>),
 }
 
-/// What is wrong with a text that is not JSON.
+/// An error in a text that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The byte at which it was noticed.
+    /// The byte offset of the error.
     pub position: usize,
 }
 
@@ -28,10 +28,10 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// More levels are refused.
+/// The maximum number of levels.
 const DEPTH: usize = 64;
 
-/// Reads one JSON text, all of it. The last of two members of one name counts.
+/// Parses the whole text as one JSON value. If a name occurs twice, the last member counts.
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Value, SyntaxError> {
 }
 
 impl Value {
-    /// An object with these members.
+    /// Makes an object with these members.
     pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
         Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -71,7 +71,7 @@ impl Value {
         if let Value::Bool(value) = self { Some(*value) } else { None }
     }
 
-    /// A number without fraction and exponent that fits.
+    /// The value of an integer without fraction and exponent that fits.
     pub fn as_i64(&self) -> Option<i64> {
         if let Value::Number(text) = self { text.parse().ok() } else { None }
     }

@@ -1,10 +1,10 @@
 //! Plugins for the push router Carillon, in safe Rust and without dependencies.
 //!
-//! A plugin is a `cdylib`. It implements [`Transport`] or [`Filter`], names itself with [`plugin!`], and is judged by
-//! `carillon plugin check`. `examples/webhook.rs` is a whole transport, `examples/wordlist.rs` a whole filter, and
-//! `examples/snpp.rs` a transport that uses timers, state, streams, bundles and requests from outside.
-//! `carillon/plugin.h` is the contract; this crate keeps what it asks for: a delivery ends once, texts are escaped, and a
-//! panic becomes a failure of the one call it happened in. That needs `panic = "unwind"`, which is Cargo's default.
+//! A plugin is a `cdylib`. It implements [`Transport`] or [`Filter`] and exports itself with [`plugin!`]; `carillon
+//! plugin check` tests it. `examples/webhook.rs` is a complete transport, `examples/wordlist.rs` a complete filter, and
+//! `examples/snpp.rs` a transport that uses timers, state, streams, batches and requests from outside.
+//! `carillon/plugin.h` is the contract. This crate ensures its rules: a delivery ends once, texts are escaped, and a
+//! panic becomes a failure of the call it happened in. That requires `panic = "unwind"`, which is Cargo's default.
 
 #![allow(unsafe_op_in_unsafe_fn)]
 #![allow(clippy::missing_safety_doc)]
@@ -30,7 +30,7 @@ pub use ticket::{Reply, Ticket};
 pub use timer::Timer;
 pub use transport::{Delivery, Transport};
 
-/// Exports the entry function of a plugin. Once in a `cdylib`:
+/// Exports the entry function of a plugin. Use it once in a `cdylib`:
 ///
 /// ```ignore
 /// carillon_plugin::plugin! {
@@ -46,7 +46,7 @@ macro_rules! plugin {
         id: $id:expr, version: $version:expr,
         transports: [$($transport:ty),* $(,)?], filters: [$($filter:ty),* $(,)?] $(,)?
     ) => {
-        /// The one symbol that a plugin exports.
+        /// The only symbol that a plugin exports.
         #[no_mangle]
         pub extern "C" fn carillon_plugin_entry_v1() -> *const $crate::abi::Plugin {
             static TRANSPORTS: &[&$crate::abi::Transport] = &[$(&$crate::transport::table::<$transport>()),*];

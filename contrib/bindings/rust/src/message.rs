@@ -1,4 +1,4 @@
-//! What a plugin is given: the device, the notification, the answer of a push service.
+//! The arguments of a plugin: the device, the notification, the response of a push service.
 
 use crate::abi;
 use crate::guard::text;
@@ -9,15 +9,15 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// That something happened: signal and count.
+    /// Only that something happened: signal and count.
     Wake,
     /// A neutral visible text.
     Nudge,
     /// Everything, encrypted to the device.
     Sealed,
-    /// Everything.
+    /// Everything, readable by the push service.
     Alert,
-    /// A mode of a newer host: answer [`Refusal::Unsupported`](crate::Refusal).
+    /// A mode of a newer host: return [`Refusal::Unsupported`](crate::Refusal).
     Unknown,
 }
 
@@ -28,7 +28,7 @@ pub enum Urgency {
     High,
 }
 
-/// One device, as its owner registered it. All of it is secret.
+/// One device, as its owner registered it. All fields are secret.
 pub struct Registration<'a> {
     abi: abi::Registration,
     lifetime: PhantomData<&'a ()>,
@@ -42,13 +42,13 @@ impl<'a> Registration<'a> {
     /// The device token or the endpoint's URL.
     pub fn token(&self) -> Cow<'a, str> { unsafe { text(self.abi.token) } }
 
-    /// The field of that name, such as `p256dh`.
+    /// Returns the field of that name, such as `p256dh`.
     pub fn field(&self, name: &str) -> Option<Cow<'a, str>> {
         let fields = unsafe { list(self.abi.fields, self.abi.field_count) };
         fields.iter().find(|field| unsafe { field.name.slice() } == name.as_bytes()).map(|field| unsafe { text(field.value) })
     }
 
-    /// In milliseconds since 1970. A "gone" older than this says nothing about the device.
+    /// In milliseconds since 1970. A "gone" older than this does not apply to the registration.
     pub fn registered_unix_ms(&self) -> u64 { self.abi.registered_unix_ms }
 }
 
@@ -62,7 +62,7 @@ pub struct Action<'a> {
     pub icon: Cow<'a, str>,
 }
 
-/// What to say, in no platform's words. A text that is not set is empty.
+/// A notification, independent of the platform. Unset texts are empty.
 pub struct Notification<'a> {
     abi: abi::Notification,
     lifetime: PhantomData<&'a ()>,
@@ -97,7 +97,7 @@ impl<'a> Notification<'a> {
         }
     }
 
-    /// How many events this one stands for; more than 1: a batch.
+    /// The number of events; more than 1: a batch.
     pub fn count(&self) -> u32 { self.abi.count }
 
     texts! {
@@ -131,11 +131,11 @@ impl<'a> Notification<'a> {
             .collect()
     }
 
-    /// When it is worth nothing any more, in milliseconds since 1970. None: the transport's default.
+    /// When the notification expires, in milliseconds since 1970. None: the transport's default.
     pub fn expires_unix_ms(&self) -> Option<u64> { Some(self.abi.expires_unix_ms).filter(|time| *time > 0) }
 }
 
-/// A push service's answer, or why there is none.
+/// A push service's response, or the reason why there is none.
 pub struct Response<'a> {
     abi: abi::HttpResponse,
     lifetime: PhantomData<&'a ()>,
@@ -146,12 +146,12 @@ impl<'a> Response<'a> {
         Response { abi: abi::adopt(pointer), lifetime: PhantomData }
     }
 
-    /// 0: no answer arrived, see [`failure`](Self::failure).
+    /// The HTTP status; 0: no response arrived, see [`failure`](Self::failure).
     pub fn status(&self) -> u32 { self.abi.status }
 
     pub fn body(&self) -> &'a [u8] { unsafe { self.abi.body.slice() } }
 
-    /// The header with this name, which is written in lower case.
+    /// Returns the header with this name, which is in lower case.
     pub fn header(&self, name: &str) -> Option<Cow<'a, str>> {
         let headers = unsafe { list(self.abi.headers, self.abi.header_count) };
         headers
@@ -163,15 +163,15 @@ impl<'a> Response<'a> {
     /// One word, such as `timeout`.
     pub fn failure(&self) -> Cow<'a, str> { unsafe { text(self.abi.failure) } }
 
-    /// What `retry-after` asks for where it is a number of seconds; otherwise 0, and the host decides.
+    /// The delay that `retry-after` asks for, if it is a number of seconds; otherwise 0, and the host decides.
     pub fn retry_after_ms(&self) -> u32 {
         let seconds = self.header("retry-after").and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
         seconds.saturating_mul(1000)
     }
 }
 
-/// A request from outside for something below the instance's path. Anybody can send one: find out who did, by a signature
-/// or a secret in the path, before you believe it.
+/// A request from outside for a path below the instance's path. Anyone can send one: authenticate the sender by a
+/// signature or by a secret in the path.
 pub struct InboundRequest<'a> {
     abi: abi::InboundRequest,
     lifetime: PhantomData<&'a ()>,
@@ -185,13 +185,13 @@ impl<'a> InboundRequest<'a> {
     texts! {
         /// `GET`, `POST`, ...
         method,
-        /// What follows the instance's path: empty, or from `/` on, as it came.
+        /// The part after the instance's path, not decoded: empty, or starts with `/`.
         path,
-        /// What follows `?`, as it came.
+        /// The part after `?`, not decoded.
         query,
     }
 
-    /// The header with this name, which is written in lower case.
+    /// Returns the header with this name, which is in lower case.
     pub fn header(&self, name: &str) -> Option<Cow<'a, str>> {
         let headers = unsafe { list(self.abi.headers, self.abi.header_count) };
         headers
@@ -200,11 +200,11 @@ impl<'a> InboundRequest<'a> {
             .map(|header| unsafe { text(header.value) })
     }
 
-    /// At most 256 KiB.
+    /// Up to 256 KiB.
     pub fn body(&self) -> &'a [u8] { unsafe { self.abi.body.slice() } }
 }
 
-/// What a request from outside is answered.
+/// The response to a request from outside.
 pub struct InboundAnswer {
     status: u32,
     headers: Vec<(String, String)>,
@@ -212,16 +212,16 @@ pub struct InboundAnswer {
 }
 
 impl InboundAnswer {
-    /// With a status from 200 to 599.
+    /// Makes a response with a status from 200 to 599.
     pub fn new(status: u32) -> InboundAnswer { InboundAnswer { status, headers: Vec::new(), body: Vec::new() } }
 
-    /// At most 16. The name is written in lower case.
+    /// Adds a header; up to 16. The name is in lower case.
     pub fn header(mut self, name: &str, value: &str) -> InboundAnswer {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// At most 256 KiB.
+    /// Up to 256 KiB.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> InboundAnswer {
         self.body = body.into();
         self
@@ -244,7 +244,7 @@ impl InboundAnswer {
 }
 
 /// # Safety
-/// `start` has to be good for `count` elements for as long as `'a`, or NULL.
+/// `start` must be valid for `count` elements for the whole of `'a`, or NULL.
 pub(crate) unsafe fn list<'a, T>(start: *const T, count: usize) -> &'a [T] {
     if start.is_null() || count == 0 {
         return &[];

@@ -1,4 +1,4 @@
-//! Streams: TCP connections, with or without TLS, that the router makes for protocols that are not HTTP.
+//! Streams: TCP connections through the router, with or without TLS, for protocols other than HTTP.
 
 use crate::abi;
 use crate::guard::{guarded, text};
@@ -9,22 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happens on a stream, in order and one call at a time, on threads of the host. A panic closes the stream.
+/// Handles the events of a stream, in order and one call at a time, on threads of the host. A panic closes the stream.
 pub trait StreamHandler: Send + 'static {
-    /// It is connected; again when [`Stream::start_tls`] has succeeded.
+    /// The stream is connected; called again after [`Stream::start_tls`] has succeeded.
     fn opened(&mut self, _stream: &Stream) {}
 
-    /// At most 64 KiB at a time, cut anywhere.
+    /// Up to 64 KiB per call, split anywhere.
     fn received(&mut self, stream: &Stream, bytes: &[u8]);
 
-    /// After [`Stream::write`] answered [`Refusal::Busy`]: nothing waits any more.
+    /// After [`Stream::write`] returned [`Refusal::Busy`]: the buffer is empty again.
     fn drained(&mut self, _stream: &Stream) {}
 
-    /// The last event. Empty: one of the two ends has closed it. Else one word, such as `timeout`, `refused` or `tls`.
+    /// The last event. `failure` is empty if either side closed it, otherwise one word, such as `timeout`, `refused` or
+    /// `tls`.
     fn closed(self: Box<Self>, failure: &str);
 }
 
-/// Where a stream leads.
+/// The address and options of a stream.
 pub struct StreamTarget {
     host: String,
     port: u16,
@@ -47,38 +48,38 @@ impl StreamTarget {
         }
     }
 
-    /// TLS from the first byte.
+    /// Uses TLS from the first byte.
     pub fn tls(mut self) -> StreamTarget {
         self.flags |= abi::STREAM_TLS;
         self
     }
 
-    /// For every host that comes from users: no private addresses.
+    /// Use it for every host from users: no private addresses.
     pub fn untrusted_host(mut self) -> StreamTarget {
         self.flags |= abi::STREAM_UNTRUSTED_HOST;
         self
     }
 
-    /// Until `opened`, at most 60 s; without it 30 s.
+    /// The time until `opened`, up to 60 s. Default: 30 s.
     pub fn connect_timeout(mut self, time: Duration) -> StreamTarget {
         self.connect_timeout_ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         self
     }
 
-    /// Without a byte in either direction, at most an hour; without it 5 minutes.
+    /// The time without a byte in either direction, up to an hour. Default: 5 minutes.
     pub fn idle_timeout(mut self, time: Duration) -> StreamTarget {
         self.idle_timeout_ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         self
     }
 
-    /// The certificates (PEM) to trust instead of the system's.
+    /// The CA certificates (PEM) to trust instead of the system's.
     pub fn authorities(mut self, pem: &str) -> StreamTarget {
         self.authorities = pem.to_owned();
         self
     }
 }
 
-/// A stream that was opened. Copies are the same stream; it stays open when they are dropped, and ends with the instance.
+/// An open stream. Clones are the same stream; it stays open after they are dropped, and ends with the instance.
 #[derive(Clone)]
 pub struct Stream {
     host: Host,
@@ -87,8 +88,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Copies the bytes and sends them in the order of the calls; before `opened` they wait. Busy: more than 1 MiB would
-    /// wait, and nothing is taken. Invalid: that is more than 1 MiB by itself, or the stream is closed.
+    /// Copies the bytes and sends them in the order of the calls; until `opened` they are buffered. Busy: none were
+    /// taken, because more than 1 MiB would be buffered. Invalid: there are more than 1 MiB, or the stream is closed.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Refusal> {
         self.call(|streams, host, number| match streams.write {
             Some(write) => unsafe { write(host, number, abi::Bytes::of_bytes(bytes)) },
@@ -96,7 +97,7 @@ impl Stream {
         })
     }
 
-    /// Begins TLS once what was written is sent (STARTTLS). Discard what is left of the bytes received before.
+    /// Starts TLS after all written bytes are sent (STARTTLS). Discard unread bytes received before.
     pub fn start_tls(&self) -> Result<(), Refusal> {
         self.call(|streams, host, number| match streams.start_tls {
             Some(start_tls) => unsafe { start_tls(host, number) },
@@ -104,7 +105,7 @@ impl Stream {
         })
     }
 
-    /// Sends what waits, for at most 5 s, and closes; `closed` follows.
+    /// Sends buffered bytes for up to 5 s, then closes the stream; `closed` follows.
     pub fn close(&self) -> Result<(), Refusal> {
         self.call(|streams, host, number| match streams.close {
             Some(close) => unsafe { close(host, number) },
@@ -118,7 +119,7 @@ impl Stream {
     }
 }
 
-/// What the events of a stream get as their context.
+/// The context of a stream's events.
 struct Context {
     stream: Stream,
     handler: Box<dyn StreamHandler>,
@@ -149,8 +150,8 @@ unsafe extern "C" fn closed(context: *mut c_void, failure: abi::Str) {
 }
 
 impl Host {
-    /// Opens a stream. After `Ok` the handler's `closed` is called exactly once; otherwise nothing of it ever. Busy: the
-    /// instance has 256 streams, or is being shut down.
+    /// Opens a stream. After `Ok` the handler's `closed` is called exactly once; otherwise the handler is never called.
+    /// Busy: the instance has 256 streams, or is being shut down.
     pub fn open_stream(&self, target: StreamTarget, handler: impl StreamHandler) -> Result<Stream, Refusal> {
         let stream = Stream { host: self.clone(), number: Arc::new(AtomicU64::new(0)) };
         let lent = abi::StreamTarget {

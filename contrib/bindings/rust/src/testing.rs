@@ -1,4 +1,4 @@
-//! A router for tests: it sends nothing, and gives the answers that a test prepares.
+//! A router for tests, which sends nothing and gives the responses that a test prepares.
 //!
 //! ```ignore
 //! let bench = TransportBench::<Pager>::new("{}").unwrap();
@@ -16,7 +16,7 @@ use crate::{Filter, Transport};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// A notification and the device it goes to.
+/// A notification and its device.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub token: String,
@@ -51,10 +51,10 @@ impl Default for Message {
     }
 }
 
-/// What a push service answers.
+/// The response of a push service.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// 0: there is no answer.
+    /// 0: there is no response.
     pub status: u32,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -67,7 +67,7 @@ impl Answer {
     pub fn failure(word: &str) -> Answer { Answer { failure: word.into(), ..Answer::default() } }
 }
 
-/// A request as the host got it.
+/// A request as received by the host.
 #[derive(Clone, Debug)]
 pub struct SentRequest {
     pub method: String,
@@ -77,14 +77,14 @@ pub struct SentRequest {
     pub is_untrusted_url: bool,
 }
 
-/// What a delivery came to.
+/// The result of a delivery.
 #[derive(Debug)]
 pub struct Delivery {
     pub refusal: Option<Refusal>,
     pub requests: Vec<SentRequest>,
-    /// The end, where there was one.
+    /// The outcome, if the delivery ended.
     pub outcome: Option<Outcome>,
-    /// How often it ended: 1 when all is well.
+    /// How often it ended, which must be once.
     pub endings: usize,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct State {
 /// A host and an instance of a transport on it.
 pub struct TransportBench<T: Transport> {
     pub(crate) instance: *mut c_void,
-    // Boxed, for the instance keeps pointers to them.
+    // Boxed, because the instance keeps pointers to them.
     _host: Box<abi::Host>,
     state: Box<Mutex<State>>,
     kind: std::marker::PhantomData<T>,
@@ -184,7 +184,7 @@ pub(crate) fn fields(pairs: &[(String, String)]) -> Vec<abi::Field> {
     pairs.iter().map(|(name, value)| abi::Field { name: abi::Str::of(name), value: abi::Str::of(value) }).collect()
 }
 
-/// Runs what may refuse in words; returns the words.
+/// Runs a call that may write an error; returns its text.
 fn in_words(body: impl FnOnce(*mut abi::Error) -> abi::Status) -> Result<(), String> {
     let mut room = [0u8; 512];
     let mut error = abi::Error { buf: room.as_mut_ptr() as *mut _, capacity: room.len(), len: 0 };
@@ -195,7 +195,7 @@ fn in_words(body: impl FnOnce(*mut abi::Error) -> abi::Status) -> Result<(), Str
 }
 
 impl<T: Transport> TransportBench<T> {
-    /// An instance with this configuration, a JSON object; or why it refuses that.
+    /// Makes an instance with this configuration, a JSON object. Returns the error if it is rejected.
     pub fn new(config: &str) -> Result<Self, String> {
         let state = Box::new(Mutex::new(State::default()));
         let host = host(&state);
@@ -216,7 +216,7 @@ impl<T: Transport> TransportBench<T> {
         })
     }
 
-    /// Delivers, and answers all requests so.
+    /// Delivers a message, and gives `answer` to all requests.
     pub fn deliver(&self, message: &Message, answer: &Answer) -> Delivery {
         let ticket = 1 << 40;
         let fields_of_registration = fields(&message.fields);
@@ -250,7 +250,7 @@ impl<T: Transport> TransportBench<T> {
         }
     }
 
-    /// Delivers several at once; they have the tickets 0, 1, ... Where that is refused nothing else happens.
+    /// Delivers several messages in one call, with the tickets 0, 1, ... If the plugin refuses them, no ticket ends.
     pub fn deliver_many(&self, messages: &[Message]) -> Result<(), Refusal> {
         let fields: Vec<Vec<abi::Field>> = messages.iter().map(|message| fields(&message.fields)).collect();
         let registrations: Vec<_> =
@@ -275,13 +275,13 @@ impl<T: Transport> TransportBench<T> {
         })
     }
 
-    /// The ends of deliveries since this was asked last, with their tickets.
+    /// Returns the outcomes since the last call, with their tickets.
     pub fn outcomes(&self) -> Vec<(u64, Outcome)> { self.lock().outcomes.drain(..).collect() }
 
-    /// Whether the host takes no requests.
+    /// Sets whether the host refuses requests.
     pub fn set_busy(&self, is_busy: bool) { self.lock().is_busy = is_busy; }
 
-    /// What the plugin logged.
+    /// The lines that the plugin logged.
     pub fn log(&self) -> Vec<String> { self.lock().lines.clone() }
 
     pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -325,17 +325,17 @@ fn notification(message: &Message) -> abi::Notification {
     notification
 }
 
-/// What a filter made of an event.
+/// A filter's decision about an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     Passed,
-    /// With its reason.
+    /// Dropped with this reason.
     Dropped(String),
-    /// It cannot decide.
+    /// The filter returned an error.
     Undecided,
 }
 
-/// Asks a filter with these settings about an event, both in JSON; or says why it refuses the settings.
+/// Calls a filter with these settings and an event, both in JSON. Returns the error if the settings are rejected.
 pub fn decide<F: Filter>(config: &str, event: &str) -> Result<Decision, String> {
     unsafe extern "C" fn set(edit: *mut c_void, field: abi::Str, value: abi::Bytes) -> abi::Status {
         let sets = &mut *(edit as *mut Vec<(String, String)>);

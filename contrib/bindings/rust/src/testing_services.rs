@@ -1,4 +1,4 @@
-//! The services of the router for tests: timers fire when a test says so, and a test plays the other end of streams.
+//! The router's services for tests: a test fires timers, and acts as the peer of streams.
 
 use crate::abi;
 use crate::guard::text;
@@ -20,7 +20,7 @@ pub struct Incoming {
     pub body: Vec<u8>,
 }
 
-/// What a request from outside was answered.
+/// The response to a request from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replied {
     pub status: u32,
@@ -28,16 +28,16 @@ pub struct Replied {
     pub body: Vec<u8>,
 }
 
-/// A stream as its other end sees it.
+/// A stream from the peer's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct PlayedStream {
     pub host: String,
     pub port: u16,
     pub is_tls: bool,
     pub is_untrusted_host: bool,
-    /// All that the plugin has written.
+    /// All bytes that the plugin has written.
     pub sent: Vec<u8>,
-    /// The plugin has asked for its end.
+    /// Whether the plugin has asked to close it.
     pub is_closing: bool,
 }
 
@@ -54,7 +54,7 @@ struct Open {
     context: usize,
 }
 
-/// What the services hold.
+/// The state of the services.
 #[derive(Default)]
 pub(crate) struct Played {
     last: u64,
@@ -65,14 +65,14 @@ pub(crate) struct Played {
 }
 
 impl<T: Transport> TransportBench<T> {
-    /// When each timer fires first, the earliest first.
+    /// The delays of all timers until they first fire, shortest first.
     pub fn timers(&self) -> Vec<Duration> {
         let mut times: Vec<Duration> = self.lock().services.timers.values().map(|timer| timer.after).collect();
         times.sort();
         times
     }
 
-    /// Makes all timers fire once.
+    /// Fires all timers once.
     pub fn fire_timers(&self) {
         let timers: Vec<(u64, abi::TimerFired, usize)> =
             self.lock().services.timers.iter().map(|(number, timer)| (*number, timer.fired, timer.context)).collect();
@@ -91,32 +91,32 @@ impl<T: Transport> TransportBench<T> {
         }
     }
 
-    /// What is kept under a key.
+    /// Returns the value stored under a key.
     pub fn state(&self, key: &str) -> Option<Vec<u8>> { self.lock().services.state.get(key).cloned() }
 
-    /// Where the plugin is reached from outside from now on.
+    /// Sets the plugin's public URL.
     pub fn set_inbound_url(&self, url: &str) { self.lock().services.inbound_url = Some(url.to_owned()); }
 
-    /// The streams that are open, by their numbers.
+    /// The open streams, by number.
     pub fn streams(&self) -> BTreeMap<u64, PlayedStream> {
         self.lock().services.streams.iter().map(|(number, open)| (*number, open.stream.clone())).collect()
     }
 
-    /// The stream is connected, or its TLS stands.
+    /// Signals that the stream is connected, or its TLS is established.
     pub fn stream_opens(&self, number: u64) {
         if let Some((abi::StreamEvents { opened: Some(opened), .. }, context)) = self.events(number) {
             unsafe { opened(context) }
         }
     }
 
-    /// The other end sends bytes.
+    /// Sends bytes from the peer.
     pub fn stream_sends(&self, number: u64, bytes: &[u8]) {
         if let Some((abi::StreamEvents { received: Some(received), .. }, context)) = self.events(number) {
             unsafe { received(context, abi::Bytes::of_bytes(bytes)) }
         }
     }
 
-    /// The stream ends; `failure` is empty where one of the two ends closed it.
+    /// Ends the stream; `failure` is empty if either side closed it.
     pub fn stream_ends(&self, number: u64, failure: &str) {
         let open = self.lock().services.streams.remove(&number);
         if let Some(Open { events: abi::StreamEvents { closed: Some(closed), .. }, context, .. }) = open {
@@ -124,7 +124,7 @@ impl<T: Transport> TransportBench<T> {
         }
     }
 
-    /// A request from outside. `Ok`: what it is answered before `receive` returns, if anything.
+    /// Sends a request from outside. `Ok`: the response given before `receive` returned, if any.
     pub fn receive(&self, request: &Incoming) -> Result<Option<Replied>, Refusal> {
         unsafe extern "C" fn done(context: *mut c_void, answer: *const abi::InboundAnswer) {
             let answer = abi::adopt(answer);
@@ -146,7 +146,7 @@ impl<T: Transport> TransportBench<T> {
             header_count: headers.len(),
             body: abi::Bytes::of_bytes(&request.body),
         };
-        // A late answer still finds its place: tests are short.
+        // Leaked, so that a late response is still safe: tests are short.
         let replied: &'static mut Option<Replied> = Box::leak(Box::new(None));
         let status = match crate::transport::table::<T>().receive {
             Some(receive) => unsafe { receive(self.instance, &lent, done, replied as *mut _ as *mut c_void) },
@@ -159,7 +159,7 @@ impl<T: Transport> TransportBench<T> {
         self.lock().services.streams.get(&number).map(|open| (open.events, open.context as *mut c_void))
     }
 
-    /// As before the instance is destroyed: streams end, and timers silently.
+    /// Ends the services as before the instance is destroyed: closes streams, and drops timers silently.
     pub(crate) fn end_services(&self) {
         self.lock().services.timers.clear();
         for number in self.streams().into_keys() {

@@ -1,4 +1,4 @@
-//! What a plugin owes: the end of a delivery, and the answer to a request from outside. Each comes exactly once.
+//! The obligations of a plugin: to complete a delivery, and to answer a request from outside. Each exactly once.
 
 use crate::abi;
 use crate::host::{Host, Outcome, OutcomeKind, Refusal};
@@ -9,36 +9,36 @@ use std::sync::Arc;
 
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 2;
-/// The plugin's side is gone without an end.
+/// The plugin's side was dropped without completing.
 const DROPPED: u8 = 4;
 const ENDED: u8 = 8;
 
-/// What both sides of a debt know of each other.
+/// The state shared by both sides of an obligation.
 #[derive(Clone)]
 struct Debt(Arc<AtomicU8>);
 
 impl Debt {
     fn new() -> Debt { Debt(Arc::new(AtomicU8::new(0))) }
 
-    /// The plugin pays. True: that is to be passed on.
+    /// The plugin completes it. True: the caller must forward the result.
     fn end(&self) -> bool { self.0.fetch_or(ENDED, Ordering::AcqRel) & (ENDED | REFUSED) == 0 }
 
-    /// The plugin's side is gone. True: it was owed, and somebody else has to pay.
+    /// The plugin's side was dropped. True: it was not completed, and the caller must do it.
     fn abandon(&self) -> bool {
         let before = self.0.fetch_or(DROPPED, Ordering::AcqRel);
         before & (ENDED | REFUSED) == 0 && before & ACCEPTED != 0
     }
 
-    /// The call was accepted. True: the plugin's side is gone already, and somebody else has to pay.
+    /// The call was accepted. True: the plugin's side was dropped already, and the caller must complete it.
     fn accept(&self) -> bool { self.0.fetch_or(ACCEPTED, Ordering::AcqRel) & (DROPPED | ENDED) == DROPPED }
 
-    /// The call was refused. False: the plugin has paid already, so that it counts as accepted.
+    /// The call was refused. False: the plugin has completed it already, so it counts as accepted.
     fn refuse(&self) -> bool { self.0.fetch_or(REFUSED, Ordering::AcqRel) & ENDED == 0 }
 
     fn is_lost(&self) -> bool { self.0.load(Ordering::Acquire) & (DROPPED | ENDED) == DROPPED }
 }
 
-/// A delivery that has to end: [`complete`](Ticket::complete) ends it. One that is dropped instead, as by a panic, ends
+/// A delivery in progress, which [`complete`](Ticket::complete) ends. If it is dropped instead, as by a panic, it ends
 /// as [`OutcomeKind::Retry`] with the reason `plugin-failed`.
 pub struct Ticket {
     number: u64,
@@ -47,7 +47,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What `cancel` calls the delivery.
+    /// The number that `cancel` uses.
     pub fn number(&self) -> u64 { self.number }
 
     /// Ends the delivery.
@@ -70,7 +70,7 @@ impl Drop for Ticket {
     }
 }
 
-/// The other side of a ticket: what `deliver` came to.
+/// The other side of a ticket: the result of `deliver`.
 pub(crate) struct Admission {
     number: u64,
     host: Host,
@@ -84,11 +84,11 @@ impl Admission {
         (ticket, Admission { number, host: host.clone(), debt })
     }
 
-    /// What to return to the host for deliveries that are accepted or refused together; for a call that panicked,
-    /// `result` is None. If one of them has ended, all were accepted, whatever the plugin says.
+    /// Returns the status for the host, for deliveries that are accepted or refused together; `result` is None if the
+    /// call panicked. If one of them has ended, all count as accepted, whatever the plugin returned.
     pub(crate) fn close(all: &[Admission], result: Option<Result<(), Refusal>>) -> abi::Status {
         let result = result.unwrap_or_else(|| {
-            // What was handed on goes on; what was lost as a whole is tried again.
+            // Deliveries that were passed on continue; if all were lost, the host retries them.
             if all.iter().all(|each| each.debt.is_lost()) { Err(Refusal::Failed) } else { Ok(()) }
         });
         let Err(refusal) = result else {
@@ -104,8 +104,8 @@ impl Admission {
     }
 }
 
-/// A request from outside that has to be answered: [`send`](Reply::send) answers it. One that is dropped instead, as by a
-/// panic, is answered with the status 500.
+/// A request from outside in progress, which [`send`](Reply::send) answers. If it is dropped instead, as by a panic,
+/// the response is the status 500.
 pub struct Reply {
     call: Call,
     debt: Debt,
@@ -128,7 +128,7 @@ impl Drop for Reply {
     }
 }
 
-/// The host's function for the answer.
+/// The host's function for the response.
 #[derive(Clone, Copy)]
 struct Call {
     done: abi::InboundDone,
@@ -142,7 +142,7 @@ impl Call {
     fn answer(&self, answer: &InboundAnswer) { answer.lend(|lent| unsafe { (self.done)(self.context, lent) }) }
 }
 
-/// The other side of a reply: what `receive` came to.
+/// The other side of a reply: the result of `receive`.
 pub(crate) struct Reception {
     call: Call,
     debt: Debt,
@@ -154,7 +154,7 @@ impl Reception {
         (Reply { call, debt: debt.clone() }, Reception { call, debt })
     }
 
-    /// What to return to the host; for a call that panicked, `result` is None.
+    /// Returns the status for the host; `result` is None if the call panicked.
     pub(crate) fn close(self, result: Option<Result<(), Refusal>>) -> abi::Status {
         let result = result.unwrap_or(if self.debt.is_lost() { Err(Refusal::Failed) } else { Ok(()) });
         match result {

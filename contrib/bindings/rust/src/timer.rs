@@ -1,4 +1,4 @@
-//! Timers: the router calls a closure later, once or again and again.
+//! Timers: the router calls a closure later, once or repeatedly.
 
 use crate::abi;
 use crate::guard::guarded;
@@ -11,15 +11,15 @@ use std::time::Duration;
 
 type Closure = Box<dyn FnMut() + Send>;
 
-/// What a timer calls.
+/// The closure of a timer.
 struct Call {
     host: usize,
     is_once: bool,
     closure: Mutex<Closure>,
 }
 
-/// The calls of all timers by the number that is their context: the host ends timers silently, so that a pointer would
-/// have nobody who frees it.
+/// The calls of all timers, by the number that is their context. The host ends timers silently, so nothing could free a
+/// pointer.
 static CALLS: Mutex<BTreeMap<usize, Arc<Call>>> = Mutex::new(BTreeMap::new());
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
@@ -36,19 +36,19 @@ unsafe extern "C" fn fired(context: *mut c_void) {
     }
 }
 
-/// Outside of the lock: what a closure holds may have timers as well.
+/// Drops the call outside of the lock, because its closure may own timers too.
 fn remove(key: usize) {
     let call = calls().remove(&key);
     guarded((), || drop(call));
 }
 
-/// The instance is gone, and its timers with it.
+/// Removes the timers of an instance that is gone.
 pub(crate) fn forget(host: usize) {
     let keys: Vec<usize> = calls().iter().filter(|(_, call)| call.host == host).map(|(key, _)| *key).collect();
     keys.into_iter().for_each(remove);
 }
 
-/// A timer that was started. It goes on when this is dropped, and ends with the instance.
+/// A running timer. It continues after this is dropped, and ends with the instance.
 pub struct Timer {
     host: Host,
     number: u64,
@@ -56,7 +56,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// It never fires again. A call that is under way, perhaps the one that cancels it, goes on.
+    /// Cancels the timer: it never fires again. A call in progress, possibly the one that cancels it, continues.
     pub fn cancel(self) {
         self.host.service(abi::TIMERS, |timers: &abi::Timers, pointer| match timers.cancel {
             Some(cancel) => unsafe { cancel(pointer, self.number) },
@@ -67,15 +67,15 @@ impl Timer {
 }
 
 impl Host {
-    /// Calls `call` once, after `wait`, which is at most 366 days. Busy: the instance has 1,024 timers, or is being shut
+    /// Calls `call` once, after `wait`, which is up to 366 days. Busy: the instance has 1,024 timers, or is being shut
     /// down.
     pub fn after(&self, wait: Duration, call: impl FnOnce() + Send + 'static) -> Result<Timer, Refusal> {
         let mut call = Some(call);
         self.start(wait, Duration::ZERO, true, Box::new(move || call.take().map_or((), |call| call())))
     }
 
-    /// Calls `call` again and again, the first time after `pause`, which is 10 ms to 366 days. Turns that a slow call misses
-    /// are left out.
+    /// Calls `call` repeatedly, the first time after `pause`, which is 10 ms to 366 days. Ticks during a slow call are
+    /// skipped.
     pub fn every(&self, pause: Duration, call: impl FnMut() + Send + 'static) -> Result<Timer, Refusal> {
         if pause.as_millis() < 10 {
             return Err(Refusal::Invalid);

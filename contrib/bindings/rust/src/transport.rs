@@ -1,4 +1,4 @@
-//! Transports: they carry notifications to one kind of push service.
+//! Transports, which send notifications to one kind of push service.
 
 use crate::guard::{guarded, text, write_error};
 use crate::host::{Host, Refusal};
@@ -8,33 +8,33 @@ use crate::ticket::{Admission, Reception, Reply, Ticket};
 use crate::abi;
 use std::ffi::c_void;
 
-/// One kind of push service, for one app of the operator. Every function may be called on any thread, several at once,
-/// and must return promptly: networking, retries and waiting are the router's. A panic counts as a failure of the call.
+/// One kind of push service, for one app of the operator. Every function may be called on any thread, concurrently, and
+/// must return promptly: the router does networking, retries and waiting. A panic counts as a failure of the call.
 pub trait Transport: Send + Sync + Sized + 'static {
-    /// What registrations, rules and the configuration call it: 1 to 64 of a-z, 0-9, `-` and `_`.
+    /// Its name in registrations, rules and the configuration: 1 to 64 of a-z, 0-9, `-` and `_`.
     const PLATFORM: &'static str;
-    /// The JSON document that says what the platform is: see `carillon/describe.schema.json`.
+    /// The JSON document that describes the platform: see `carillon/describe.schema.json`.
     const DESCRIPTION: &'static str = "";
-    /// It encrypts to keys of the registration (RFC 8291).
+    /// Whether it encrypts to keys of the registration (RFC 8291).
     const ENCRYPTS: bool = false;
-    /// A person sees all it delivers: it gets nothing silent.
+    /// Whether a person sees every push: it then gets no silent pushes.
     const SHOWS: bool = false;
-    /// The most deliveries that [`deliver_many`](Self::deliver_many) takes, 2 to 1,000; 0: it is never called.
+    /// The maximum number of deliveries for [`deliver_many`](Self::deliver_many), 2 to 1,000; 0: it is never called.
     const DELIVERS_MANY: u32 = 0;
-    /// [`deliver_many`](Self::deliver_many) gets only what goes to one token.
+    /// Whether all deliveries of one [`deliver_many`](Self::deliver_many) go to one token.
     const MANY_PER_TOKEN: bool = false;
-    /// It has [`receive`](Self::receive).
+    /// Whether it has [`receive`](Self::receive).
     const RECEIVES: bool = false;
 
-    /// Reads this platform's block of one app, an object. No network. The sentence of an error is for the operator: what
-    /// is wrong and what was expected, never a secret.
+    /// Reads the app's configuration block for this platform, an object. No network I/O. An error is a sentence for the
+    /// operator: what is wrong and what was expected, never a secret.
     fn create(config: &Value, host: Host) -> Result<Self, String>;
 
-    /// Is this registration well-formed? No I/O, the same answer every time.
+    /// Checks that a registration is well-formed. No I/O; must be deterministic.
     fn validate(&self, _registration: &Registration<'_>) -> Result<(), String> { Ok(()) }
 
-    /// Starts to deliver. After `Ok` the ticket has to be completed, from any thread, perhaps before this returns. After
-    /// a refusal nothing happens to it any more.
+    /// Starts a delivery. After `Ok` complete the ticket, from any thread, possibly before this returns. After an error
+    /// completing it has no effect.
     fn deliver(
         &self,
         ticket: Ticket,
@@ -42,27 +42,27 @@ pub trait Transport: Send + Sync + Sized + 'static {
         notification: &Notification<'_>,
     ) -> Result<(), Refusal>;
 
-    /// Starts to deliver several notifications that one request can carry, 2 to [`DELIVERS_MANY`](Self::DELIVERS_MANY) of
-    /// them. `Ok` takes on all of them, a refusal none; after [`Refusal::Unsupported`] each goes to `deliver`.
+    /// Starts 2 to [`DELIVERS_MANY`](Self::DELIVERS_MANY) deliveries that fit into one request. `Ok` accepts all of
+    /// them, an error none. After [`Refusal::Unsupported`] the router passes each to `deliver`.
     fn deliver_many(&self, _deliveries: Vec<Delivery<'_>>) -> Result<(), Refusal> { Err(Refusal::Unsupported) }
 
-    /// A request from outside, for something below [`Host::inbound_url`]. After `Ok` it has to be answered within 10 s, from
-    /// any thread, perhaps before this returns. After a refusal the router answers: invalid with 400, unsupported with 404,
-    /// busy with 503, failed with 500.
+    /// Handles a request from outside, for a path below [`Host::inbound_url`]. After `Ok` send a response within 10 s,
+    /// from any thread, possibly before this returns. After an error the router responds: invalid with 400, unsupported
+    /// with 404, busy with 503, failed with 500.
     fn receive(&self, _request: &InboundRequest<'_>, _reply: Reply) -> Result<(), Refusal> { Err(Refusal::Unsupported) }
 
-    /// Please end the delivery with this number soon.
+    /// Asks the transport to complete the delivery with this number soon.
     fn cancel(&self, _ticket: u64) {}
 
-    /// An operator's command. `Ok`: the result. `Err`: what is wrong. `None`: there is no such command.
+    /// Runs an operator's command. `Ok`: the result. `Err`: the error. `None`: there is no such command.
     fn command(&self, _words: &[&str]) -> Option<Result<String, String>> { None }
 
-    /// Checks a rule's block beyond what the description can say. An error may begin with a JSON pointer, as in
+    /// Checks a rule's block beyond the schema in the description. An error may start with a JSON pointer, as in
     /// `/actions/foo: expected a list`.
     fn check(_block: &Value) -> Result<(), String> { Ok(()) }
 }
 
-/// One of the deliveries of [`Transport::deliver_many`].
+/// One delivery of [`Transport::deliver_many`].
 pub struct Delivery<'a> {
     pub ticket: Ticket,
     pub registration: Registration<'a>,
@@ -97,7 +97,7 @@ pub const fn table<T: Transport>() -> abi::Transport {
     }
 }
 
-/// Makes an instance of either kind: reads the configuration and keeps what the plugin makes of it.
+/// Makes an instance of either kind from its configuration.
 pub(crate) unsafe fn make<T>(
     host: *const abi::Host,
     config: abi::Str,
@@ -204,7 +204,7 @@ unsafe extern "C" fn receive<T: Transport>(
     reception.close(caught(|| at::<T>(instance).plugin.receive(&request, reply)))
 }
 
-/// None: the plugin panicked.
+/// Returns None if the plugin panicked.
 fn caught<R>(body: impl FnOnce() -> R) -> Option<R> { guarded(None, || Some(body())) }
 
 unsafe extern "C" fn cancel<T: Transport>(instance: *mut c_void, ticket: u64) {

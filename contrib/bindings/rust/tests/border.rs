@@ -1,4 +1,4 @@
-//! What crosses the border between the host and a plugin, and what does not.
+//! Tests of the boundary between the host and a plugin: panics, tickets and errors.
 
 use carillon_plugin::json::Value;
 use carillon_plugin::testing::{decide, Answer, Decision, Message, TransportBench};
@@ -8,7 +8,7 @@ use carillon_plugin::{
 };
 use std::sync::Mutex;
 
-/// A transport that does what its configuration says.
+/// A transport whose behavior its configuration selects.
 struct Fixture {
     host: Host,
     behaviour: String,

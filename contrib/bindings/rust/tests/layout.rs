@@ -1,4 +1,4 @@
-//! The structs of the crate have the sizes and places of those in `carillon/plugin.h`. Needs a C compiler.
+//! Checks that the crate's structs have the sizes and offsets of those in `carillon/plugin.h`. Needs a C compiler.
 
 use carillon_plugin::abi;
 use std::mem::{offset_of, size_of};

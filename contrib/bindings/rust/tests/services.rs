@@ -1,4 +1,4 @@
-//! Timers, state, streams, bundles and requests from outside: what ends, ends once, and nothing is held for ever.
+//! Tests of timers, state, streams, batches and requests from outside: each ends exactly once, and no memory leaks.
 
 use carillon_plugin::json::Value;
 use carillon_plugin::testing::{Incoming, Message, TransportBench};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the tests reach of the instance: each test has a bench of its own, and takes what its `create` left here.
+/// The host of the latest instance, stored by its `create` for the test that made the bench.
 static LATEST: Mutex<Option<Host>> = Mutex::new(None);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -96,7 +96,7 @@ fn a_timer_holds_what_it_needs_as_long_as_it_may_fire() {
         host.after(Duration::from_secs(1), counting()).unwrap();
         assert_eq!(Arc::strong_count(&held), 2);
     });
-    // The instance is gone without the timer having fired.
+    // The instance is gone, although the timer has not fired.
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
@@ -153,13 +153,13 @@ fn a_stream_tells_what_happens_and_ends_once() {
         assert_eq!(stream.write(b"x"), Err(Refusal::Invalid));
         bench.stream_ends(number, "");
         assert_eq!(*heard.0.lock().unwrap(), ["opened", "received 3", "closed "]);
-        // What is not opened hears nothing, and what is open ends with the instance.
+        // A stream that was refused gets no events, and an open one ends with the instance.
         assert!(host.open_stream(StreamTarget::new("mx.example", 0), Listener(heard.clone())).is_err());
         host.open_stream(target(), Listener(heard.clone())).unwrap();
     });
     assert_eq!(heard.0.lock().unwrap().last().unwrap(), "closed shut-down");
     assert_eq!((heard.0.lock().unwrap().len(), Arc::strong_count(&heard)), (4, 1));
-    // Copies of the host outlive the instance, and do nothing.
+    // Clones of the host outlive the instance, and do nothing.
     assert_eq!(host.open_stream(StreamTarget::new("x", 1), Listener(heard.clone())).err(), Some(Refusal::Busy));
     assert_eq!(host.after(Duration::ZERO, || ()).err(), Some(Refusal::Busy));
     assert_eq!((host.state("x"), host.set_state("x", b"1"), host.inbound_url()), (None, Err(Refusal::Busy), None));
@@ -172,7 +172,7 @@ fn deliveries_of_a_bundle_are_taken_together() {
         ("refuse", Err(Refusal::Busy), &[]),
         ("panic", Err(Refusal::Failed), &[]),
         ("forget", Ok(()), &[OutcomeKind::Retry, OutcomeKind::Retry]),
-        // One has ended: all were accepted, and the other is tried again.
+        // One has ended: all count as accepted, and the other is retried.
         ("end-one", Ok(()), &[OutcomeKind::Delivered, OutcomeKind::Retry]),
     ];
     for (behaviour, result, kinds) in cases {

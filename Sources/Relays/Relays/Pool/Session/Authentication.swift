@@ -1,41 +1,41 @@
 import Core
 import Nostr
 
-/// The state of our authentication at a relay (NIP-42) on one connection.
+/// The router's authentication state at a relay (NIP-42) on one connection.
 struct Authentication: Hashable, Sendable {
     private enum State: Hashable, Sendable {
         case untried
-        /// Asked of the shell, or sent, at that moment.
+        /// Requested from the shell, or sent, at that moment.
         case underway(EventID?, since: Timestamp)
         case accepted
         case refused
     }
 
-    /// Answers given on one connection at most, since each is signed.
+    /// Up to this many responses are sent on one connection, because each needs a signature.
     private static let attemptLimit = 20
-    /// The longest challenge that is answered, in bytes.
+    /// The longest challenge that the router answers, in bytes.
     private static let challengeLength = 1_024
 
     private var challenge: String?
     private var state = State.untried
     private var attempts = 0
-    /// The relay wants to know who we are.
+    /// Whether the relay asked for authentication.
     private var isWanted = false
-    /// No REQ before that moment, since the relay wants to know who we are first.
+    /// The router sends no REQ before that moment, because the relay requires authentication first.
     private(set) var holdUntil: Timestamp?
 
     init() {}
 
-    /// Begins a connection to a relay that wants to know who we are first.
+    /// Starts a connection to a relay that requires authentication first.
     init(holdUntil: Timestamp) {
         isWanted = true
         self.holdUntil = holdUntil
     }
 
-    /// Whether a refusal cannot be answered by authenticating.
+    /// Whether authenticating can no longer help after a refusal.
     private var isExhausted: Bool { state == .accepted || state == .refused || attempts >= Self.attemptLimit }
 
-    /// What a refusal means to us: one that would last is first answered by saying who we are, once.
+    /// Returns the meaning of a refusal. Before a permanent refusal is accepted, the router authenticates once.
     func meaning(of refusal: Refusal) -> Refusal {
         switch refusal {
         case .authenticate: isExhausted ? .never : .authenticate
@@ -44,7 +44,7 @@ struct Authentication: Hashable, Sendable {
         }
     }
 
-    /// Takes a challenge. Returns it if it is to be answered now.
+    /// Takes a challenge. Returns it if the router must answer it now.
     mutating func challenged(_ text: String, now: Timestamp) -> String? {
         guard text != challenge, text.utf8.count <= Self.challengeLength else { return nil }
         challenge = text
@@ -52,7 +52,7 @@ struct Authentication: Hashable, Sendable {
         return isWanted ? begin(now: now) : nil
     }
 
-    /// The relay wants to know who we are. Returns the challenge if there is one that is to be answered now.
+    /// Notes that the relay asks for authentication. Returns the challenge if the router must answer one now.
     mutating func want(now: Timestamp) -> String? {
         isWanted = true
         return begin(now: now)
@@ -67,7 +67,7 @@ struct Authentication: Hashable, Sendable {
 
     mutating func sent(_ id: EventID, now: Timestamp) { state = .underway(id, since: now) }
 
-    /// Takes the relay's answer. Returns false if it is about something else.
+    /// Takes the relay's response. Returns false if it is about something else.
     mutating func answered(_ id: EventID, isAccepted: Bool) -> Bool {
         guard case .underway(id, _) = state else { return false }
         state = isAccepted ? .accepted : .refused
@@ -75,7 +75,7 @@ struct Authentication: Hashable, Sendable {
         return true
     }
 
-    /// When to go on as if the relay had accepted: not every relay gives an answer.
+    /// When to continue as if the relay had accepted: not every relay responds.
     func deadline(_ patience: Duration) -> Timestamp? {
         guard case .underway(_, let since) = state else { return nil }
         return since + patience

@@ -1,30 +1,29 @@
 import Core
 import Nostr
 
-/// The keys that are watched at one relay, and what must still be read for them.
+/// The keys that are watched at one relay, and the stored events that must still be read for them.
 struct Backlog: Sendable {
-    /// The most events that are asked for by id because the delegate did not deal with them. If there are more,
-    /// everything is read again.
+    /// Up to this many events that the delegate did not process are requested by id. If there are more, everything is
+    /// read again.
     static let missedLimit = 2_000
-    /// Keys are read for together if their moments lie within this time.
+    /// One sweep reads for several keys if their moments are within this time.
     private static let window: Duration = .minutes(10)
 
     private let settings: SessionSettings
     private(set) var keyTable: KeyTable
-    /// Up to when everything was dealt with. Events that are handed over and settled are counted here.
+    /// The second up to which every event was processed. Counts events that were passed to the delegate and settled.
     var progress = MarkProgress()
-    /// By chunk, the second from which its established keys must be read for.
+    /// For each chunk, the second from which events must be read for its established keys.
     private var gaps: [Int: Int64] = [:]
-    /// Places of established keys that must be read for, each from its own moment.
+    /// Places of established keys whose events must be read, each from its own second.
     private var stragglers = ReadingQueue()
-    /// Places of keys for which nothing was read yet.
+    /// Places of keys whose stored events have not been read yet.
     private var beginnings = ReadingQueue()
-    /// What must be read for our own key.
+    /// Stored events that must be read for the router's own key.
     var own = OwnGap()
-    /// Live events that the delegate did not deal with.
+    /// Live events that the delegate did not process.
     var missed = MissedEvents()
-    /// Whether there was a connection before, so that the durable mark says nothing about keys that are added from now
-    /// on.
+    /// Whether there was an earlier connection. If so, the durable mark does not cover keys that are added from now on.
     private var wasConnected = false
 
     init(settings: SessionSettings) {
@@ -34,7 +33,7 @@ struct Backlog: Sendable {
 
     // MARK: Keys
 
-    /// Watches a key, or watches it differently. Returns its place if its subscription must change.
+    /// Adds or changes a watched key. Returns its place if its subscription must change.
     mutating func put(_ watched: Watched) -> UInt32? {
         if let known = keyTable.place(of: watched.key) { return change(known, watched) ? known : nil }
         var entry = KeyEntry(watched)
@@ -81,15 +80,15 @@ struct Backlog: Sendable {
         keyTable.change(chunk: chunk) { if !$1.isLive { $1.flags.remove(.asked) } }
     }
 
-    /// The keys of a chunk, or all, may be read for from now on: their new events come live. If `isUnnamed`, no REQ
-    /// names them, and they count as asked for.
+    /// Marks the keys of a chunk, or all keys, as live: their stored events may now be read. If `isUnnamed`, no REQ
+    /// names the keys, and they count as asked for.
     mutating func becameLive(chunk: Int?, isUnnamed: Bool = false) {
         var places: [UInt32] = []
         keyTable.change(chunk: chunk) { place, _ in places.append(place) }
         for place in places { becameLive(place, isUnnamed: isUnnamed) }
     }
 
-    /// The same for one key.
+    /// Does the same for one key.
     mutating func becameLive(_ place: UInt32, isUnnamed: Bool) {
         let isNew = keyTable.change(at: place) { entry in
             if isUnnamed { entry.flags.insert(.asked) }
@@ -100,8 +99,7 @@ struct Backlog: Sendable {
         if isNew == true { queue(place) }
     }
 
-    /// The keys of a chunk, or all, are live no longer. `staysAsked` says that another REQ that names them is already
-    /// sent.
+    /// Marks the keys of a chunk, or all keys, as not live. `staysAsked`: another REQ that names them is already sent.
     mutating func notLive(chunk: Int?, staysAsked: Bool) {
         keyTable.change(chunk: chunk) { $1.flags.remove(staysAsked ? .live : [.live, .asked]) }
     }
@@ -118,11 +116,11 @@ struct Backlog: Sendable {
 
     // MARK: Connections
 
-    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
-    /// too.
+    /// Starts a connection. `mark`, in seconds, is the second up to which every event was processed, including by an
+    /// earlier process.
     ///
-    /// Established keys are read for since the mark, unless they have a moment of their own; for the others everything
-    /// is read.
+    /// Events of established keys are read since the mark, or since the key's own moment if it has one. For the others
+    /// everything is read.
     mutating func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool, now: Timestamp) {
         progress.distrust(now: now, to: (now - settings.catchUp).seconds)
         if let mark { progress.resume(from: mark) }
@@ -146,13 +144,13 @@ struct Backlog: Sendable {
         wasConnected = true
     }
 
-    /// Ends a connection. Returns the new mark if one holds.
+    /// Ends a connection. Returns the new mark if there is one.
     mutating func end(isComplete: Bool, now: Timestamp) -> Int64? {
         defer { progress.dismiss() }
         return isComplete ? progress.conclude(now: now) : nil
     }
 
-    /// Gives keys new places. Nothing is being read for them.
+    /// Gives keys new places. No sweep may be reading for them.
     mutating func rearrange(chunkSize: Int) {
         let gap = gaps.values.min()
         keyTable.rearrange(chunkSize: chunkSize)
@@ -172,18 +170,18 @@ struct Backlog: Sendable {
 
     // MARK: Gaps
 
-    /// Begins or stops watching our own key.
+    /// Starts or stops watching the router's own key.
     mutating func watchOwn(_ isWatched: Bool) {
         own.watch(isWatched, isNew: wasConnected)
     }
 
-    /// Events for our own key must be read from that second on.
+    /// Notes that events for the router's own key must be read from that second on.
     mutating func ownGap(since: Int64) {
         progress.dismiss()
         own.open(since: since)
     }
 
-    /// From that second on, events for the keys of a chunk, or for all keys, may not have come.
+    /// Notes that events for the keys of a chunk, or for all keys, may be missing from that second on.
     mutating func gap(chunk: Int?, since: Int64) {
         progress.dismiss()
         keyTable.change(chunk: chunk) { _, entry in
@@ -195,17 +193,17 @@ struct Backlog: Sendable {
         for chunk in chunk.map({ [$0] }) ?? keyTable.chunks { read(chunk: chunk, since: since) }
     }
 
-    /// Queues a chunk to be read from that second on.
+    /// Queues a chunk for reading from that second on.
     mutating func read(chunk: Int, since: Int64) { gaps[chunk] = min(gaps[chunk] ?? since, since) }
 
     // MARK: Reading
 
-    /// Whether nothing waits to be read. Keys for which nothing was read yet don't count.
+    /// Whether no reading is queued. Keys for which nothing was read yet don't count.
     func isEmpty(ignoringOwn: Bool) -> Bool {
         gaps.isEmpty && stragglers.waiting.isEmpty && missed.events.isEmpty && (own.isEmpty || ignoringOwn)
     }
 
-    /// What to read next. `isOpen` says whether the new events of a chunk come live or are polled.
+    /// Returns the next reading. `isOpen` returns whether the new events of a chunk come live or are polled.
     func nextPurpose(now: Timestamp, isOwnOpen: Bool, isOpen: (Int) -> Bool) -> Sweep.Purpose? {
         if missed.isDue(now) { return .again }
         if isOwnOpen, let purpose = own.purpose(mark: progress.reached) { return purpose }
@@ -216,7 +214,7 @@ struct Backlog: Sendable {
         return beginnings.waiting.isEmpty ? nil : .beginning
     }
 
-    /// When events that were not dealt with are read again.
+    /// When unprocessed events are read again.
     var missedAt: Timestamp? { missed.events.isEmpty ? nil : missed.retryAt }
 
     mutating func takeGap(chunk: Int) -> [KeyEntry] {
@@ -249,7 +247,7 @@ struct Backlog: Sendable {
         }
     }
 
-    /// A sweep has read everything for these keys. Returns those that it still had.
+    /// Notes that a sweep read everything for these keys. Returns the keys that were still assigned to it.
     mutating func readingEnded(for keys: [PublicKey], by sweep: UInt32) -> [PublicKey] {
         keys.filter { key in
             guard let (place, entry) = entry(of: key, readBy: sweep) else { return false }
@@ -264,7 +262,7 @@ struct Backlog: Sendable {
         }
     }
 
-    /// A sweep was given up before it had read everything for these keys.
+    /// Notes that a sweep was abandoned before it had read everything for these keys.
     mutating func readingAbandoned(for keys: [PublicKey], by sweep: UInt32) {
         for key in keys {
             guard let (place, _) = entry(of: key, readBy: sweep) else { continue }
@@ -282,7 +280,7 @@ struct Backlog: Sendable {
 
     // MARK: Events
 
-    /// Looks whether a new mark holds, and when to look again.
+    /// Checks whether a new mark holds. Returns it, and when to check again.
     mutating func advanceMark(isComplete: Bool, now: Timestamp) -> (mark: Int64?, next: Timestamp?) {
         guard isComplete else {
             progress.dismiss()
@@ -292,7 +290,7 @@ struct Backlog: Sendable {
         return (mark, max(now + .seconds(1), progress.nextAt))
     }
 
-    /// The delegate did not deal with a live event. An event without an id cannot be asked for.
+    /// Notes a live event that the delegate did not process. An event without an id cannot be requested again.
     mutating func missed(_ id: EventID?, isOwnWatched: Bool, now: Timestamp) {
         progress.dismiss()
         guard let id else { return }
@@ -306,7 +304,7 @@ struct Backlog: Sendable {
 
 }
 
-/// Live events that the delegate did not deal with, to be read again after a pause.
+/// Live events that the delegate did not process. They are read again after a pause.
 struct MissedEvents: Sendable {
     private(set) var events: [EventID: Reading] = [:]
     private(set) var retryAt = Timestamp.epoch
@@ -332,14 +330,14 @@ struct MissedEvents: Sendable {
     mutating func wereRead() { failures = 0 }
 }
 
-/// Places of keys that wait to be read for, those with the oldest moments first.
+/// A queue of places whose keys have stored events to read, oldest moment first.
 struct ReadingQueue: Sendable {
     struct Waiting: Sendable {
         let place: UInt32
         let moment: Int64
     }
 
-    /// The oldest last, if sorted.
+    /// Newest first if sorted, so that the oldest is removed from the end.
     private(set) var waiting: [Waiting] = []
     private var isSorted = true
 
@@ -354,7 +352,7 @@ struct ReadingQueue: Sendable {
         isSorted = true
     }
 
-    /// Removes the oldest places whose moments lie within `span`: what is read for one of them is read for all.
+    /// Removes the oldest places whose moments are within `span`. One sweep reads for all of them.
     mutating func next(atMost count: Int, within span: Duration) -> [UInt32] {
         if !isSorted {
             waiting.sort { $0.moment > $1.moment }

@@ -1,25 +1,26 @@
 import Core
 import Nostr
 
-/// Reads stored events at one relay: several sweeps at a time, as long as the ``Backlog`` has something to read.
+/// Reads stored events at one relay in several concurrent sweeps until the ``Backlog`` is empty.
 final class CatchUp {
     /// Concurrent sweeps, including those that wait for results or for a pause to end.
     private static let sweepLimit = 4
-    /// The most live events that are remembered while stored events are read for new keys.
+    /// Up to this many live events are remembered while stored events are read for new keys.
     private static let rememberedLimit = 10_000
-    /// Ids in one filter at most.
+    /// Up to this many ids are in one filter.
     private static let idsPerFilter = 200
 
     private let requests: RelayRequests
     private let settings: SessionSettings
     /// Live subscriptions change this as well.
     var backlog: Backlog
-    /// Those that are not finished.
+    /// The unfinished sweeps.
     private(set) var sweeps: [UInt32: Sweep] = [:]
     private var lastNumber: UInt32 = 0
     /// Whether one REQ may read several stages.
     private var asksTogether = true
-    /// Events that came live while stored events were read for new keys: they are new, although they are stored by now.
+    /// Live events that arrived while stored events were read for new keys. They count as new although they are stored
+    /// by now.
     private var liveWhileBeginning: Set<EventID> = []
 
     init(_ requests: RelayRequests) {
@@ -38,14 +39,14 @@ final class CatchUp {
 
     // MARK: Connections
 
-    /// Begins a connection. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
-    /// too.
+    /// Starts a connection. `mark`, in seconds, is the second up to which every event was processed, including by an
+    /// earlier process.
     func begin(mark: Int64?, chunkSize: Int, isOwnWatched: Bool) {
         sweeps = [:]
         backlog.begin(mark: mark, chunkSize: chunkSize, isOwnWatched: isOwnWatched, now: requests.now)
     }
 
-    /// Ends a connection. Returns the new mark if one holds.
+    /// Ends a connection. Returns the new mark if there is one.
     func end(isComplete: Bool) -> Int64? {
         sweeps = [:]
         return backlog.end(isComplete: isComplete, now: requests.now)
@@ -53,7 +54,7 @@ final class CatchUp {
 
     // MARK: Requests
 
-    /// Requests pages that are due, and begins sweeps while there is anything to read and room for it.
+    /// Requests pages that are due, and starts sweeps while there is something to read and capacity for it.
     func advance(_ live: LiveSubscriptions) {
         expire()
         for number in sweeps.keys.sorted() {
@@ -75,7 +76,8 @@ final class CatchUp {
         }
     }
 
-    /// Whether there is room for a REQ of that length. One subscription is left for fetches; live ones come first.
+    /// Whether a REQ of that length fits. One subscription stays free for fetches, and live subscriptions have
+    /// priority.
     private func hasPlace(for length: Int, _ live: LiveSubscriptions) -> Bool {
         let open = sweeps.values.count { $0.subscription != nil }
         let limit = requests.capacity.subscriptions
@@ -83,7 +85,7 @@ final class CatchUp {
             requests.subscriptions.entries.count < (open == 0 ? limit : limit - 1)
         else { return false }
         if requests.subscriptions.bytes + length <= requests.capacity.bytes { return true }
-        // Long-lived subscriptions leave room for one sweep. If that is a little less than one takes, it must do.
+        // Live subscriptions leave capacity for one sweep, even if it needs slightly more than is left.
         return open == 0 && live.table.isAtRest
     }
 
@@ -92,10 +94,10 @@ final class CatchUp {
         return backlog.nextPurpose(now: requests.now, isOwnOpen: live.isOwnOpen) { live.isOpen(chunk: $0) }
     }
 
-    /// Makes the sweep; nil if there is nothing to read after all.
+    /// Returns the sweep, or nil if there is nothing to read.
     private func make(_ purpose: Sweep.Purpose, _ live: LiveSubscriptions) -> Sweep? {
         lastNumber = lastNumber == .max ? 1 : lastNumber + 1
-        // Nothing older is read, in seconds.
+        // Events older than this, in seconds, are not read.
         let horizon = max(0, (requests.now - settings.catchUp).seconds)
         let slack = settings.slack.seconds
         var entries: [KeyEntry] = []
@@ -151,7 +153,7 @@ final class CatchUp {
         requests.wake(at: requests.now + settings.answer)
     }
 
-    /// Counts pages without an answer as failed.
+    /// Counts pages without a response as failed.
     private func expire() {
         for (number, sweep) in sweeps {
             guard let deadline = sweep.deadline(settings.answer) else { continue }
@@ -172,20 +174,20 @@ final class CatchUp {
 
     // MARK: Answers
 
-    /// All events of a page came.
+    /// Ends a page after all its events came.
     func pageEnded(_ number: UInt32) {
         requests.close(sweeps[number]?.subscription)
         if let unread = sweeps[number]?.endPage(), unread > 0 { requests.act(.unread(unread)) }
         finish(number)
     }
 
-    /// Whether a REQ was refused for a reason that fewer keys in each chunk may remove.
+    /// Whether a REQ was refused for a reason that smaller chunks may remove.
     func wantsSmallerChunks(_ number: UInt32, _ refusal: Refusal) -> Bool {
         guard refusal == .smaller, let sweep = sweeps[number] else { return false }
         return sweep.step?.isOfSeveral != true && sweep.keys.count > 50
     }
 
-    /// The relay closed the subscription of a sweep, or did not open it.
+    /// Handles a sweep's subscription that the relay closed or did not open.
     func closed(_ number: UInt32, _ refusal: Refusal) {
         guard let sweep = sweeps[number] else { return }
         switch refusal {
@@ -218,13 +220,13 @@ final class CatchUp {
         return true
     }
 
-    /// Gives keys new places, in chunks of that size. What is being read is read again.
+    /// Gives keys new places, in chunks of that size. Readings in progress start again.
     func rearrange(chunkSize: Int) {
         for number in Array(sweeps.keys) { dissolve(number) }
         backlog.rearrange(chunkSize: chunkSize)
     }
 
-    /// Ends a finished sweep, or lets it read again what was not dealt with.
+    /// Ends a finished sweep, or has it read the unprocessed events again.
     private func finish(_ number: UInt32) {
         guard let sweep = sweeps[number], sweep.isRead else { return }
         if sweep.mustBeginAgain {
@@ -240,7 +242,7 @@ final class CatchUp {
         }
     }
 
-    /// Drops an unfinished sweep, and queues again what it read.
+    /// Drops an unfinished sweep and queues its reading again.
     private func dissolve(_ number: UInt32) {
         guard let sweep = sweeps.removeValue(forKey: number) else { return }
         requests.close(sweep.subscription)
@@ -254,7 +256,7 @@ final class CatchUp {
 
     // MARK: Events
 
-    /// Says how an event that a sweep brought is to be read; nil when it is not wanted.
+    /// Returns how to read an event from a sweep, or nil if it is not wanted.
     func received(
         _ event: UnsafeRawBufferPointer,
         in number: UInt32,
@@ -276,12 +278,12 @@ final class CatchUp {
         return Arrival(reading: reading, sweep: number)
     }
 
-    /// A message over the limit is being read past: pages that are open wait for it.
+    /// Extends the deadline of open pages while the router skips a message over the limit.
     func passes() {
         for (number, sweep) in sweeps where sweep.subscription != nil { sweeps[number]?.received(now: requests.now) }
     }
 
-    /// Remembers a live event, because a sweep may bring it again and take it for an old one.
+    /// Remembers a live event, because a sweep may deliver it again and take it for an old one.
     func cameLive(_ event: UnsafeRawBufferPointer, _ scanner: inout EventScanner) {
         if sweeps.isEmpty {
             if !liveWhileBeginning.isEmpty { liveWhileBeginning = [] }
@@ -292,49 +294,49 @@ final class CatchUp {
         }
     }
 
-    /// Takes the result for an event that a sweep brought. An event without an id cannot be asked for again.
-    /// ``finish(_:_:)`` follows.
+    /// Takes the result for an event from a sweep. An event without an id cannot be requested again. The caller must
+    /// then call ``finish(_:_:)``.
     func settled(_ number: UInt32, _ reading: Reading, isDealtWith: Bool, id: EventID?) {
         guard sweeps[number] != nil else { return }
         sweeps[number]?.settled(now: requests.now)
         if !isDealtWith { sweeps[number]?.missed(id, reading, atMost: Backlog.missedLimit) }
     }
 
-    /// Ends those of these sweeps that are finished.
+    /// Ends the given sweeps that are finished.
     func finish(_ numbers: Set<UInt32>) {
         for number in numbers { finish(number) }
     }
 }
 
-/// Finds moments up to which every event was dealt with, although further events keep coming.
+/// Finds moments up to which every event was processed, while more events keep arriving.
 ///
-/// Events are counted by epoch. A candidate ends an epoch. Once no event of that epoch or earlier ones is outstanding,
-/// the candidate holds.
+/// Events are counted by epoch. A candidate ends an epoch. Once no event of that epoch or an earlier one is
+/// outstanding, the candidate becomes the mark.
 struct MarkProgress: Sendable {
     /// Corrections of the clock by less than this are normal.
     private static let clockSlack: Duration = .minutes(1)
 
-    /// The last moment that held, in seconds since 1970.
+    /// The last mark, in seconds since 1970.
     private(set) var reached: Int64?
     private(set) var epoch: UInt32 = 0
-    /// How many events of the current epoch are out; no dictionary is for each event.
+    /// The number of outstanding events of the current epoch. A counter avoids a dictionary access for each event.
     private var current = 0
-    /// The same of earlier epochs, where there are any.
+    /// The number of outstanding events of each earlier epoch that has any.
     private var earlier: [UInt32: Int] = [:]
     private var candidate: (seconds: Int64, epoch: UInt32)?
     /// When to look for the next candidate.
     private(set) var nextAt = Timestamp.epoch
 
-    /// Whether no event is out.
+    /// Whether no event is outstanding.
     var isIdle: Bool { current == 0 && earlier.isEmpty }
 
-    /// Counts an event that is handed over; returns its epoch.
+    /// Counts an event that is passed to the delegate. Returns its epoch.
     mutating func arrived() -> UInt32 {
         current += 1
         return epoch
     }
 
-    /// Counts an event that was dealt with, or was not and will be read again.
+    /// Counts an event that was processed, or that will be read again.
     mutating func settled(_ epoch: UInt32) {
         if epoch == self.epoch {
             current = max(0, current - 1)
@@ -343,16 +345,16 @@ struct MarkProgress: Sendable {
         }
     }
 
-    /// Something is missing: no moment after the last mark holds for now.
+    /// Drops the candidate because an event is missing.
     mutating func dismiss() { candidate = nil }
 
-    /// Sets what an earlier process reached.
+    /// Takes the mark that an earlier process reached.
     mutating func resume(from seconds: Int64) {
         reached = max(reached ?? seconds, seconds)
     }
 
-    /// Takes back a mark from a clock that ran ahead of `now` and was set back since: everything after `seconds` is
-    /// open again.
+    /// Takes back a mark from a clock that was ahead of `now` and has been set back: everything after `seconds` is
+    /// unread again.
     mutating func distrust(now: Timestamp, to seconds: Int64) {
         guard let reached, reached > (now + Self.clockSlack).seconds else { return }
         self.reached = seconds
@@ -360,7 +362,7 @@ struct MarkProgress: Sendable {
         nextAt = .epoch
     }
 
-    /// Checks at `now` whether a moment holds. Call it only if nothing is missing.
+    /// Returns a new mark if one holds at `now`. Call it only if no event is missing.
     mutating func advance(now: Timestamp, interval: Duration) -> Int64? {
         if candidate == nil, now >= nextAt {
             candidate = (now.seconds, epoch)
@@ -376,7 +378,7 @@ struct MarkProgress: Sendable {
         return candidate.seconds
     }
 
-    /// Takes `now` as the mark, if no event is outstanding. Returns nil if that is nothing new.
+    /// Takes `now` as the mark if no event is outstanding. Returns nil if the mark does not advance.
     mutating func conclude(now: Timestamp) -> Int64? {
         guard isIdle, now.seconds > reached ?? 0 else { return nil }
         reached = now.seconds

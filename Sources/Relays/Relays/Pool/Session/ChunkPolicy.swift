@@ -1,28 +1,28 @@
 import Core
 
-/// How one relay is asked for new events of the watched keys: by key, with a subscription for each chunk of them, or by
-/// kind only, for all keys.
+/// Decides how the router asks one relay for new events of the watched keys: by key, with a subscription for each chunk
+/// of keys, or by kind only, for all keys.
 ///
-/// By kind where the relay allows fewer chunks than there are. One that refuses that as well gets as many chunks as it
-/// allows; the others are polled: their stored events are read from time to time. A relay that finds a chunk too large
-/// gets smaller ones, on this connection and later.
+/// The router asks by kind if the relay allows fewer chunks than there are. If the relay refuses that too, it gets as
+/// many chunks as it allows, and the router polls the stored events of the others. A relay that finds a chunk too large
+/// gets smaller ones, on this connection and later ones.
 struct ChunkPolicy: Sendable {
     enum Change: Sendable {
-        /// The chunks make way for one subscription by kind.
+        /// One subscription by kind replaces the chunks.
         case toKinds
-        /// The other way round.
+        /// Chunks replace the subscription by kind.
         case toKeys
-        /// By key as before; chunks without a subscription get one, or are polled.
+        /// Still by key; chunks without a subscription get one or are polled.
         case moreChunks
     }
 
-    /// Chunks are not made smaller than this.
+    /// The smallest chunk that the router uses.
     private static let smallestChunk = 50
 
     private(set) var isAskedByKind = false
     /// The relay refuses requests by kind.
     private(set) var isByKindRefused = false
-    /// Keys in a chunk at most, after the relay refused larger ones.
+    /// The maximum number of keys in a chunk, after the relay refused larger ones.
     private var largestChunk: Int
     private let pollInterval: Duration
     private var pollAt: Timestamp?
@@ -32,7 +32,7 @@ struct ChunkPolicy: Sendable {
         self.pollInterval = pollInterval
     }
 
-    /// A connection begins. What the relay found too large, it finds too large again.
+    /// Starts a connection. The largest chunk size that the relay accepts is kept.
     mutating func begin() {
         isAskedByKind = false
         isByKindRefused = false
@@ -41,8 +41,8 @@ struct ChunkPolicy: Sendable {
 
     // MARK: By keys or by kinds
 
-    /// Decides for these keys, of which `room` chunks may be live. Going back to keys has some margin. Nil: nothing
-    /// changes.
+    /// Returns the change to make for these keys if up to `room` chunks may be live, or nil for none. Returning to keys
+    /// requires a margin.
     mutating func decide(_ keyTable: KeyTable, room: Int) -> Change? {
         if !isAskedByKind, keyTable.chunks.count > room, !isByKindRefused {
             isAskedByKind = true
@@ -55,13 +55,13 @@ struct ChunkPolicy: Sendable {
         return !isAskedByKind && isByKindRefused ? .moreChunks : nil
     }
 
-    /// The relay will not be asked by kind. ``decide(_:room:)`` follows.
+    /// Notes that the relay refuses requests by kind. The caller must then call ``decide(_:room:)``.
     mutating func refusedByKind() { isByKindRefused = true }
 
     // MARK: Chunks
 
-    /// Chunks of `size` keys that may be live, beside `own` subscriptions for our own key. Some room is kept for
-    /// catching up, fetching and replacing.
+    /// Returns how many chunks of `size` keys may be live next to `own` subscriptions for the router's own key. Some
+    /// capacity is reserved for catching up, fetching and replacing.
     static func room(ofSize size: Int, beside own: Int, in capacity: RelayCapacity) -> Int {
         let count = capacity.subscriptions
         let reserve = count >= 8 ? 3 : count >= 5 ? 2 : 1
@@ -69,12 +69,13 @@ struct ChunkPolicy: Sendable {
         return max(1, min(count - reserve - own, bytes / FilterPlan.length(ofLive: size)))
     }
 
-    /// Keys of a chunk, whose REQ is to be no longer than `messageLength`.
+    /// Returns how many keys fit into a chunk whose REQ may have up to `messageLength` bytes.
     func keys(inMessageOf messageLength: Int) -> Int {
         FilterPlan.keys(inMessageOf: messageLength, filters: FilterPlan.liveFilters, atMost: largestChunk)
     }
 
-    /// Chunks of `size` are too large for the relay. Returns the size to use instead; nil: there is no smaller one.
+    /// Notes that chunks of `size` are too large for the relay. Returns the size to use instead, or nil if there is no
+    /// smaller one.
     mutating func shrink(from size: Int) -> Int? {
         guard size > Self.smallestChunk else { return nil }
         let smaller = max(Self.smallestChunk, size / 2)
@@ -84,13 +85,13 @@ struct ChunkPolicy: Sendable {
 
     // MARK: Polling
 
-    /// Some chunks are polled from now on.
+    /// Starts polling.
     mutating func poll(from now: Timestamp) { pollAt = pollAt ?? now + pollInterval }
 
-    /// When polled chunks are read next; nil: there are none.
+    /// When polled chunks are read next; nil if no chunk is polled.
     var nextPoll: Timestamp? { isByKindRefused ? pollAt : nil }
 
-    /// Since when polled chunks are to be read now, in seconds; nil: not now.
+    /// Returns the second from which polled chunks must be read now, or nil if polling is not due.
     mutating func takePoll(now: Timestamp) -> Int64? {
         guard let due = nextPoll, now >= due else { return nil }
         pollAt = now + pollInterval

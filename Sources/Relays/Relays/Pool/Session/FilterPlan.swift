@@ -1,19 +1,20 @@
 import Core
 import Nostr
 
-/// Turns what is watched into filters (NIP-01).
+/// Turns the watched keys into filters (NIP-01).
 struct FilterPlan: Sendable {
     static let registrations: Set<Kind> = [.pushRegistration, .addressablePushRegistration]
-    /// Kinds that take registrations back (NIP-09, NIP-62).
+    /// Kinds that revoke registrations (NIP-09, NIP-62).
     static let deletions: Set<Kind> = [.deletion, .requestToVanish]
     /// How clients name these kinds in a deletion.
     static let registrationKindNames: Set<String> = Set(registrations.map { "\($0.rawValue)" })
 
-    /// Kinds signed by the watched keys themselves: relay and device lists, registrations and whatever else is wanted.
+    /// Kinds signed by the watched keys themselves: relay and device lists, registrations and the configured additional
+    /// lists.
     let lists: Set<Kind>
-    /// Kinds of gift wraps that are asked for. They are dated back (NIP-59).
+    /// The requested kinds of gift wraps. They are dated back (NIP-59).
     let wraps: Set<Kind>
-    /// Other kinds that are asked for by the keys they name; nil: every kind.
+    /// Other kinds that are requested by the keys they name; nil: every kind.
     let addressedKinds: Set<Kind>?
     let wantsContactLists: Bool
     private let settings: SessionSettings
@@ -27,13 +28,13 @@ struct FilterPlan: Sendable {
         wantsContactLists = settings.addressedKinds?.contains(.contactList) ?? true
     }
 
-    /// The same for a relay that would rather give nothing than gift wraps.
+    /// The same plan without gift wraps, for a relay that refuses the whole subscription because of them.
     var withoutWraps: FilterPlan { FilterPlan(settings, withWraps: false) }
-    /// Whether anything is left to ask for without gift wraps.
+    /// Whether any request remains without gift wraps.
     var canDoWithoutWraps: Bool { !wraps.isEmpty && addressedKinds != nil }
 
-    /// New events for these keys; nil: for everybody. Stored events are not wanted, but not every relay understands a
-    /// limit of 0.
+    /// Returns filters for new events of these keys; nil: of all keys. No stored events are wanted, but some relays do
+    /// not understand a limit of 0.
     func live(addressed: [PublicKey]?, authored: [PublicKey]?, now: Timestamp) -> [Filter] {
         var filters: [Filter] = []
         let begin = now - settings.slack
@@ -49,7 +50,7 @@ struct FilterPlan: Sendable {
         return filters
     }
 
-    /// What was stored for established keys while nobody listened.
+    /// Returns the stages that read events stored for established keys while the router was not connected.
     func catchUp(_ entries: [KeyEntry], since: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
         let named = Self.naming(entries.keys(.addressed))
@@ -70,14 +71,15 @@ struct FilterPlan: Sendable {
         return stages
     }
 
-    /// What is stored for keys for which nothing was read before. A gift wrap dated before the watch began may be old,
-    /// so it does not count as new. Nothing older than `horizon`, in seconds, is new.
+    /// Returns the stages that read stored events of keys for which nothing was read before. A gift wrap dated before
+    /// the watch started may be old, so it does not count as new. Events older than `horizon`, in seconds, are never
+    /// new.
     func beginning(_ entries: [KeyEntry], notBefore horizon: Int64) -> [SweepStage] {
         var stages: [SweepStage] = []
         let authors = entries.keys(.authored)
         if !authors.isEmpty {
             stages.append(stage(Filter(authors: Set(authors), kinds: lists.union([.requestToVanish])), .stored))
-            // People delete much. Of stored deletions, only those of registrations matter.
+            // Users delete a lot. Only stored deletions of registrations matter.
             let tags: [Character: Set<String>] = ["k": Self.registrationKindNames]
             stages.append(stage(Filter(authors: Set(authors), kinds: [.deletion], tags: tags), .stored))
         }
@@ -91,7 +93,7 @@ struct FilterPlan: Sendable {
             }
             if !wraps.isEmpty {
                 let since = max(0, first - (settings.wrapSpread + settings.slack).seconds)
-                // Where every kind is asked for, later gift wraps were among those.
+                // If every kind is requested, that stage included later gift wraps.
                 let until = addressedKinds == nil ? last - 1 : nil
                 let filter = Filter(kinds: wraps, tags: named, since: since, until: until)
                 stages.append(SweepStage(filter: filter, reading: .stored, newFrom: last, pages: settings.pages))
@@ -104,17 +106,17 @@ struct FilterPlan: Sendable {
         return stages
     }
 
-    /// Keys that fit into one filter of a message of that length, if it holds so many filters.
+    /// Returns how many keys fit into one filter of a message of that length with that number of filters.
     static func keys(inMessageOf length: Int, filters: Int, atMost limit: Int) -> Int {
         min(limit, max(1, (length - 1_024) / (keyLength * filters)))
     }
 
-    /// The longest REQ for new events of so many keys.
+    /// Returns the maximum length of a REQ for new events of that number of keys.
     static func length(ofLive keys: Int) -> Int { 512 + liveFilters * keyLength * keys }
 
-    /// Filters for new events: one for the keys that are named, one for the authors.
+    /// The number of filters for new events: one for the named keys, one for the authors.
     static let liveFilters = 2
-    /// A key with quotes and a comma.
+    /// The length of a key with quotes and a comma.
     static let keyLength = 67
 
     private func stage(_ filter: Filter, _ reading: Reading) -> SweepStage {
@@ -128,14 +130,14 @@ struct FilterPlan: Sendable {
 }
 
 extension [KeyEntry] {
-    /// The keys that are watched in that way.
+    /// Returns the keys that are watched in that way.
     func keys(_ interest: Watched.Interest) -> [PublicKey] {
         compactMap { $0.interest.contains(interest) ? $0.key : nil }
     }
 }
 
 extension Filter {
-    /// The length of its JSON in bytes, estimated generously.
+    /// A generous estimate of the length of its JSON in bytes.
     var estimatedLength: Int {
         let quotes = 3
         let keys = (ids?.count ?? 0) + (authors?.count ?? 0)
@@ -144,15 +146,15 @@ extension Filter {
     }
 }
 
-/// What a ``RelaySession`` asks a relay for, and how hard.
+/// The kinds and keys that a ``RelaySession`` requests, and its limits and timeouts.
 struct SessionSettings: Sendable {
-    /// The keys to which registrations and requests of remote signing are addressed.
+    /// The keys to which clients address registrations and requests of remote signing.
     var ownKeys: [PublicKey]
-    /// Kinds that are asked for by the keys they name; nil: every kind.
+    /// Kinds that are requested by the keys they name; nil: every kind.
     var addressedKinds: Set<Kind>?
-    /// Further replaceable kinds that are asked for by author.
+    /// Additional replaceable kinds that are requested by author.
     var furtherLists: Set<Kind> = []
-    /// What rules and filters make of the two above.
+    /// The two sets above, as rules and filters determine them.
     var requestedKinds: RequestedKinds {
         get { RequestedKinds(addressedKinds: addressedKinds, furtherLists: furtherLists) }
         set {
@@ -161,62 +163,61 @@ struct SessionSettings: Sendable {
         }
     }
 
-    /// How far back is read after an absence.
+    /// The maximum age of events that are read after a disconnection.
     var catchUp: Duration = .days(2)
-    /// How much before a moment reading begins, since clocks differ and events travel.
+    /// How long before a moment the reading starts, because clocks differ and events take time to arrive.
     var slack: Duration = .minutes(15)
-    /// How far back gift wraps are dated at most (NIP-59).
+    /// The maximum time that gift wraps are dated back (NIP-59).
     var wrapSpread: Duration = .days(2)
-    /// Keys in one filter at most.
+    /// The maximum number of keys in one filter.
     var keysPerFilter = 1_000
-    /// Bytes of filters that are open at one relay at most; of more keys than fit in, nobody is asked for by name, only
-    /// kinds are.
+    /// The maximum bytes of filters that are open at one relay. If the keys need more, the router asks by kind, without
+    /// naming keys.
     ///
-    /// A relay compares each event it gets with all of that, and holds it in memory: half of what the relay of
-    /// nostr-sdk gives a connection is what a guest may take who was not told how much there is. Some 2,900 keys fit
-    /// in.
+    /// A relay compares each event with all filters and holds them in memory. The default is half of what the relay of
+    /// nostr-sdk allows a connection, a fair share at relays that publish no limit. It holds some 2,900 keys.
     var openBytes: ByteCount = .kibibytes(512)
-    /// Events asked for at once.
+    /// The number of events requested with one page.
     var pageLimit = 500
-    /// Pages of one filter that are read at most.
+    /// The maximum number of pages that are read of one filter.
     var pages = 1_000
-    /// Pages of contact lists that are read at most. They only show which follows are old.
+    /// The maximum number of pages of contact lists. They only show which follows are old.
     var contactPages = 20
-    /// Pages of registrations that are read at most of those that name anybody as their router.
+    /// The maximum number of pages of registrations that may name any router.
     var registrationPages = 40
-    /// Catch-up subscriptions that are open at the same time.
+    /// The maximum number of concurrent catch-up subscriptions.
     var sweepsAtOnce = 2
-    /// REQs that may be sent at once.
+    /// The maximum number of REQs in a burst.
     var requestBurst: Double = 10
-    /// REQs a second, over time.
+    /// The sustained rate of REQs per second.
     var requestsPerSecond: Double = 5
-    /// How long the end of stored events may keep us waiting while nothing comes.
+    /// The timeout for the end of stored events while no event arrives.
     var answer: Duration = .seconds(30)
-    /// After a first failure; it doubles with each that follows.
+    /// The pause after a first failure. It doubles with each failure that follows.
     var firstPause: Duration = .seconds(10)
-    /// The longest pause that doubling leads to.
+    /// The maximum pause.
     var longestPause: Duration = .minutes(10)
-    /// How long a subscription is given up that the relay will not have.
+    /// The pause before the router retries a subscription that the relay refuses.
     var rest: Duration = .hours(1)
-    /// Between two readings for keys that exceed what the relay allows, where it will not be asked by kind.
+    /// The time between two polls of keys that exceed the relay's limits, if the relay refuses requests by kind.
     var pollInterval: Duration = .minutes(2)
-    /// Between two marks.
+    /// The time between two marks.
     var markInterval: Duration = .seconds(30)
-    /// Between two replacements of one subscription.
+    /// The minimum time between two replacements of one subscription.
     var replacementInterval: Duration = .seconds(1)
-    /// What replacements of one subscription take over time: while keys are added to a full chunk all the time, it is
-    /// sent again every four seconds.
+    /// The sustained rate of replacing one subscription, in bytes. While keys are added to a full chunk continuously,
+    /// it is sent again every four seconds.
     var replacementBytesPerSecond = 32_768
-    /// How long a limit holds that was only guessed from refusals.
+    /// How long a limit that was guessed from refusals applies.
     var guessLifetime: Duration = .days(1)
-    /// How long a key that is no longer watched may remain in its subscription.
+    /// How long a key that is no longer watched may stay in its subscription.
     var removalDelay: Duration = .minutes(1)
 
     init(ownKeys: [PublicKey]) {
         self.ownKeys = ownKeys
     }
 
-    /// How long to wait after so many failures before.
+    /// Returns the pause after that number of failures.
     func pause(after failures: Int) -> Duration {
         min(longestPause, firstPause * (1 << min(failures, 20)))
     }

@@ -2,12 +2,12 @@ import Nostr
 
 /// The keys that are watched at one relay, in chunks that each fit into one filter. A key keeps its place.
 struct KeyTable: Sendable {
-    /// Places of one chunk.
+    /// The number of places in one chunk.
     private(set) var chunkSize: Int
     private var places: [KeyEntry] = []
     private var index = PlaceTable()
     private var free: [UInt32] = []
-    /// Keys in each chunk.
+    /// The number of keys in each chunk.
     private var sizes: [Int] = []
 
     init(chunkSize: Int) {
@@ -16,10 +16,10 @@ struct KeyTable: Sendable {
 
     var count: Int { index.count }
 
-    /// Chunks that have keys.
+    /// The chunks that have keys.
     var chunks: [Int] { sizes.indices.filter { sizes[$0] > 0 } }
 
-    /// Chunks that the keys would need without gaps.
+    /// The number of chunks that the keys would need without gaps.
     var chunksNeeded: Int { (count + chunkSize - 1) / chunkSize }
 
     func place(of key: PublicKey) -> UInt32? { index.find(key) { places[Int($0)].key } }
@@ -34,12 +34,11 @@ struct KeyTable: Sendable {
         return places[Int(place)]
     }
 
-    /// The entries of a chunk.
     func entries(ofChunk chunk: Int) -> [KeyEntry] {
         range(ofChunk: chunk).compactMap { places[$0].flags.contains(.used) ? places[$0] : nil }
     }
 
-    /// Changes the entry at `place`; its key must stay.
+    /// Changes the entry at `place`. `body` must not change its key.
     mutating func change<Result>(at place: UInt32, _ body: (inout KeyEntry) -> Result) -> Result? {
         guard place < places.count, places[Int(place)].flags.contains(.used) else { return nil }
         return body(&places[Int(place)])
@@ -52,7 +51,7 @@ struct KeyTable: Sendable {
         }
     }
 
-    /// Adds a key that is not here. Returns its place.
+    /// Adds a key that is not in the table. Returns its place.
     mutating func insert(_ entry: KeyEntry) -> UInt32 {
         let place: UInt32
         if let hole = free.popLast() {
@@ -69,7 +68,7 @@ struct KeyTable: Sendable {
         return place
     }
 
-    /// Removes a key; returns the chunk it was in.
+    /// Removes a key. Returns the chunk it was in.
     mutating func remove(_ key: PublicKey) -> Int? {
         guard let place = index.remove(key, { [places] in places[Int($0)].key }) else { return nil }
         places[Int(place)].flags = []
@@ -94,14 +93,14 @@ struct KeyTable: Sendable {
     }
 }
 
-/// A watched key, and how far it was read for. There may be a million of these, so it is small.
+/// A watched key and its reading state. It is kept small because there may be a million of them.
 struct KeyEntry: Sendable {
     struct Flags: OptionSet, Sendable {
         let rawValue: UInt8
 
         static let used = Flags(rawValue: 1)
         static let established = Flags(rawValue: 2)
-        /// Named in a REQ of this connection.
+        /// Named in a REQ on this connection.
         static let asked = Flags(rawValue: 4)
         /// In a subscription whose stored events have ended.
         static let live = Flags(rawValue: 8)
@@ -110,9 +109,9 @@ struct KeyEntry: Sendable {
     var key: PublicKey
     /// Seconds since 1970.
     var since: UInt32
-    /// Read for from that second on instead of the moment of its chunk; 0: from that of its chunk.
+    /// The second from which to read for this key; 0: from the second of its chunk.
     var behindSince: UInt32 = 0
-    /// The sweep that reads for the key; 0: none.
+    /// The sweep that reads for the key; 0: no sweep.
     var sweep: UInt32 = 0
     var interest: Watched.Interest
     var flags: Flags
@@ -128,38 +127,37 @@ struct KeyEntry: Sendable {
     var isLive: Bool { flags.contains(.live) }
 }
 
-/// A hash table from keys to their places with four bytes a slot. It does not hold the keys; the owner of the places
-/// does.
+/// A hash table from keys to their places with four bytes a slot. The owner of the places holds the keys.
 ///
-/// Open addressing with linear probing. Strangers choose the keys, so the hash is Swift's, which is seeded.
+/// It uses open addressing with linear probing. Outsiders choose the keys, so it uses Swift's seeded hash.
 struct PlaceTable: Sendable {
     private static let empty = UInt32.max
 
     private var slots: [UInt32] = []
     private(set) var count = 0
 
-    /// The place of `key`. `keyAt` returns the key at a place.
+    /// Returns the place of `key`. `keyAt` returns the key at a place.
     func find(_ key: PublicKey, _ keyAt: (UInt32) -> PublicKey) -> UInt32? {
         guard !slots.isEmpty else { return nil }
         let place = slots[slot(of: key, keyAt)]
         return place == Self.empty ? nil : place
     }
 
-    /// Adds a key that is not there.
+    /// Adds a key that is not in the table.
     mutating func insert(_ key: PublicKey, at place: UInt32, _ keyAt: (UInt32) -> PublicKey) {
         if (count + 1) * 3 > slots.count * 2 { grow(keyAt) }
         slots[slot(of: key, keyAt)] = place
         count += 1
     }
 
-    /// Removes a key; returns its place.
+    /// Removes a key. Returns its place.
     mutating func remove(_ key: PublicKey, _ keyAt: (UInt32) -> PublicKey) -> UInt32? {
         guard !slots.isEmpty else { return nil }
         var hole = slot(of: key, keyAt)
         let place = slots[hole]
         guard place != Self.empty else { return nil }
         count -= 1
-        // The entries after the hole must still be found: each moves up unless that puts it before its home slot.
+        // The entries after the hole must stay reachable: each moves up unless that puts it before its home slot.
         var next = hole
         while true {
             next = (next + 1) & mask
@@ -177,7 +175,7 @@ struct PlaceTable: Sendable {
 
     private var mask: Int { slots.count - 1 }
 
-    /// Where the key is, or would be put.
+    /// Returns the slot of the key, or the empty slot to put it in.
     private func slot(of key: PublicKey, _ keyAt: (UInt32) -> PublicKey) -> Int {
         var slot = key.hashValue & mask
         while slots[slot] != Self.empty, keyAt(slots[slot]) != key { slot = (slot + 1) & mask }
@@ -193,7 +191,7 @@ struct PlaceTable: Sendable {
 
 /// A key that is watched at one relay.
 package struct Watched: Sendable, Hashable {
-    /// What of a key is watched.
+    /// The events of a key that are watched.
     package struct Interest: OptionSet, Sendable, Hashable {
         package let rawValue: UInt8
 
@@ -211,8 +209,8 @@ package struct Watched: Sendable, Hashable {
     package var interest: Interest
     /// Older events at this relay do not count, except gift wraps, which are dated back. In seconds since 1970.
     package var since: Int64
-    /// Whether what the relay had stored for the key was read before. Until it was, stored gift wraps count as old:
-    /// their date says nothing (NIP-59).
+    /// Whether the events that the relay had stored for the key were read before. Until then, stored gift wraps count
+    /// as old, because their date is not reliable (NIP-59).
     package var isEstablished: Bool
 
     package init(key: PublicKey, interest: Interest, since: Int64, isEstablished: Bool) {
@@ -223,18 +221,18 @@ package struct Watched: Sendable, Hashable {
     }
 }
 
-/// A change to what is watched at one relay.
+/// A change to the watched keys of one relay.
 package enum WatchChange: Sendable, Hashable {
-    /// Watches a key, or watches it differently from now on.
+    /// Adds a watched key or changes how it is watched.
     case put(Watched)
     case remove(PublicKey)
 }
 
-/// The kinds that relays are asked for, as far as rules and filters decide that.
+/// The kinds that relays are asked for, as rules and filters determine them.
 package struct RequestedKinds: Sendable, Hashable {
-    /// Kinds that are asked for by the keys they name; nil: every kind.
+    /// Kinds that are requested by the keys they name; nil: every kind.
     package var addressedKinds: Set<Kind>?
-    /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3).
+    /// Additional replaceable kinds that are requested by author, such as contact lists (kind 3).
     package var furtherLists: Set<Kind>
 
     package init(addressedKinds: Set<Kind>? = nil, furtherLists: Set<Kind> = []) {

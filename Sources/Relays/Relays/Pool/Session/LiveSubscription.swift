@@ -4,16 +4,16 @@ import Nostr
 /// A subscription to new events, and its replacement while that is not ready.
 struct LiveSubscription: Sendable {
     enum Name: Hashable, Sendable {
-        /// What is addressed to our own key.
+        /// Events addressed to the router's own key.
         case own
-        /// The keys of one chunk.
+        /// Events for the keys of one chunk.
         case chunk(Int)
-        /// Everything of the kinds wanted, for all keys.
+        /// All events of the wanted kinds, for all keys.
         case kinds
 
         var chunk: Int? { if case .chunk(let number) = self { number } else { nil } }
 
-        /// Our own first, then in the order of chunks.
+        /// The order of sending: the router's own key first, then the chunks in order.
         var rank: Int {
             switch self {
             case .own: -2
@@ -23,57 +23,57 @@ struct LiveSubscription: Sendable {
         }
     }
 
-    /// Its stored events have ended: what comes is live.
+    /// The subscription whose stored events have ended. Its events are live.
     private(set) var open: SubscriptionID?
-    /// Requested; its stored events have not ended.
+    /// The requested subscription whose stored events have not ended.
     private(set) var pending: SubscriptionID?
     /// When the last REQ was sent.
     private(set) var sentAt: Timestamp?
     private var sentBytes = 0
-    /// When the relay last sent something in answer to it.
+    /// When the relay last responded to it.
     private var lastActivity: Timestamp?
     /// When to send a REQ because there are changes or the last one failed.
     private var dueAt: Timestamp?
-    /// When to send a REQ at the latest to leave out keys that are no longer watched.
+    /// The latest time to send a REQ that omits keys that are no longer watched.
     private var pruneAt: Timestamp?
     private(set) var failures = 0
     private var awaitsAuthentication = false
-    /// The relay will not have it. It is tried again much later.
+    /// Whether the relay refuses it. The router retries it much later.
     private(set) var isGivenUp = false
 
     init(dueAt: Timestamp? = nil) {
         self.dueAt = dueAt
     }
 
-    /// Whether everything that is to be in it is live.
+    /// Whether its current filters are live.
     var isComplete: Bool { open != nil && pending == nil && dueAt == nil }
 
-    /// Whether nothing happens to it soon.
+    /// Whether no change to it is expected soon.
     var isSettled: Bool { isComplete || (pending == nil && open == nil && failures > 2) || isGivenUp }
 
-    /// When the next REQ is to be sent, if one is.
+    /// When to send the next REQ, if one is needed.
     var nextRequest: Timestamp? {
         guard pending == nil else { return nil }
         return [dueAt, pruneAt].compactMap(\.self).min()
     }
 
-    /// When the REQ that was sent last counts as failed.
+    /// Returns when the last REQ counts as failed.
     func deadline(_ patience: Duration) -> Timestamp? {
         guard pending != nil, let lastActivity else { return nil }
         return lastActivity + patience
     }
 
-    /// Requests it at that moment at the latest.
+    /// Schedules a REQ for that moment at the latest.
     mutating func request(by moment: Timestamp) { dueAt = min(dueAt ?? moment, moment) }
 
-    /// Requests it soon, but not faster than large REQs may follow each other.
+    /// Schedules a REQ soon, limited by the rate for large REQs.
     mutating func replace(now: Timestamp, _ settings: SessionSettings) {
         let bytesPerSecond = Int64(max(1, settings.replacementBytesPerSecond))
         let pause = max(settings.replacementInterval, .milliseconds(Int64(sentBytes) * 1_000 / bytesPerSecond))
         request(by: max(now, (sentAt ?? .epoch) + pause))
     }
 
-    /// Requests it by that moment without the keys that are no longer watched.
+    /// Schedules a REQ without the keys that are no longer watched, for that moment at the latest.
     mutating func prune(by moment: Timestamp) { pruneAt = pruneAt ?? moment }
 
     mutating func sent(_ id: SubscriptionID?, bytes: Int, now: Timestamp) {
@@ -95,10 +95,10 @@ struct LiveSubscription: Sendable {
         failures = 0
     }
 
-    /// The open subscription has ended.
+    /// Notes that the open subscription has ended.
     mutating func lost() { open = nil }
 
-    /// Requests it again at once; that is no failure.
+    /// Schedules a REQ immediately, without counting a failure.
     mutating func requestAgain(now: Timestamp) {
         pending = nil
         dueAt = now
@@ -117,8 +117,8 @@ struct LiveSubscription: Sendable {
     mutating func giveUp() { isGivenUp = true }
 }
 
-/// The live subscriptions of a connection by what they are for, and former ones that stay open until others have taken
-/// over.
+/// The live subscriptions of a connection by purpose, and retired ones that stay open until their replacements are
+/// live.
 struct LiveTable {
     typealias Name = LiveSubscription.Name
 
@@ -140,27 +140,27 @@ struct LiveTable {
 
     // MARK: State
 
-    /// Whether everything is live. Our own key does not count if the relay refuses that.
+    /// Whether everything is live. The router's own key does not count if the relay refuses that subscription.
     var isComplete: Bool { all.allSatisfy { $0.value.isComplete || $0.key == .own && $0.value.isGivenUp } }
-    /// Whether nothing happens to any of them soon.
+    /// Whether no change to any subscription is expected soon.
     var isSettled: Bool { all.values.allSatisfy(\.isSettled) }
     var isAnyPending: Bool { all.values.contains { $0.pending != nil } }
-    /// Whether none is being opened or replaced.
+    /// Whether no subscription is being opened or replaced.
     var isAtRest: Bool { retired.isEmpty && !isAnyPending }
-    /// Whether keys are subscribed to by name.
+    /// Whether an open subscription names keys.
     var hasOpenChunk: Bool { !retired.isEmpty || all.contains { $0.key.chunk != nil && $0.value.open != nil } }
 
     // MARK: Changes
 
-    /// Changes a subscription, which is there from now on.
+    /// Changes a subscription, or adds it.
     mutating func open(_ name: Name, _ change: (inout LiveSubscription) -> Void) {
         change(&all[name, default: LiveSubscription()])
     }
 
-    /// The connection is another one, or none.
+    /// Removes all subscriptions because the connection has ended.
     mutating func removeAll() { self = LiveTable(requests) }
 
-    /// Closes a subscription that is not needed any more.
+    /// Closes a subscription that is no longer needed.
     mutating func abandon(_ name: Name) {
         guard let subscription = all.removeValue(forKey: name) else { return }
         requests.close(subscription.open)
@@ -169,7 +169,7 @@ struct LiveTable {
 
     // MARK: Former ones
 
-    /// Leaves a subscription open, if it is, until others have taken over.
+    /// Retires a subscription. If it is open, it stays open until its replacement is live.
     mutating func retire(_ name: Name) {
         guard let subscription = all.removeValue(forKey: name) else { return }
         requests.close(subscription.pending)
@@ -178,24 +178,24 @@ struct LiveTable {
         retired.append(open)
     }
 
-    /// Keys have other places, so that former names mean nothing any more.
+    /// Drops the former names of retired subscriptions, because keys have new places.
     func renameRetired() {
         for id in retired { requests.subscriptions.reuse(id, as: .retired(nil)) }
     }
 
-    /// Others have taken over.
+    /// Closes the retired subscriptions after their replacements are live.
     mutating func closeRetired() {
         for id in retired { requests.close(id) }
         retired = []
     }
 
-    /// Closes one before others have taken over. Returns what it was.
+    /// Closes one retired subscription before its replacement is live. Returns its use.
     mutating func closeLastRetired() -> SubscriptionUse? {
         guard let id = retired.popLast(), let use = requests.subscriptions[id]?.use else { return nil }
         requests.close(id)
         return use
     }
 
-    /// The relay closed one.
+    /// Removes a retired subscription that the relay closed.
     mutating func retiredClosed(_ id: SubscriptionID) { retired.removeAll { $0 == id } }
 }

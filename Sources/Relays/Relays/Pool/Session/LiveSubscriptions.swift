@@ -1,29 +1,28 @@
 import Core
 import Nostr
 
-/// The subscriptions to new events at one relay: for our own key, and for the watched keys, in chunks or by kind as a
-/// ``ChunkPolicy`` decides.
+/// The subscriptions to new events at one relay: for the router's own key, and for the watched keys, in chunks or by
+/// kind as a ``ChunkPolicy`` decides.
 ///
-/// When a relay is asked by kind, the match index decides which of its events concern anybody here. Where there is
-/// room, a subscription is replaced by a new one before the old one is closed. New events come through these
-/// subscriptions; stored events are read by sweeps (``Sweep``).
+/// If a relay is asked by kind, the match index selects the events that concern watched keys. If capacity allows, the
+/// replacement of a subscription opens before the old one is closed. Sweeps read stored events (``Sweep``).
 struct LiveSubscriptions {
     typealias Name = LiveSubscription.Name
 
-    /// After so many failures the relay seems to refuse requests by kind, without saying so.
+    /// After this number of failures the relay is assumed to refuse requests by kind silently.
     private static let patienceByKind = 5
     private static let patienceAtUsers = 3
 
     private let requests: RelayRequests
     private let catchUp: CatchUp
     private let settings: SessionSettings
-    /// What the subscriptions of this connection ask for.
+    /// The plan for the subscriptions of this connection.
     private(set) var plan: FilterPlan
-    /// What is asked for on behalf of our own key.
+    /// The requests for the router's own key.
     private(set) var own: OwnWatch
     private var policy: ChunkPolicy
     private(set) var table: LiveTable
-    /// A live subscription waits until there is room for it.
+    /// Whether a live subscription waits for capacity.
     private(set) var waitsForRoom = false
 
     init(_ catchUp: CatchUp, _ requests: RelayRequests) {
@@ -41,7 +40,7 @@ struct LiveSubscriptions {
     private var keyTable: KeyTable { catchUp.backlog.keyTable }
     var isAskedByKind: Bool { policy.isAskedByKind }
     var isOwnOpen: Bool { table[.own]?.open != nil }
-    /// Whether registrations for our own key cannot be had here for now.
+    /// Whether the relay currently refuses registrations for the router's own key.
     var isOwnGivenUp: Bool { table[.own]?.isGivenUp ?? true }
 
     func isPending(_ name: Name, _ id: SubscriptionID) -> Bool { table[name]?.pending == id }
@@ -51,26 +50,27 @@ struct LiveSubscriptions {
         table[isAskedByKind ? .kinds : .chunk(chunk)]?.open != nil || isPolled(chunk)
     }
 
-    /// Whether no subscription can be had for a chunk, so that its stored events are read from time to time.
+    /// Whether a chunk gets no subscription, so that its stored events are polled.
     private func isPolled(_ chunk: Int) -> Bool {
         guard policy.isByKindRefused, !isAskedByKind, table[.chunk(chunk)] == nil else { return false }
         return table.all.count - ownSubscriptions >= chunkCapacity
     }
 
-    /// Chunks that may be table.
+    /// The number of chunks that may be live.
     private var chunkCapacity: Int {
         ChunkPolicy.room(ofSize: keyTable.chunkSize, beside: ownSubscriptions, in: requests.capacity)
     }
 
-    /// Subscriptions that are for our own key.
+    /// The number of subscriptions for the router's own key.
     private var ownSubscriptions: Int { own.place == .operators || table[.own] != nil ? 1 : 0 }
 
-    /// Keys for which one live subscription can be had.
+    /// The maximum number of keys in one live subscription.
     var keysPerChunk: Int { policy.keys(inMessageOf: requests.messageLength) }
 
     // MARK: Connections
 
-    /// Begins a connection, with settings that may have changed. ``openAll()`` follows when the backlog has begun, too.
+    /// Starts a connection, with settings that may have changed. After the backlog has started too, the caller must
+    /// call ``openAll()``.
     mutating func begin(_ settings: SessionSettings) {
         plan = FilterPlan(settings, withWraps: true)
         own.begin(at: own.place, now: requests.now)
@@ -83,7 +83,7 @@ struct LiveSubscriptions {
         if !isAskedByKind { openChunks() }
     }
 
-    /// Ends a connection. `isMessageTooLong` says that a message of ours was too long for the relay.
+    /// Ends a connection. `isMessageTooLong`: a message from the router was too long for the relay.
     mutating func end(isMessageTooLong: Bool) {
         if isMessageTooLong { _ = policy.shrink(from: keyTable.chunkSize) }
         table.removeAll()
@@ -91,7 +91,7 @@ struct LiveSubscriptions {
 
     // MARK: What is watched
 
-    /// Watches our own key at such a relay, or no longer.
+    /// Watches the router's own key at a relay of that type, or stops watching it if `place` is nil.
     mutating func watchOwnKey(at place: OwnWatch.Place?) {
         table.abandon(.own)
         own.begin(at: place, now: requests.now)
@@ -110,7 +110,7 @@ struct LiveSubscriptions {
         }
     }
 
-    /// A key of that chunk is not watched any more.
+    /// Notes that a key of that chunk is no longer watched.
     mutating func exclude(from chunk: Int) {
         guard !isAskedByKind else { return }
         if keyTable.size(ofChunk: chunk) == 0 {
@@ -120,9 +120,9 @@ struct LiveSubscriptions {
         }
     }
 
-    /// Opens what is watched, by keys or by kinds.
+    /// Opens the subscriptions for the watched keys, by key or by kind.
     mutating func openWhatFits() {
-        // At a relay of users, our own key must not use up the room for theirs.
+        // At a relay of users, the router's own key must not use up the capacity for their keys.
         if table[.own] == nil, own.place == .operators || isRoomForOwn {
             table[.own] = LiveSubscription(dueAt: requests.now)
         }
@@ -135,7 +135,7 @@ struct LiveSubscriptions {
 
     // MARK: By keys or by kinds
 
-    /// Asks for keys or only for kinds, as the policy decides.
+    /// Asks by key or by kind, according to the policy.
     mutating func chooseMode() {
         switch policy.decide(keyTable, room: chunkCapacity) {
         case .toKinds:
@@ -152,7 +152,7 @@ struct LiveSubscriptions {
         }
     }
 
-    /// Wants a subscription for each chunk, as far as the relay allows.
+    /// Schedules a subscription for each chunk, up to the relay's limit, and polls the others.
     private mutating func openChunks() {
         for chunk in keyTable.chunks where table[.chunk(chunk)] == nil {
             if isPolled(chunk) {
@@ -168,7 +168,7 @@ struct LiveSubscriptions {
         policy.poll(from: requests.now)
     }
 
-    /// Queues what came for polled chunks since the last time.
+    /// Queues the reading of polled chunks when a poll is due.
     mutating func advancePolling() {
         let since = policy.takePoll(now: requests.now)
         if let next = policy.nextPoll { requests.wake(at: next) }
@@ -178,8 +178,7 @@ struct LiveSubscriptions {
         }
     }
 
-    /// Asks for fewer keys at a time. Reading begins again for what was not read yet. Returns false if there is no
-    /// less.
+    /// Uses smaller chunks. Unfinished readings start again. Returns false if the chunks already have the minimum size.
     mutating func shrinkChunks() -> Bool {
         guard let size = policy.shrink(from: keyTable.chunkSize) else { return false }
         useChunks(of: size)
@@ -199,7 +198,7 @@ struct LiveSubscriptions {
         table.renameRetired()
     }
 
-    /// Asks for less, after the room became smaller.
+    /// Reduces the requests after the capacity became smaller.
     mutating func fit() {
         if own.place == .users, !isRoomForOwn {
             table.abandon(.own)
@@ -219,7 +218,7 @@ struct LiveSubscriptions {
 
     // MARK: Sending
 
-    /// Sends what is due, and counts as failed what has no answer.
+    /// Sends due REQs, and counts REQs without a response as failed.
     mutating func advance() {
         for (name, subscription) in table.all {
             guard let deadline = subscription.deadline(settings.answer) else { continue }
@@ -251,13 +250,13 @@ struct LiveSubscriptions {
 
     private func isRoom(for name: Name) -> Bool {
         guard requests.subscriptions.entries.count < requests.capacity.subscriptions else { return false }
-        // Without keys the REQ is short, so it is worth a try however much is open.
+        // Without keys the REQ is short, so the router tries it regardless of the open bytes.
         guard let chunk = name.chunk else { return true }
         let length = FilterPlan.length(ofLive: keyTable.size(ofChunk: chunk))
         return requests.subscriptions.bytes + length <= requests.capacity.bytes
     }
 
-    /// Whether the relay allows a REQ for this, perhaps instead of another. If not, it waits for others to end.
+    /// Whether the relay allows this REQ, perhaps instead of another. If not, it waits until other subscriptions end.
     private mutating func hasPlace(for name: Name) -> Bool {
         if isRoom(for: name) { return true }
         if requests.subscriptions.entries.count >= requests.capacity.subscriptions {
@@ -267,7 +266,8 @@ struct LiveSubscriptions {
         return !waitsForRoom
     }
 
-    /// Makes room for one more subscription. Returns the one that is replaced under its own id, for want of room.
+    /// Frees capacity for one more subscription. Returns the subscription whose id the new one must reuse, if none
+    /// could be freed.
     private mutating func makePlace(for name: Name) -> SubscriptionID? {
         while !isRoom(for: name) {
             guard table.hasRetired else { return table[name]?.open }
@@ -302,14 +302,14 @@ struct LiveSubscriptions {
 
     mutating func received(_ name: Name) { table[name]?.received(now: requests.now) }
 
-    /// Takes a registration for somebody else. Of too many, fewer are asked for from now on, and true is returned.
+    /// Counts a registration for another router. If there are too many, it requests fewer from now on and returns true.
     mutating func receivedStranger(_ kind: Kind, isLive: Bool) -> Bool {
         guard isLive, !own.takesStranger(kind, now: requests.now) else { return false }
         table[.own]?.request(by: requests.now)
         return true
     }
 
-    /// The stored events of a subscription have ended: new events come table.
+    /// Marks a subscription as live because its stored events have ended.
     mutating func becameLive(_ name: Name, _ id: SubscriptionID) {
         guard let subscription = table[name], subscription.pending == id else { return }
         if subscription.open == id {
@@ -325,7 +325,7 @@ struct LiveSubscriptions {
         }
     }
 
-    /// The relay closed a live subscription or did not open it.
+    /// Handles a live subscription that the relay closed or did not open.
     mutating func closed(_ name: Name, _ id: SubscriptionID, _ refusal: Refusal) {
         guard let subscription = table[name] else { return }
         if subscription.open == id { lost(name) }
@@ -362,12 +362,13 @@ struct LiveSubscriptions {
         table[name]?.failed(until: requests.now + pause)
         let failures = table[name]?.failures
         if name == .kinds, failures == Self.patienceByKind { giveUp(name) }
-        // At a relay of users our own key is optional.
+        // At a relay of users, the router's own key is optional.
         if name == .own, own.place == .users, failures == Self.patienceAtUsers { giveUp(name) }
         if let chunk = name.chunk { catchUp.backlog.askingFailed(chunk: chunk) }
     }
 
-    /// The relay refuses this subscription. If it refuses all, it is left alone.
+    /// Gives up a subscription that the relay refuses. If the relay refuses all of them, the router disconnects for a
+    /// while.
     private mutating func giveUp(_ name: Name) {
         failed(name, pause: settings.rest)
         table[name]?.giveUp()
@@ -383,7 +384,7 @@ struct LiveSubscriptions {
 
     // MARK: Ending
 
-    /// Closes a less important subscription to make room for one more. Returns false if there is none.
+    /// Closes a less important subscription to free capacity. Returns false if there is none.
     private mutating func makeSpace() -> Bool {
         if catchUp.interrupt() { return true }
         guard table.hasRetired else { return false }
@@ -391,19 +392,19 @@ struct LiveSubscriptions {
         return true
     }
 
-    /// Closes a retired subscription before others have taken over.
+    /// Closes a retired subscription before its replacement is live.
     private mutating func leaveRetired() {
         guard case .retired(let former)? = table.closeLastRetired() else { return }
         retiredEnded(former)
     }
 
-    /// The relay closed a retired subscription.
+    /// Removes a retired subscription that the relay closed.
     mutating func retiredClosed(_ id: SubscriptionID, _ former: Name?) {
         table.retiredClosed(id)
         retiredEnded(former)
     }
 
-    /// What a retired subscription brought until now, and nothing else does yet, must be read from now on.
+    /// Notes gaps for keys that only the retired subscription covered.
     private mutating func retiredEnded(_ former: Name?) {
         if isAskedByKind, let chunk = former?.chunk {
             guard table[.kinds]?.open == nil else { return }
@@ -416,7 +417,7 @@ struct LiveSubscriptions {
         }
     }
 
-    /// What a live subscription brought until now must be read from now on, once it is open again.
+    /// Notes the loss of a live subscription. Its events from now on are read once it is open again.
     private mutating func lost(_ name: Name) {
         let isReplaced = table[name]?.pending != nil && table[name]?.pending != table[name]?.open
         table[name]?.lost()
@@ -424,7 +425,7 @@ struct LiveSubscriptions {
         if name != .own { catchUp.backlog.notLive(chunk: name.chunk, staysAsked: isReplaced) }
     }
 
-    /// Notes that from `since` on, in seconds, events may not have come.
+    /// Notes that events may be missing from `since` on, in seconds.
     private func gap(_ name: Name, since: Int64) {
         if name == .own {
             catchUp.backlog.ownGap(since: since)

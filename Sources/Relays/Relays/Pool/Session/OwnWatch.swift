@@ -1,27 +1,27 @@
 import Core
 import Nostr
 
-/// What a relay is asked for on behalf of our own keys: registrations, and at the operator's relays requests of remote
+/// The requests to a relay for the router's own keys: registrations, and at the operator's relays requests of remote
 /// signing too.
 ///
-/// A relay finds a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by a
-/// `p` tag that names us, or by its kind alone. Other projects use these kinds as well: a relay that has too many of
-/// theirs is asked for less.
+/// A relay matches a tag by its whole value. So a registration of a named device (`d` = `<our key>:<name>`) is found by
+/// a `p` tag that names the router, or by its kind only. Other projects use these kinds as well. If a relay has too
+/// many of their events, the router requests less.
 struct OwnWatch: Sendable {
     enum Place: Sendable {
-        /// A relay that the configuration names. Registrations there count however they name us.
+        /// A relay that the configuration names. Registrations there count regardless of how they name the router.
         case operators
-        /// A relay that only users name. Registrations there count if they have a `p` tag for us.
+        /// A relay that only users name. Registrations there count if they have a `p` tag for the router.
         case users
     }
 
-    /// How many registrations of one kind for other routers are tolerated.
+    /// The tolerated rate of registrations for other routers, for each kind.
     private static let strangers = (burst: 2_000.0, perSecond: 5.0)
 
-    /// Nil: nothing is asked for.
+    /// Nil: the router requests no events for its own keys.
     private(set) var place: Place?
     private let keys: Set<String>
-    /// Kinds that are asked for whatever router they name.
+    /// Kinds that are requested regardless of the router that they name.
     private var wholeKinds: Set<Kind> = []
     private var asksByTag = true
     private var paces: [Kind: TokenBucket] = [:]
@@ -30,7 +30,7 @@ struct OwnWatch: Sendable {
         self.keys = Set(keys.map(\.hex))
     }
 
-    /// Begins to ask, over a new connection too.
+    /// Starts the requests on a new connection or for a new place.
     mutating func begin(at place: Place?, now: Timestamp) {
         self.place = place
         wholeKinds = place == .operators ? FilterPlan.registrations : []
@@ -41,7 +41,7 @@ struct OwnWatch: Sendable {
         }
     }
 
-    /// Filters for new events. Clients' clocks may be slow, so requests dated a few minutes ago count as well.
+    /// Returns filters for new events. Clients' clocks may be slow, so requests dated up to ten minutes ago count too.
     func filters(now: Timestamp) -> [Filter] {
         var filters: [Filter] = []
         if place == .operators {
@@ -55,7 +55,7 @@ struct OwnWatch: Sendable {
             }
     }
 
-    /// Registrations that are stored.
+    /// Returns the stages that read stored registrations.
     func stages(since: Int64?, pages: Int, wholePages: Int) -> [SweepStage] {
         registrations().map { filter in
             var filter = filter
@@ -74,7 +74,7 @@ struct OwnWatch: Sendable {
         return filters + wholeKinds.sorted { $0.rawValue < $1.rawValue }.map { Filter(kinds: [$0]) }
     }
 
-    /// Asks for less, because the relay refuses so much. Returns false if nothing can be left out.
+    /// Reduces the filters because the relay refuses them. Returns false if no filter can be dropped.
     mutating func askLess() -> Bool {
         if !wholeKinds.isEmpty {
             wholeKinds = []
@@ -85,15 +85,15 @@ struct OwnWatch: Sendable {
         return true
     }
 
-    /// Whether an event should be handed over: it is no registration, or one for us.
+    /// Whether an event concerns this router: it is not a registration, or it is one for this router.
     func isOurs(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         guard FilterPlan.registrations.contains(event.kind) else { return true }
         guard let event = try? Event(scanned: event, in: json) else { return true }
         return keys.contains { event.identifier.hasPrefix($0) }
     }
 
-    /// Counts a registration for somebody else that came live. Returns false when there are too many: then its kind is
-    /// not asked for any more.
+    /// Counts a live registration for another router. Returns false if there are too many: its kind is then no longer
+    /// requested without a tag.
     mutating func takesStranger(_ kind: Kind, now: Timestamp) -> Bool {
         guard wholeKinds.contains(kind), paces[kind]?.take(at: now) == false else { return true }
         wholeKinds.remove(kind)
@@ -101,7 +101,7 @@ struct OwnWatch: Sendable {
     }
 }
 
-/// What must still be read for our own key at a relay: registrations from some moment on, or nothing.
+/// The range of registrations for the router's own key that must still be read at a relay.
 struct OwnGap: Sendable {
     private enum Start: Hashable, Sendable {
         /// From the mark of an earlier process.
@@ -111,25 +111,25 @@ struct OwnGap: Sendable {
         case everything
     }
 
-    /// Nil: there is nothing to read.
+    /// Nil: there are no registrations to read.
     private var start: Start?
 
     var isEmpty: Bool { start == nil }
 
-    /// Begins or stops watching the key. `isNew`: the relay was connected to before, so that its mark says nothing
-    /// about this key.
+    /// Starts or stops watching the key. `isNew`: the router connected to the relay before, so its mark does not cover
+    /// this key.
     mutating func watch(_ isWatched: Bool, isNew: Bool) { start = isWatched ? (isNew ? .everything : .mark) : nil }
 
-    /// A connection begins.
+    /// Starts a connection.
     mutating func begin(mark: Int64?) { if start != .everything { start = mark.map { .second($0) } ?? .everything } }
 
-    /// From that second on events may not have come.
+    /// Notes that events may be missing from that second on.
     mutating func open(since second: Int64) { if start == nil { start = .second(second) } }
 
-    /// A sweep was given up.
+    /// Returns the range of an abandoned sweep.
     mutating func abandoned(since second: Int64?) { start = second.map { .second($0) } ?? .everything }
 
-    /// What to read, where anything is.
+    /// Returns the next sweep, if there is something to read.
     func purpose(mark: Int64?) -> Sweep.Purpose? {
         switch start {
         case .second(let second): .own(since: second)
@@ -139,6 +139,6 @@ struct OwnGap: Sendable {
         }
     }
 
-    /// A sweep reads it.
+    /// Clears the range because a sweep reads it.
     mutating func take() { start = nil }
 }

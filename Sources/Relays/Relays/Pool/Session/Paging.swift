@@ -1,35 +1,34 @@
 import Nostr
 
-/// Reads what a filter matches page after page, from the newest to the oldest, at relays that follow NIP-01 and at
-/// others.
+/// Reads the events that match a filter page by page, from newest to oldest, even at relays that do not follow NIP-01.
 ///
-/// Each page asks for events up to one second after the oldest event so far: further events may share that second, and
+/// Each page requests events up to one second after the oldest event so far: more events may share that second, and
 /// some relays take `until` as exclusive. A page without new events ends the reading, unless the relay may have cut it.
-/// A second with more events than a page holds is read with narrower filters: with parts of what the filter names, and
-/// then by the kinds and authors of the events that came. Of kinds and authors that a full page hides nothing is known,
-/// so such a second counts as unread although most of it is read.
+/// A second with more events than a page holds is read with narrower filters: first with parts of the filter, then by
+/// the kinds and authors of the events that came. A full page may hide other kinds and authors, so such a second counts
+/// as unread although most of it is read.
 struct Paging: Sendable {
-    /// Authors in one filter: what any relay takes in a REQ.
+    /// The maximum number of authors in one filter, which any relay accepts in a REQ.
     private static let authorsPerFilter = 25
 
     let stage: SweepStage
     private let limit: Int
     private var pagesLeft: Int
-    /// What is left to read; the last one is being read.
+    /// The windows left to read. The last one is being read.
     private var windows: [PagingWindow]
-    /// A page with so many events may be incomplete: it has as many as were asked for, or as many as the relay cut
-    /// another page to.
+    /// A page with this number of events may be incomplete: it reached the requested limit, or the size to which the
+    /// relay cut another page.
     private var cap: Int
     private var largestPage = 0
-    /// Whether the relay gave an event of the very second that was named in `until`.
+    /// Whether the relay returned an event of exactly the second given in `until`.
     private var isUntilInclusive = false
     private var ignoresUntil = false
-    /// Events taken from pages that ended.
+    /// The number of events taken from finished pages.
     private var taken = 0
-    /// Events on this page, wanted or not.
+    /// The number of events on this page, wanted or not.
     private(set) var seen = 0
     private var new = 0
-    /// The last second of which something may be unread.
+    /// The last second that may have unread events.
     private var unreadSecond: Int64?
 
     init(_ stage: SweepStage, limit: Int) {
@@ -40,7 +39,7 @@ struct Paging: Sendable {
         windows = [PagingWindow(stage.filter, until: stage.filter.until.map { $0 + 1 })]
     }
 
-    /// The filter for the page that is read now.
+    /// The filter for the current page.
     var filter: Filter {
         var filter = windows.last?.filter ?? stage.filter
         filter.until = windows.last?.until
@@ -64,8 +63,8 @@ struct Paging: Sendable {
         return true
     }
 
-    /// Ends the page. Returns whether another one follows, and how often events could not be read: once for each second
-    /// with more events than the relay gives out, and once if the reading is given up because it is too long.
+    /// Ends the page. Returns whether another one follows, and the number of read failures: one for each second with
+    /// more events than the relay returns, and one if the reading reached the maximum number of pages.
     mutating func nextPage() -> (follows: Bool, unread: Int) {
         pagesLeft -= 1
         taken += new
@@ -82,7 +81,7 @@ struct Paging: Sendable {
         if let last = windows.indices.last { windows[last].beginPage() }
         if !windows.isEmpty, pagesLeft <= 0 {
             windows = []
-            // Of events that are not new, only so much is read in any case.
+            // For old events, the limit of pages is not a failure.
             if stage.isOfNewEvents { unread += 1 }
         }
         return (!windows.isEmpty, unread)
@@ -95,7 +94,7 @@ struct Paging: Sendable {
         if let last = windows.indices.last { windows[last].beginPageAgain() }
     }
 
-    /// Decides what to read next. Returns false when a second holds more events than can be read.
+    /// Selects the next window. Returns false if a second holds more events than can be read.
     private mutating func advance() -> Bool {
         guard var window = windows.popLast(), seen > 0 else { return true }
         let page = window.page
@@ -107,7 +106,7 @@ struct Paging: Sendable {
             window.askOn()
             windows.append(window)
             guard let crowd else { return true }
-            // There are older events, so the page of that second alone was cut.
+            // There are older events, so the page of that second was cut.
             cap = min(cap, crowd.size)
             return narrow(window, to: crowd.second, except: crowd.ids)
         }
@@ -117,7 +116,7 @@ struct Paging: Sendable {
         let isOneSecond = page.newest == page.oldest
         let ids = window.border
         let isNew = isOneSecond && window.noteCrowd(of: page.newest, size: seen)
-        // Nothing of this page is new, so continue below it.
+        // The page has no new events, so continue below it.
         let below = isOneSecond ? (isUntilInclusive ? page.newest - 1 : page.newest) : page.oldest + 1
         let isSure = isNew && seen >= cap
         if isSure { _ = window.takeCrowd(above: .min) }
@@ -125,15 +124,15 @@ struct Paging: Sendable {
         return !isSure || narrow(window, to: page.newest, except: ids)
     }
 
-    /// Reads the events of one second next, with parts of the window's filter. Returns false, once a second, when they
-    /// may leave something out.
+    /// Reads the events of one second next, with parts of the window's filter. Returns false, once a second, if events
+    /// may be missing from them.
     private mutating func narrow(_ window: PagingWindow, to second: Int64, except known: Set<EventID>? = nil) -> Bool {
         let parts: [Filter]
         var isSure = true
         if let halves = window.filter.halves {
             parts = halves
         } else if !window.isOfOneSecond {
-            // Of that second alone, to see who wrote.
+            // Read only that second, to collect its authors.
             parts = [window.filter]
         } else {
             parts = window.filter.parts(of: window.kinds, by: window.authors, each: Self.authorsPerFilter)
@@ -154,36 +153,36 @@ struct Paging: Sendable {
     }
 }
 
-/// How far the events of one filter were read.
+/// The progress of reading the events of one filter.
 private struct PagingWindow: Sendable {
     /// A second whose events may not all fit on a page.
     struct Crowd: Sendable {
         let second: Int64
-        /// The events that came.
+        /// The events that arrived.
         let ids: Set<EventID>
-        /// How many events were on the page.
+        /// The number of events on the page.
         let size: Int
     }
 
-    /// Its `until` is what is wanted, not what is asked for.
+    /// The wanted filter. The requested `until` may differ.
     let filter: Filter
-    /// The `until` that is asked for.
+    /// The requested `until`.
     private(set) var until: Int64?
-    /// Nothing later is asked for.
+    /// The maximum of `until`.
     private var ceiling: Int64?
     /// The oldest second that was reached, and its events.
     private var oldest: Int64?
     private(set) var border: Set<EventID> = []
-    /// The same when this page began.
+    /// The same values at the start of this page.
     private var oldestBefore: Int64?
     private var borderBefore: Set<EventID> = []
     /// The range of seconds of this page's events.
     private(set) var page = (oldest: Int64.max, newest: Int64.min)
-    /// Of events of one second: the kinds and authors that came.
+    /// The kinds and authors that arrived, if the filter covers one second.
     private(set) var kinds: Set<Kind> = []
     private(set) var authors: Set<PublicKey> = []
     private var crowd: Crowd?
-    /// The last second that was found to be perhaps too full for a page.
+    /// The last second that may have too many events for a page.
     private var lastCrowd: Int64?
 
     init(_ filter: Filter, until: Int64?) {
@@ -192,7 +191,7 @@ private struct PagingWindow: Sendable {
         ceiling = until
     }
 
-    /// The events of one second that `filter` matches. The `known` ones came before.
+    /// Reads the events of one second that match `filter`, except `known` ones, which arrived before.
     init(_ filter: Filter, second: Int64, until: Int64, known: Set<EventID>) {
         var filter = filter
         filter.since = second
@@ -243,14 +242,14 @@ private struct PagingWindow: Sendable {
         if let oldest { until = min(oldest + 1, ceiling ?? .max) }
     }
 
-    /// Asks for nothing later than `moment` any more. Returns false when there is nothing earlier.
+    /// Lowers the maximum of `until` to `moment`. Returns false if the filter matches no earlier events.
     mutating func limit(until moment: Int64) -> Bool {
         ceiling = moment
         until = moment
         return moment >= max(0, filter.since ?? 0)
     }
 
-    /// Notes that a page was full of events of that second. Returns false when that was noted before.
+    /// Notes that a page was full of events of that second. Returns false if that was noted before.
     mutating func noteCrowd(of second: Int64, size: Int) -> Bool {
         guard lastCrowd != second else { return false }
         lastCrowd = second
@@ -258,7 +257,7 @@ private struct PagingWindow: Sendable {
         return true
     }
 
-    /// Returns the second that was noted if an older event, of `second`, has come.
+    /// Returns the noted second if an older event, of `second`, has arrived.
     mutating func takeCrowd(above second: Int64) -> Crowd? {
         guard let noted = crowd, noted.second > second else { return nil }
         crowd = nil
@@ -267,8 +266,8 @@ private struct PagingWindow: Sendable {
 }
 
 extension Filter {
-    /// Two filters that together match what this one does: half of its kinds each, or else half of the keys that it
-    /// names. Nil when it has one kind and one key.
+    /// Two filters that together match the same events: half of the kinds each, or else half of the named keys. Nil if
+    /// the filter has one kind and one key.
     fileprivate var halves: [Filter]? {
         if let kinds, kinds.count > 1 {
             return Self.halves(of: kinds.sorted { $0.rawValue < $1.rawValue }).map { half in
@@ -282,8 +281,8 @@ extension Filter {
         return Self.halves(of: values.sorted()).map { half in changed { $0.tags[name] = half } }
     }
 
-    /// Filters for what matches this one and is of these kinds, or else by these authors. None when that is no less than
-    /// this one asks for.
+    /// Returns filters for the matching events of these kinds, or else by these authors. Empty if that would not narrow
+    /// the filter.
     fileprivate func parts(of kinds: Set<Kind>, by authors: Set<PublicKey>, each size: Int) -> [Filter] {
         if self.kinds == nil, kinds.count > 1 { return kinds.map { kind in changed { $0.kinds = [kind] } } }
         guard self.authors == nil, authors.count > 1 else { return [] }

@@ -1,17 +1,17 @@
 import Core
 import Nostr
 
-/// Events to be published at one relay, each until the relay has answered or its time is up.
+/// Events to publish at one relay. Each waits until the relay has responded or its deadline has passed.
 struct Publications {
     struct Publication: Sendable {
         let event: Event
         var deadline: Timestamp
-        /// An answer is awaited, so that it is not sent again.
+        /// Whether it was sent and waits for the response.
         var isSent = false
         var retry = Retry()
     }
 
-    /// Events that wait to be published at one relay at most.
+    /// The maximum number of events that wait to be published at one relay.
     private static let limit = 1_000
 
     private let requests: RelayRequests
@@ -21,7 +21,7 @@ struct Publications {
         self.requests = requests
     }
 
-    /// Adds an event. If it is already being published, the later deadline holds and it ends once.
+    /// Adds an event. If it is already being published, the later deadline applies and it ends once.
     mutating func add(_ event: Event, deadline: Timestamp) {
         if let known = waiting[event.id] {
             waiting[event.id]?.deadline = max(known.deadline, deadline)
@@ -34,7 +34,7 @@ struct Publications {
         }
     }
 
-    /// Sends what is due.
+    /// Sends due events.
     mutating func send() {
         for (id, publication) in waiting where !publication.isSent {
             guard publication.retry.at <= requests.now else {
@@ -47,7 +47,7 @@ struct Publications {
         }
     }
 
-    /// Ends what had no answer in time.
+    /// Ends the events whose deadline has passed.
     mutating func expire() {
         for (id, publication) in waiting {
             if publication.deadline <= requests.now {
@@ -58,7 +58,7 @@ struct Publications {
         }
     }
 
-    /// Takes the relay's answer. Returns whether the relay wants to know who we are.
+    /// Takes the relay's response. Returns whether the relay asks for authentication.
     mutating func answered(
         _ id: EventID,
         isAccepted: Bool,
@@ -92,7 +92,7 @@ struct Publications {
         for id in waiting.keys { waiting[id]?.retry.authenticationEnded(requests.now) }
     }
 
-    /// The connection has ended: everything is sent again over the next.
+    /// Queues all events again for the next connection.
     mutating func disconnected() {
         for id in waiting.keys {
             waiting[id]?.isSent = false
@@ -106,7 +106,7 @@ struct Publications {
     }
 }
 
-/// Requests for stored events at one relay, each until the relay has sent them or its time is up.
+/// Requests for stored events at one relay. Each waits until the relay has sent them or its deadline has passed.
 struct Fetches {
     struct Fetch: Sendable {
         let filters: [Filter]
@@ -115,12 +115,12 @@ struct Fetches {
         var retry = Retry()
     }
 
-    /// Fetches that wait at one relay at most.
+    /// The maximum number of fetches that wait at one relay.
     private static let limit = 256
 
     private let requests: RelayRequests
     private(set) var waiting: [UInt64: Fetch] = [:]
-    /// The first is sent first.
+    /// The order of sending.
     private var order: [UInt64] = []
 
     init(_ requests: RelayRequests) {
@@ -153,7 +153,7 @@ struct Fetches {
         }
     }
 
-    /// Ends what had no answer in time.
+    /// Ends the fetches whose deadline has passed.
     mutating func expire() {
         for number in order {
             guard let fetch = waiting[number] else { continue }
@@ -165,13 +165,13 @@ struct Fetches {
         }
     }
 
-    /// The relay has sent all that it has.
+    /// Ends a fetch for which the relay has sent all events.
     mutating func answered(_ number: UInt64) {
         requests.act(.fetchAnswered(number))
         end(number)
     }
 
-    /// The relay closed the subscription, or did not open it.
+    /// Handles a subscription that the relay closed or did not open.
     mutating func closed(_ number: UInt64, _ refusal: Refusal) {
         guard let fetch = waiting[number] else { return }
         waiting[number]?.subscription = nil
@@ -189,7 +189,7 @@ struct Fetches {
         for number in order { waiting[number]?.retry.authenticationEnded(requests.now) }
     }
 
-    /// The connection has ended: everything is asked again over the next.
+    /// Queues all fetches again for the next connection.
     mutating func disconnected() {
         for number in order { waiting[number]?.subscription = nil }
     }

@@ -3,7 +3,8 @@ import HTTPClient
 import JSON
 import Nostr
 
-/// How much we may have open at a relay, from what it says (NIP-11), what it refused and what we consider enough.
+/// The subscriptions and bytes that may be open at a relay, from its document (NIP-11), its refusals and the configured
+/// maximum.
 struct RelayCapacity: Hashable, Sendable {
     /// The limits that refusals imply.
     private struct Lesson: Hashable, Sendable {
@@ -16,49 +17,50 @@ struct RelayCapacity: Hashable, Sendable {
         }
     }
 
-    /// The minimum to work with: our own subscription, a live one and one to read with; chunks of some fifty keys.
+    /// The minimum to work with: the router's own subscription, a live one and one for reading, with chunks of some
+    /// fifty keys.
     private static let least = (subscriptions: 3, bytes: 32_768)
 
     private var said = 20
     private let enough: Int
-    /// What the relay said in words, which holds as long as this process lives.
+    /// Limits that the relay stated in a message. They apply until the process ends.
     private var stated = Lesson()
-    /// What its refusals suggest, until ``forgetAt``: they may have had another reason.
+    /// Limits guessed from refusals, until ``forgetAt``. The refusals may have had another reason.
     private var guessed = Lesson()
-    /// When guesses are given up.
+    /// When the guesses expire.
     private(set) var forgetAt: Timestamp?
 
-    /// `enough` is the most that we want of a relay, in bytes.
+    /// `enough` is the configured maximum in bytes.
     init(enough: Int) {
         self.enough = enough
     }
 
-    /// Subscriptions.
+    /// The maximum number of open subscriptions.
     var subscriptions: Int { max(Self.least.subscriptions, min(said, stated.subscriptions, guessed.subscriptions)) }
 
-    /// Bytes of all REQs whose subscriptions are open.
+    /// The maximum bytes of all REQs whose subscriptions are open.
     var bytes: Int { max(Self.least.bytes, min(enough, stated.bytes, guessed.bytes)) }
 
-    /// The part of ``bytes`` that long-lived subscriptions leave free, for reading stored events and for replacing
+    /// The part of ``bytes`` that live subscriptions leave free for reading stored events and for replacing
     /// subscriptions.
     var freeBytes: Int { bytes / 4 }
 
-    /// Takes what the relay's information document says.
+    /// Takes the limit from the relay's information document.
     mutating func says(subscriptions: Int) { said = subscriptions }
 
-    /// Learns from a refusal about the number of subscriptions; so many were open.
+    /// Learns from a refusal about the number of subscriptions. `subscriptions` were open.
     mutating func learn(subscriptions: Int) { stated.add(subscriptions: subscriptions, bytes: .max) }
 
-    /// Learns from a refusal about the size of all subscriptions; so many bytes were open.
+    /// Learns from a refusal about the size of all subscriptions. `bytes` were open.
     mutating func learn(bytes: Int) { stated.add(subscriptions: .max, bytes: bytes) }
 
-    /// Learns from a refusal that seems to be about one or the other.
+    /// Learns from a refusal that may be about either limit.
     mutating func guess(subscriptions: Int, bytes: Int, until moment: Timestamp) {
         guessed.add(subscriptions: subscriptions, bytes: bytes)
         forgetAt = moment
     }
 
-    /// Gives guesses up when it is time. Returns whether there is more room now.
+    /// Drops guesses that have expired. Returns whether the capacity is larger now.
     mutating func forget(now: Timestamp) -> Bool {
         guard let forgetAt, now >= forgetAt else { return false }
         let before = self
@@ -68,21 +70,21 @@ struct RelayCapacity: Hashable, Sendable {
     }
 }
 
-/// What a relay says about its limits (NIP-11, `limitation`), as far as it matters to us. Absurd values are replaced by
-/// the nearest plausible ones; what is missing gets the value that relays commonly have.
+/// The limits in a relay's document (NIP-11, `limitation`) that the router uses. Absurd values are replaced by the
+/// nearest plausible ones, and missing ones by the value that relays commonly have.
 struct RelayLimitation: Hashable, Sendable {
-    /// Bytes of one message of ours.
+    /// The maximum bytes of one message from the router.
     var maxMessageLength = 131_072
-    /// Subscriptions open on one connection.
+    /// The maximum number of open subscriptions on one connection.
     var maxSubscriptions = 20
-    /// The largest `limit` of a filter; nil: the relay does not say.
+    /// The maximum `limit` of a filter; nil: not stated.
     var maxLimit: Int?
-    /// Whether the relay wants NIP-42 before anything else.
+    /// Whether the relay requires authentication (NIP-42) before anything else.
     var isAuthenticationRequired = false
 
     init() {}
 
-    /// Reads an information document. One that is not JSON, or has no such field, leads to the defaults.
+    /// Reads an information document. Invalid JSON and missing fields lead to the defaults.
     init(document: [UInt8]) {
         guard let text = String(validating: document, as: UTF8.self),
             let value = try? JSONValue(parsing: text),
@@ -103,7 +105,8 @@ struct RelayLimitation: Hashable, Sendable {
 }
 
 extension JSONObject {
-    /// A positive number, written as a number or as text. Nil also for 0, which some use for "no limit".
+    /// Returns a positive number, written as a number or as a string. Nil for 0 too, which some relays use for "no
+    /// limit".
     fileprivate func natural(_ name: String) -> Int? {
         let text: String
         switch self[name] {
@@ -116,7 +119,7 @@ extension JSONObject {
     }
 }
 
-/// Caches a relay's limits (NIP-11), and decides when to ask for them.
+/// Caches a relay's limits (NIP-11), and decides when to request them.
 struct KnownLimitation {
     private enum State {
         case unknown
@@ -132,13 +135,13 @@ struct KnownLimitation {
         self.age = age
     }
 
-    /// Nil while the answer is outstanding.
+    /// Nil while the response is outstanding.
     var limitation: RelayLimitation? {
         guard case .known(let limitation, _) = state else { return nil }
         return limitation
     }
 
-    /// Whether to ask now.
+    /// Whether to request the limits now.
     mutating func begin(now: Deadline) -> Bool {
         switch state {
         case .asked: return false
@@ -149,7 +152,8 @@ struct KnownLimitation {
         }
     }
 
-    /// Takes the answer. A relay without a document gets the usual limits until the next connection asks again.
+    /// Takes the response. A relay without a document gets the default limits until the next connection requests it
+    /// again.
     mutating func end(_ result: Result<HTTPResponse, HTTPFailure>, now: Deadline) -> RelayLimitation {
         guard case .success(let response) = result, response.status == 200 else {
             state = .known(RelayLimitation(), at: now - age)
@@ -161,14 +165,14 @@ struct KnownLimitation {
     }
 }
 
-/// Lets a burst of REQs pass and then a fixed number a second, fewer after a complaint of the relay.
+/// A rate limit for REQs with a burst. The rate falls after a complaint from the relay.
 struct RequestPace: Sendable {
     private let burst: Double
     private let usual: Double
     private var bucket: TokenBucket
     private var complainedAt: Timestamp?
 
-    /// After this time without a complaint the pace doubles again.
+    /// After this time without a complaint the rate doubles again.
     private static let forgiveness: Duration = .minutes(1)
 
     init(burst: Double, perSecond: Double, now: Timestamp) {
@@ -177,19 +181,19 @@ struct RequestPace: Sendable {
         bucket = TokenBucket(capacity: self.burst, perSecond: usual, now: now)
     }
 
-    /// Whether one may be sent at `now`.
+    /// Whether a REQ may be sent at `now`. If so, it counts as sent.
     mutating func take(at now: Timestamp) -> Bool {
         forgive(now)
         return bucket.take(at: now)
     }
 
-    /// When the next may be sent.
+    /// Returns when the next REQ may be sent.
     mutating func next(after now: Timestamp) -> Timestamp {
         forgive(now)
         return bucket.next(after: now)
     }
 
-    /// Halves the pace, at most once a second: several refusals at one time are one complaint.
+    /// Halves the rate, at most once per second: several refusals within a second count as one complaint.
     mutating func slowDown(at now: Timestamp) {
         if let complainedAt, now - complainedAt < .seconds(1) { return }
         forgive(now)
@@ -198,7 +202,7 @@ struct RequestPace: Sendable {
         bucket.empty(at: now)
     }
 
-    /// Returns to the usual pace, because the relay did not complain about it.
+    /// Returns to the normal rate, because the complaint was not about it.
     mutating func resume(at now: Timestamp) {
         forgive(now)
         bucket.fill(at: now)
@@ -212,31 +216,31 @@ struct RequestPace: Sendable {
         complainedAt = bucket.perSecond < usual ? now : nil
     }
 
-    /// A pace that is not the usual one has no burst.
+    /// A reduced rate has no burst.
     private mutating func setPace(_ perSecond: Double) {
         bucket.perSecond = perSecond
         bucket.capacity = perSecond < usual ? 1 : burst
     }
 }
 
-/// What a relay means when it refuses a subscription or an event (NIP-01, NIP-42).
+/// The meaning of a relay's refusal of a subscription or an event (NIP-01, NIP-42).
 ///
-/// We answer a refusal by authenticating (NIP-42), slowing down, asking for less at a time, doing without gift wraps,
-/// or leaving the relay alone.
+/// The router responds by authenticating (NIP-42), slowing down, requesting less at a time, omitting gift wraps, or
+/// disconnecting for a while.
 enum Refusal: Hashable, Sendable {
-    /// It wants to know who we are first.
+    /// The relay requires authentication first.
     case authenticate
-    /// We ask too fast.
+    /// The router sends requests too fast.
     case slower
-    /// More subscriptions are open than it allows.
+    /// Too many subscriptions are open.
     case tooManySubscriptions
     /// All open subscriptions together are too large.
     case tooLargeSubscriptions
     /// The message or filter is too large, or not understood.
     case smaller
-    /// It refuses, and asking again soon is useless.
+    /// The refusal is permanent, so a retry soon is useless.
     case never
-    /// Something went wrong, perhaps only temporarily.
+    /// A failure that may be temporary.
     case later
 
     init(_ message: String) {
@@ -261,8 +265,8 @@ enum Refusal: Hashable, Sendable {
         }
     }
 
-    /// What a `NOTICE` may mean. It is for people (NIP-01), but some relays say nothing else. Nil: it does not matter
-    /// to us.
+    /// Returns the meaning of a `NOTICE`. It is meant for people (NIP-01), but some relays send no other response. Nil:
+    /// the router ignores it.
     init?(notice: String) {
         let text = notice.prefix(200).lowercased()
         switch Refusal(notice) {
@@ -275,8 +279,8 @@ enum Refusal: Hashable, Sendable {
         }
     }
 
-    /// A refusal about all subscriptions: there are too many, or they are too large together. Relays use several
-    /// prefixes for it, also the one for rates.
+    /// Returns a refusal about all subscriptions: there are too many, or they are too large together. Relays use
+    /// several prefixes for it, including the one for rates.
     private static func ofWhatIsOpen(_ text: String) -> Refusal? {
         let body = text.firstIndex(of: ":").map { text[$0...] } ?? text[...]
         let list = body.split { !$0.isLetter }.map(String.init)
@@ -302,18 +306,18 @@ enum Refusal: Hashable, Sendable {
     ]
 }
 
-/// Detects a relay that is full, in contrast to one that is asked too fast: it refuses several REQs in a row although
-/// we wait before each.
+/// Detects a relay that is full, in contrast to one that limits the rate: it refuses several REQs in a row although the
+/// router waits before each.
 struct RefusalStreak: Hashable, Sendable {
     private static let length = 3
 
     private var count = 0
     /// The number of the REQ that was refused first.
     private var first: UInt64 = 0
-    /// REQs from that number on were sent after the last refusal.
+    /// REQs from this number on were sent after the last refusal.
     private var next: UInt64 = 0
 
-    /// Notes that the REQ of that number was refused; `last` is the last that was sent. Returns whether the relay seems
+    /// Notes that the REQ of that number was refused. `last` is the last REQ sent. Returns whether the relay seems
     /// full.
     mutating func refused(_ number: UInt64, last: UInt64) -> Bool {
         guard number >= next else { return false }

@@ -1,27 +1,26 @@
 import Core
 import Nostr
 
-/// What is asked of one relay: which subscriptions are open, how many and how fast it allows, and the actions that
-/// result.
+/// The requests to one relay: open subscriptions, the relay's limits on number and rate, and the resulting actions.
 ///
 /// The parts of a ``RelaySession`` share it and send through it.
 final class RelayRequests {
     let settings: SessionSettings
-    /// What the relay says about its limits.
+    /// The limits that the relay states.
     private(set) var limitation = RelayLimitation()
-    /// What the relay seems to allow to be open.
+    /// The capacity that the relay seems to allow.
     private(set) var capacity: RelayCapacity
     private var refusals = RefusalStreak()
     private var pace: RequestPace
     var subscriptions = OpenSubscriptions()
-    /// The number of the last REQ, which is how many were sent since the session began.
+    /// The number of the last REQ, which equals the number of REQs sent in this session.
     private(set) var lastNumber: UInt64 = 0
-    /// Those among them that the relay neither answered nor refused in time.
+    /// The number of REQs that the relay neither answered nor refused in time.
     private(set) var unanswered = 0
     private var actions: [RelayAction] = []
-    /// The moment of the call that the session handles.
+    /// The time of the call that the session handles.
     private(set) var now = Timestamp.epoch
-    /// When something is due that no message triggers.
+    /// When the next time-driven work is due.
     private(set) var nextTick: Timestamp?
 
     init(settings: SessionSettings) {
@@ -30,10 +29,10 @@ final class RelayRequests {
         pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: .epoch)
     }
 
-    /// How long a message of ours may be.
+    /// The maximum length of a message from the router.
     var messageLength: Int { min(limitation.maxMessageLength, capacity.freeBytes) }
 
-    /// Begins a connection.
+    /// Starts a connection.
     func begin(_ limitation: RelayLimitation) {
         self.limitation = limitation
         capacity.says(subscriptions: limitation.maxSubscriptions)
@@ -47,15 +46,15 @@ final class RelayRequests {
 
     // MARK: Actions
 
-    /// To be called first whenever the session is called.
+    /// Sets the time. Every call of the session must call this first.
     func begin(at now: Timestamp) { self.now = now }
 
     func act(_ action: RelayAction) { actions.append(action) }
 
-    /// Asks to be called at `moment` at the latest.
+    /// Requests a call at `moment` at the latest.
     func wake(at moment: Timestamp) { nextTick = min(nextTick ?? moment, moment) }
 
-    /// To be called before everything that is due is done: it asks again to be called.
+    /// Clears the next tick. Must be called before due work is done, which sets it again.
     func forgetTick() { nextTick = nil }
 
     func takeActions() -> [RelayAction] {
@@ -65,7 +64,7 @@ final class RelayRequests {
 
     // MARK: Subscriptions
 
-    /// Opens a subscription, or replaces the one of that name.
+    /// Opens a subscription, or replaces the one with that id.
     func request(_ filters: [Filter], as use: SubscriptionUse, replacing id: SubscriptionID? = nil) -> SubscriptionID? {
         lastNumber += 1
         guard let id = id ?? SubscriptionID("c\(lastNumber)") else { return nil }
@@ -75,29 +74,29 @@ final class RelayRequests {
         return id
     }
 
-    /// Closes a subscription of ours.
+    /// Closes a subscription.
     func close(_ id: SubscriptionID?) {
         guard let id, subscriptions.remove(id) != nil else { return }
         act(.send(.close(id)))
     }
 
-    /// A subscription has no answer in time.
+    /// Counts a subscription without a response in time.
     func countUnanswered() { unanswered += 1 }
 
-    /// Whether that is a name that we gave a subscription at some time.
+    /// Whether the router used that id for a subscription in this session.
     func wasOpened(_ id: SubscriptionID) -> Bool {
         guard id.description.hasPrefix("c"), let number = UInt64(id.description.dropFirst()) else { return false }
         return number <= lastNumber
     }
 
-    /// The relay accepted a subscription, for it sent all stored events. Returns what it is.
+    /// Notes that the relay accepted a subscription, because it sent all stored events. Returns its use.
     func accepted(_ id: SubscriptionID) -> SubscriptionUse? {
         guard let entry = subscriptions[id] else { return nil }
         refusals.accepted(entry.number)
         return entry.use
     }
 
-    /// The relay closed a subscription. Returns what it was.
+    /// Removes a subscription that the relay closed. Returns it.
     func closed(_ id: SubscriptionID) -> OpenSubscriptions.Entry? { subscriptions.remove(id) }
 
     // MARK: Pace and limits
@@ -117,8 +116,8 @@ final class RelayRequests {
         return false
     }
 
-    /// Learns from a refusal how much the relay allows to be open. Returns what the refusal means, and whether the
-    /// relay now seems to allow less. `isUnanswered` says that the relay had not accepted this subscription before.
+    /// Learns from a refusal how much may be open at the relay. Returns the meaning of the refusal, and whether the
+    /// relay now seems to allow less. `isUnanswered`: the relay had not accepted this subscription before.
     func learn(
         from refusal: Refusal,
         of entry: OpenSubscriptions.Entry,
@@ -126,7 +125,7 @@ final class RelayRequests {
         hasOpenChunk: Bool
     ) -> (meaning: Refusal, allowsLess: Bool) {
         let others = subscriptions.before(isUnanswered ? entry.number : .max)
-        // Between the bytes that are open and those with the refused REQ; more than half of that if little else is
+        // Between the open bytes and those including the refused REQ; at least half of the latter if little else is
         // open.
         let bytes = max(others.bytes, (others.bytes + entry.bytes) / 2)
         switch refusal {
@@ -168,7 +167,7 @@ final class RelayRequests {
         }
     }
 
-    /// Gives up what was only guessed about the relay, when it is time. Returns whether there is more room now.
+    /// Drops guessed limits that have expired. Returns whether the capacity is larger now.
     func forgetGuesses() -> Bool {
         let isMore = capacity.forget(now: now)
         if let moment = capacity.forgetAt { wake(at: moment) }
@@ -176,33 +175,32 @@ final class RelayRequests {
     }
 }
 
-/// What one of our subscriptions at a relay is for.
+/// The purpose of one of the router's subscriptions at a relay.
 enum SubscriptionUse: Hashable, Sendable {
     case live(LiveSubscription.Name)
-    /// Live, and to be closed as soon as others have taken over. With its former name, if keys still have the places
-    /// that had it.
+    /// Live until its replacement is. With its former name, if keys still have the places that the name refers to.
     case retired(LiveSubscription.Name?)
     case sweep(UInt32)
     case fetch(UInt64)
 }
 
-/// The subscriptions that are open at a relay or were asked for, with the lengths of their REQs.
+/// The subscriptions that are open or requested at a relay, with the lengths of their REQs.
 struct OpenSubscriptions: Sendable {
     struct Entry: Sendable {
         var use: SubscriptionUse
         /// The length of its REQ.
         let bytes: Int
-        /// REQs are numbered in the order in which they are sent.
+        /// The REQ's number in the order of sending.
         let number: UInt64
     }
 
     private(set) var entries: [SubscriptionID: Entry] = [:]
-    /// The length of all REQs together.
+    /// The total length of all REQs.
     private(set) var bytes = 0
 
     subscript(id: SubscriptionID) -> Entry? { entries[id] }
 
-    /// Adds a subscription; what was open under its id is replaced by it.
+    /// Adds a subscription. It replaces an open one with the same id.
     mutating func open(_ id: SubscriptionID, _ entry: Entry) {
         remove(id)
         entries[id] = entry
@@ -218,7 +216,7 @@ struct OpenSubscriptions: Sendable {
 
     mutating func reuse(_ id: SubscriptionID, as use: SubscriptionUse) { entries[id]?.use = use }
 
-    /// What was asked for before the REQ of that number.
+    /// Returns the number and bytes of the subscriptions requested before the REQ of that number.
     func before(_ number: UInt64) -> (count: Int, bytes: Int) {
         entries.values.reduce(into: (count: 0, bytes: 0)) { sum, entry in
             guard entry.number < number else { return }
@@ -230,7 +228,7 @@ struct OpenSubscriptions: Sendable {
     mutating func removeAll() { self = OpenSubscriptions() }
 }
 
-/// When something that the relay refused or did not answer is sent again.
+/// When to retry a request that the relay refused or did not answer.
 struct Retry: Hashable, Sendable {
     private(set) var at = Timestamp.epoch
     private(set) var failures = 0
@@ -248,7 +246,7 @@ struct Retry: Hashable, Sendable {
     /// Waits without counting a failure.
     mutating func wait(until moment: Timestamp) { at = moment }
 
-    /// Waits until we have authenticated, but no longer than until that moment.
+    /// Waits until the router has authenticated, but at most until that moment.
     mutating func awaitAuthentication(until moment: Timestamp) {
         at = moment
         awaitsAuthentication = true
@@ -257,38 +255,40 @@ struct Retry: Hashable, Sendable {
     mutating func authenticationEnded(_ now: Timestamp) { if awaitsAuthentication { at = now } }
 }
 
-/// What the shell around a ``RelaySession`` must do, in the order given.
+/// An action for the shell around a ``RelaySession``. Actions must be executed in order.
 enum RelayAction: Hashable, Sendable {
-    /// Send this.
+    /// Sends a message.
     case send(ClientCommand)
-    /// Sign an answer to this challenge (NIP-42) and hand it to ``RelaySession/signed(_:now:)``, which sends it.
+    /// Signs a response to this challenge (NIP-42). The shell passes it to ``RelaySession/signed(_:now:)``, which sends
+    /// it.
     case authenticate(challenge: String)
-    /// Tell the delegate: all that was stored for these keys was read and dealt with.
+    /// Tells the delegate that all stored events for these keys were read and processed.
     case established([PublicKey])
-    /// Tell the delegate: all that the relay had up to that moment, in seconds since 1970, was read and dealt with.
+    /// Tells the delegate that all events up to that moment, in seconds since 1970, were read and processed.
     case marked(Int64)
-    /// Tell the delegate: stored events could not be read, so many times (``RelayPoolDelegate/couldNotRead(_:at:)``).
+    /// Tells the delegate that reading stored events failed that number of times
+    /// (``RelayPoolDelegate/couldNotRead(_:at:)``).
     case unread(Int)
-    /// Tell the operator: the relay has so many registrations for other routers that it finds named devices only by a
-    /// `p` tag.
+    /// Tells the operator that the relay has too many registrations for other routers. Named devices are then found
+    /// there only by a `p` tag.
     case tooManyRegistrations
-    /// The relay says that it has nothing more for the fetch of that number, whose end follows.
+    /// The relay has sent all events for the fetch of that number. Its end follows.
     case fetchAnswered(UInt64)
-    /// The fetch of that number has ended: no further event of it will come.
+    /// The fetch of that number has ended: no more events follow.
     case fetchEnded(UInt64)
-    /// The result of a publication. `message` is the relay's and not to be trusted; it is nil if the relay gave no
-    /// answer in time.
+    /// The result of a publication. `message` is the relay's and untrusted; it is nil if the relay did not respond in
+    /// time.
     case publishEnded(EventID, isAccepted: Bool, message: String?)
-    /// The relay refuses everything: disconnect, and stay away until that moment.
+    /// The relay refuses everything: the shell disconnects until that moment.
     case rest(until: Timestamp)
 }
 
-/// How an event came in. The shell keeps it until the event is settled.
+/// How an event arrived. The shell keeps it until the event is settled.
 struct Arrival: Hashable, Sendable {
     let reading: Reading
-    /// The catch-up it belongs to; nil for other events.
+    /// The sweep it belongs to; nil for other events.
     let sweep: UInt32?
-    /// The epoch of ``MarkProgress`` it is counted in.
+    /// The epoch of ``MarkProgress`` in which it is counted.
     let epoch: UInt32
 
     init(reading: Reading, sweep: UInt32?, epoch: UInt32 = 0) {

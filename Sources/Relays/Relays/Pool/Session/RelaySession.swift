@@ -1,28 +1,28 @@
 import Core
 import Nostr
 
-/// The conversation with one relay, without its socket: what is watched goes in, what to say comes out (NIP-01,
-/// NIP-42).
+/// The conversation with one relay, without its socket: it takes watched keys and messages, and returns actions
+/// (NIP-01, NIP-42).
 ///
-/// It outlives connections, so that a reconnect goes on where the connection before ended. The shell around it
+/// It outlives connections, so that a reconnect continues at the end of the previous connection. The shell around it
 ///
 /// - calls ``connected(limitation:mark:now:)`` when the WebSocket is open and the information document (NIP-11) was
-///   read or given up, and ``disconnected(isClean:isMessageTooLong:now:)`` when it is not open any more. Everything
-///   else may be called at any time; only while connected are there ``RelayAction/send(_:)`` actions;
-/// - reads each message as ``ReceivedRelayMessage``; asks ``received(_:on:now:)`` about each event, drops it when that
-///   returns nil, hands it to the delegate under the arrival's reading otherwise, and when the delegate has completed
-///   calls ``settled(_:_:isDealtWith:now:)``, also if the connection is long gone by then. All other messages go to
-///   ``receive(_:now:)``;
-/// - calls ``tick(now:)`` at ``RelayRequests/nextTick``, which may have changed after every call, or later;
-/// - carries out the actions of every call in their order.
+///   read or given up, and ``disconnected(isClean:isMessageTooLong:now:)`` when it is closed. It may make all other
+///   calls at any time. ``RelayAction/send(_:)`` actions occur only while connected;
+/// - reads each message as ``ReceivedRelayMessage`` and calls ``received(_:on:now:)`` for each event. If that returns
+///   nil, it drops the event; otherwise it passes the event to the delegate with the arrival's reading. When the
+///   delegate has completed, it calls ``settled(_:_:isDealtWith:now:)``, even if the connection is long closed. All
+///   other messages go to ``receive(_:now:)``;
+/// - calls ``tick(now:)`` at ``RelayRequests/nextTick`` or later. Every call may change that time;
+/// - executes the actions of every call in order.
 ///
-/// Its parts are machines of their own: ``LiveSubscriptions`` for new events, ``CatchUp`` for stored ones,
+/// Its parts are separate state machines: ``LiveSubscriptions`` for new events, ``CatchUp`` for stored ones,
 /// ``Authentication``, ``Publications`` and ``Fetches``. They send through ``RelayRequests``.
 struct RelaySession {
-    /// Before authenticating, a relay that wants that first is given so long to send its challenge.
+    /// How long a relay that requires authentication first may take to send its challenge.
     private static let challengePatience: Duration = .seconds(5)
 
-    /// The kinds asked for may change, which holds from the next connection on.
+    /// The requested kinds may change. Changes apply from the next connection on.
     var settings: SessionSettings
     private var isConnected = false
     let requests: RelayRequests
@@ -32,7 +32,7 @@ struct RelaySession {
     private var publications: Publications
     private var fetches: Fetches
     private var scanner = EventScanner()
-    /// A subscription that brings new events for keys, nothing else, as far as is known: most events come on one.
+    /// A subscription known to bring only new events for keys. Most events arrive on one.
     private var plainlyLive: SubscriptionID?
 
     init(settings: SessionSettings) {
@@ -44,14 +44,14 @@ struct RelaySession {
         fetches = Fetches(requests)
     }
 
-    /// Keys watched.
+    /// The number of watched keys.
     var keyCount: Int { catchUp.backlog.keyTable.count }
-    /// Whether anything waits to be published or fetched: a reason to connect.
+    /// Whether publications or fetches wait, so that a connection is needed.
     var hasPendingRequests: Bool { !publications.waiting.isEmpty || !fetches.waiting.isEmpty }
 
     // MARK: What is wanted
 
-    /// Watches keys and stops watching them.
+    /// Applies changes to the watched keys.
     mutating func update(_ changes: [WatchChange], now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         for change in changes {
@@ -74,8 +74,8 @@ struct RelaySession {
         live.exclude(from: chunk)
     }
 
-    /// Watches what is addressed to our own key, registrations and remote signing, as far as that is looked for at such
-    /// a relay; nil: no longer.
+    /// Watches events addressed to the router's own key: registrations, and remote signing if relays of that type are
+    /// asked for it. Nil stops watching.
     mutating func watchOwnKey(at place: OwnWatch.Place?, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard place != live.own.place else { return [] }
@@ -85,15 +85,15 @@ struct RelaySession {
         return finish()
     }
 
-    /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows, at
-    /// `deadline` at the latest. If the event is already being published, the later deadline holds and it ends once.
+    /// Publishes an event, now or when connected. ``RelayAction/publishEnded(_:isAccepted:message:)`` follows at
+    /// `deadline` at the latest. If the event is already being published, the later deadline applies and it ends once.
     mutating func publish(_ event: Event, deadline: Timestamp, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         publications.add(event, deadline: deadline)
         return finish()
     }
 
-    /// Asks for stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows, at
+    /// Requests stored events, now or when connected. ``RelayAction/fetchEnded(_:)`` with that number follows at
     /// `deadline` at the latest. The number must not be in use.
     mutating func fetch(_ number: UInt64, _ filters: [Filter], deadline: Timestamp, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
@@ -103,8 +103,8 @@ struct RelaySession {
 
     // MARK: Connections
 
-    /// Begins a conversation. `mark`, in seconds, is up to when everything was dealt with before, in an earlier process
-    /// too.
+    /// Starts a connection. `mark`, in seconds, is the second up to which every event was processed, including by an
+    /// earlier process.
     mutating func connected(limitation: RelayLimitation, mark: Int64?, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         isConnected = true
@@ -118,8 +118,8 @@ struct RelaySession {
         return finish()
     }
 
-    /// Ends the conversation. `isClean` says that we ended it, with nothing unread; `isMessageTooLong` that the relay
-    /// did because a message of ours was too long for it (status 1009).
+    /// Ends a connection. `isClean`: the router ended it, with no unread data. `isMessageTooLong`: the relay ended it
+    /// because a message from the router was too long (status 1009).
     mutating func disconnected(isClean: Bool, isMessageTooLong: Bool = false, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return finish() }
@@ -132,14 +132,14 @@ struct RelaySession {
         return finish()
     }
 
-    /// Whether nothing of established keys is missing at this moment.
+    /// Whether no event of established keys is missing at this moment.
     private var isEverythingLive: Bool {
         isConnected && live.table.isComplete && catchUp.isComplete(ignoringOwn: live.isOwnGivenUp)
     }
 
     // MARK: Messages
 
-    /// Takes a message that is no event.
+    /// Takes a message that is not an event.
     mutating func receive(_ message: ReceivedRelayMessage, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return [] }
@@ -158,7 +158,7 @@ struct RelaySession {
         return finish()
     }
 
-    /// The stored events of a subscription have ended.
+    /// Handles the end of a subscription's stored events.
     private mutating func ended(_ subscription: SubscriptionID) {
         switch requests.accepted(subscription) {
         case .live(let name): live.becameLive(name, subscription)
@@ -168,7 +168,7 @@ struct RelaySession {
         }
     }
 
-    /// The relay closed a subscription, or would not open it.
+    /// Handles a subscription that the relay closed or refused to open.
     private mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal) {
         guard let entry = requests.closed(subscription) else { return }
         let isUnanswered =
@@ -209,7 +209,7 @@ struct RelaySession {
 
     // MARK: Authentication
 
-    /// Sends the answer to a challenge and remembers what waits for it.
+    /// Sends the response to a challenge.
     mutating func signed(_ answer: Event, now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         guard isConnected else { return finish() }
@@ -218,12 +218,13 @@ struct RelaySession {
         return finish()
     }
 
-    /// Answers the relay's challenge, as soon as there is one.
+    /// Answers the relay's challenge as soon as there is one.
     private mutating func authenticate() {
         if let challenge = authentication.want(now: requests.now) { requests.act(.authenticate(challenge: challenge)) }
     }
 
-    /// Asks again for what was refused until we had said who we are. If that was in vain, the relay will say so.
+    /// Retries the requests that were refused until the router authenticated. If that was in vain, the relay refuses
+    /// them again.
     private mutating func authenticationEnded() {
         live.authenticationEnded()
         catchUp.authenticationEnded()
@@ -233,9 +234,9 @@ struct RelaySession {
 
     // MARK: Events
 
-    /// Says how an event is to be read that came on that subscription; nil when it is not to be read at all.
+    /// Returns how to read an event that arrived on that subscription; nil to drop it.
     ///
-    /// Looks at the event's bytes only in subscriptions to stored events. Is not followed by actions.
+    /// Looks at the event's bytes only in subscriptions to stored events. Produces no actions.
     mutating func received(
         _ event: UnsafeRawBufferPointer,
         on subscription: SubscriptionID,
@@ -255,7 +256,7 @@ struct RelaySession {
                 return liveArrival(event)
             }
             live.received(name)
-            // What is stored is read by a sweep, which knows what is new. Nobody sweeps for remote signing.
+            // A sweep reads stored events because it knows which ones are new. No sweep reads remote signing.
             return name == .own ? arrival(.stored) : nil
         case .retired:
             return liveArrival(event)
@@ -268,7 +269,7 @@ struct RelaySession {
         }
     }
 
-    /// Whether an event on our own key's account is for us. If too many are not, less is asked for.
+    /// Whether an event on the router's own subscription is for this router. If too many are not, it requests less.
     private mutating func isOurs(_ event: UnsafeRawBufferPointer, isLive: Bool) -> Bool {
         guard let scanned = try? scanner.scan(event), !live.own.isOurs(scanned, in: event) else { return true }
         if live.receivedStranger(scanned.kind, isLive: isLive) {
@@ -278,7 +279,8 @@ struct RelaySession {
         return false
     }
 
-    /// A message over the limit is being read past, so that nothing else can come. Is not followed by actions.
+    /// Extends deadlines while the router skips a message over the limit, because no other message can arrive. Produces
+    /// no actions.
     mutating func passes(now: Timestamp) {
         requests.begin(at: now)
         catchUp.passes()
@@ -293,11 +295,11 @@ struct RelaySession {
         Arrival(reading: reading, sweep: nil, epoch: catchUp.backlog.progress.arrived())
     }
 
-    /// An event that ``received(_:on:now:)`` let through concerns nobody: it is done with. Is not followed by actions.
+    /// Settles an event that ``received(_:on:now:)`` let through but that concerns no account. Produces no actions.
     mutating func passedOver(_ arrival: Arrival) { catchUp.backlog.progress.settled(arrival.epoch) }
 
-    /// Takes what became of events that ``received(_:on:now:)`` let through, one result an event. The events are looked
-    /// at only where they were not dealt with, to be read again.
+    /// Takes the results of events that ``received(_:on:now:)`` let through, one result for each event. `events` are
+    /// only read for unprocessed events, to request them again.
     mutating func settled(
         _ arrivals: [Arrival],
         _ events: [[UInt8]],
@@ -329,13 +331,13 @@ struct RelaySession {
 
     // MARK: Time
 
-    /// Does what is due.
+    /// Does due work.
     mutating func tick(now: Timestamp) -> [RelayAction] {
         requests.begin(at: now)
         return finish()
     }
 
-    /// Does what is due, and returns what it and what was before led to.
+    /// Does due work, and returns all pending actions.
     private mutating func finish() -> [RelayAction] {
         plainlyLive = nil
         requests.forgetTick()
@@ -345,7 +347,7 @@ struct RelaySession {
         return requests.takeActions()
     }
 
-    /// Does what is due, as far as the pace allows.
+    /// Does due work on the connection, within the rate limit.
     private mutating func advance() {
         if let deadline = authentication.deadline(settings.answer) {
             if requests.now >= deadline {

@@ -1,46 +1,45 @@
 import Core
 import Nostr
 
-/// The reading of stored events for some keys, filter after filter and page after page, until each event was dealt
-/// with.
+/// The reading of stored events for some keys, filter by filter and page by page, until each event was processed.
 ///
-/// A sweep begins when the new events of its keys come live, so that no event falls in between. It asks again, by id,
-/// for events that were not dealt with. If the end of the stored events does not come, the page counts as failed; the
-/// end is never assumed.
+/// A sweep starts when the new events of its keys come live, so that no event is lost in between. It requests
+/// unprocessed events again by id. If the end of the stored events does not arrive, the page counts as failed; the
+/// sweep never assumes the end.
 struct Sweep: Sendable {
     enum Purpose: Hashable, Sendable {
-        /// What the relay got for a chunk's established keys from that second on.
+        /// Events for a chunk's established keys that the relay received from that second on.
         case gap(chunk: Int, since: Int64)
-        /// The same for established keys that each have their own moment.
+        /// The same for established keys that each have their own start.
         case stragglers
-        /// Everything for keys that were never read.
+        /// All stored events for keys that were never read.
         case beginning
-        /// Registrations for our own key.
+        /// Registrations for the router's own key.
         case own(since: Int64?)
-        /// Single events that were not dealt with when they came.
+        /// Single events that were not processed when they arrived.
         case again
     }
 
-    /// A gift wrap names one receiver.
+    /// The number of `p` values that are checked. A gift wrap names one recipient.
     private static let namesLookedAt = 4
 
     let number: UInt32
     let purpose: Purpose
     let keys: [PublicKey]
-    /// What is left to read; the first is being read.
+    /// The steps left to read. The first is being read.
     private var steps: [SweepStep]
     private(set) var subscription: SubscriptionID?
-    /// When the relay last sent something for this, or the REQ was sent.
+    /// When the relay last sent something for this sweep, or the REQ was sent.
     private var lastActivity = Timestamp.epoch
-    /// Events that were handed over and are not settled.
+    /// The number of events that were passed to the delegate and are not settled.
     private var outstanding = 0
-    /// Events that were not dealt with, to be read again.
+    /// Unprocessed events, to read again.
     private(set) var undealt: [EventID: Reading] = [:]
-    /// Too many events were not dealt with to ask for each: all is to be read again.
+    /// Whether everything must be read again, because there are too many unprocessed events to request each.
     private(set) var mustBeginAgain = false
-    /// Counts pages in a row that did not come to their end.
+    /// Counts consecutive pages that failed.
     var retry = Retry()
-    /// How often the sweep had to read events again.
+    /// The number of times that the sweep had to read events again.
     private var failedReadings = 0
 
     init(number: UInt32, purpose: Purpose, keys: [PublicKey], steps: [SweepStep]) {
@@ -50,27 +49,27 @@ struct Sweep: Sendable {
         self.steps = steps
     }
 
-    /// What the next REQ, or the one that is open, asks for; nil when there is nothing left.
+    /// The step of the open or next REQ; nil when all steps are read.
     var step: SweepStep? { steps.first }
-    /// Whether everything was read and nothing is out.
+    /// Whether everything was read and no event is outstanding.
     var isRead: Bool { steps.isEmpty && subscription == nil && outstanding == 0 }
     var isBeginning: Bool { purpose == .beginning }
     var isForOwnKey: Bool { if case .own = purpose { true } else { false } }
-    /// Whether a mark would promise what this has not read yet.
+    /// Whether no mark may be set before this sweep has ended.
     var holdsMark: Bool { !isBeginning }
 
-    /// When the open page counts as failed. While events of it are in work there is no deadline: then we may be who is
-    /// slow.
+    /// Returns when the open page counts as failed. There is no deadline while its events are being processed, because
+    /// the delay may be the router's.
     func deadline(_ patience: Duration) -> Timestamp? {
         subscription == nil || outstanding > 0 ? nil : lastActivity + patience
     }
 
-    /// Whether this reads for one of the keys that a message names. Of many keys only the first count.
+    /// Whether this sweep reads for one of the keys that a message names. Only the first names count.
     func asksFor(_ named: [Bytes32]) -> Bool {
         named.prefix(Self.namesLookedAt).contains { name in keys.contains { $0.bytes == name } }
     }
 
-    /// Prepares for the next page, which may be one that was interrupted.
+    /// Prepares for the next page, which may be an interrupted one.
     mutating func beginPage() { if !steps.isEmpty { steps[0].beginPageAgain() } }
 
     mutating func sent(_ id: SubscriptionID?, now: Timestamp) {
@@ -79,7 +78,7 @@ struct Sweep: Sendable {
         retry.sent()
     }
 
-    /// How an event of the page that is being read is to be taken; nil if it is not wanted.
+    /// Returns how to read an event of the current page; nil if it is not wanted.
     mutating func reading(of event: ScannedEvent) -> Reading? {
         steps.isEmpty ? nil : steps[0].reading(of: event)
     }
@@ -93,12 +92,12 @@ struct Sweep: Sendable {
         lastActivity = now
     }
 
-    /// An event was not dealt with. One without an id cannot be asked for again.
+    /// Notes an unprocessed event. One without an id cannot be requested again.
     mutating func missed(_ id: EventID?, _ reading: Reading, atMost limit: Int) {
         if let id, undealt.count < limit { undealt[id] = reading } else { mustBeginAgain = true }
     }
 
-    /// Ends a page. Returns how often events could not be read.
+    /// Ends a page. Returns the number of read failures.
     mutating func endPage() -> Int {
         subscription = nil
         retry.succeeded()
@@ -108,7 +107,7 @@ struct Sweep: Sendable {
         return end.unread
     }
 
-    /// Stops the page that is open; it is read again later.
+    /// Stops the open page; it is read again later.
     mutating func stopPage() { subscription = nil }
 
     mutating func failed(until moment: Timestamp) {
@@ -116,19 +115,19 @@ struct Sweep: Sendable {
         retry.failed(until: moment)
     }
 
-    /// Asks for one filter at a time.
+    /// Requests one filter at a time.
     mutating func separate() {
         subscription = nil
         steps = steps.flatMap { $0.separated() }
     }
 
-    /// Ends what is being read, read or not.
+    /// Ends the current step, read or not.
     mutating func endStep() {
         subscription = nil
         if !steps.isEmpty { steps.removeFirst() }
     }
 
-    /// Reads by these steps what was not dealt with.
+    /// Reads the unprocessed events again, in these steps.
     mutating func readAgain(_ steps: [SweepStep], now: Timestamp, _ settings: SessionSettings) {
         self.steps = steps
         undealt = [:]
@@ -144,7 +143,7 @@ struct SweepStage: Hashable, Sendable {
     private let reading: Reading
     /// Events dated before that second are not new.
     private let newFrom: Int64
-    /// Pages that are read at most.
+    /// The maximum number of pages to read.
     let pages: Int
 
     init(filter: Filter, reading: Reading, newFrom: Int64 = .min, pages: Int) {
@@ -154,19 +153,19 @@ struct SweepStage: Hashable, Sendable {
         self.pages = pages
     }
 
-    /// The reading of an event that is dated `seconds`.
+    /// Returns the reading of an event that is dated `seconds`.
     func reading(at seconds: Int64) -> Reading { seconds < newFrom ? .baseline : reading }
 
-    /// Whether an event is of the kinds and the time asked for.
+    /// Whether an event has one of the requested kinds and is in the requested time range.
     func covers(_ event: ScannedEvent) -> Bool {
         filter.kinds?.contains(event.kind) ?? true && event.createdAt >= filter.since ?? .min
             && event.createdAt <= filter.until ?? .max
     }
 
-    /// Whether one REQ may ask for both.
+    /// Whether one REQ may contain both.
     ///
-    /// No event may match the kinds and the time of both, so that each event belongs to one of them. A stage for old
-    /// events has a REQ of its own: a new event that comes meanwhile would be taken for an old one.
+    /// No event may match the kinds and the time range of both, so that each event belongs to one of them. A stage for
+    /// old events gets its own REQ: a new event that arrives during it would be taken for an old one.
     func goes(with other: SweepStage) -> Bool {
         isOfNewEvents == other.isOfNewEvents && isApart(from: other)
     }
@@ -180,10 +179,10 @@ struct SweepStage: Hashable, Sendable {
     }
 }
 
-/// What is read by one REQ at a time: one stage page after page, or the first pages of several.
+/// The stages that one REQ reads at a time: one stage page by page, or the first pages of several.
 struct SweepStep: Sendable {
     private(set) var pagings: [Paging]
-    /// An event came that belongs to none of several stages.
+    /// Whether an event arrived that belongs to none of several stages.
     private var hasStrays = false
 
     init(_ pagings: [Paging]) {
@@ -195,7 +194,7 @@ struct SweepStep: Sendable {
     /// The length of the REQ.
     var length: Int { pagings.reduce(0) { $0 + $1.stage.filter.estimatedLength } }
 
-    /// Packs stages that go together into as few steps as possible, none longer than `length`.
+    /// Packs stages that may share a REQ into as few steps as possible, none longer than `length`.
     static func pack(_ stages: [SweepStage], limit: Int, within length: Int) -> [SweepStep] {
         var steps: [SweepStep] = []
         for stage in stages {
@@ -211,7 +210,7 @@ struct SweepStep: Sendable {
         return steps
     }
 
-    /// How an event of this page is to be read; nil if it is not wanted.
+    /// Returns how to read an event of this page; nil if it is not wanted.
     mutating func reading(of event: ScannedEvent) -> Reading? {
         guard let place = isOfSeveral ? pagings.firstIndex(where: { $0.stage.covers(event) }) : pagings.indices.first
         else {
@@ -227,10 +226,10 @@ struct SweepStep: Sendable {
         for place in pagings.indices { pagings[place].beginPageAgain() }
     }
 
-    /// Ends the page. Returns what is left to read, and how often events could not be read.
+    /// Ends the page. Returns the steps left to read, and the number of read failures.
     ///
-    /// With several stages, a page without any event is the last of all. Otherwise a relay may have left out the events
-    /// of one stage in favour of another: stages without events are asked for again, without those that had some.
+    /// With several stages, a page without any event is the last of all. Otherwise a relay may have omitted the events
+    /// of one stage in favour of another: stages without events are requested again, separately from the others.
     consuming func endPage() -> (steps: [SweepStep], unread: Int) {
         let silent = isOfSeveral ? pagings.filter { $0.seen == 0 } : []
         guard !isOfSeveral || hasStrays || silent.count < pagings.count else { return ([], 0) }
@@ -244,6 +243,6 @@ struct SweepStep: Sendable {
         return (steps, unread)
     }
 
-    /// The same with a step for each stage, for a relay that refuses several filters.
+    /// Returns a step for each stage, for a relay that refuses several filters.
     func separated() -> [SweepStep] { pagings.map { SweepStep([$0]) } }
 }

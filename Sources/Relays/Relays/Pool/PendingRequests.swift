@@ -2,26 +2,26 @@ import Core
 import Nostr
 import Synchronization
 
-/// Events that one relay is to publish and fetches that it is to answer, with who waits for the results.
+/// Pending publications and fetches at one relay, with their callers.
 struct PendingRequests {
     var publications: [EventID: [PublishTally]] = [:]
     var fetches: [UInt64: FetchTally] = [:]
     private var lastFetch: UInt64 = 0
 
-    /// Returns false if the same event is already being published here.
+    /// Adds a publication. Returns false if the same event is already being published here.
     mutating func add(_ publication: PublishTally) -> Bool {
         publications[publication.event.id, default: []].append(publication)
         return publications[publication.event.id]?.count == 1
     }
 
-    /// Returns the number of the fetch.
+    /// Adds a fetch. Returns its number.
     mutating func add(_ fetch: FetchTally) -> UInt64 {
         lastFetch += 1
         fetches[lastFetch] = fetch
         return lastFetch
     }
 
-    /// Gives up all of them.
+    /// Ends all requests without a response.
     mutating func abandon(at relay: RelayURL) {
         for publication in publications.values.joined() { publication.add(.unanswered, from: relay) }
         for fetch in fetches.values { fetch.end(relay) }
@@ -30,7 +30,7 @@ struct PendingRequests {
     }
 }
 
-/// Collects the results of publishing one event and hands them over together, once.
+/// Collects the results of publishing one event and completes once with all of them.
 final class PublishTally: Sendable {
     private struct State {
         var open: Set<RelayURL>
@@ -47,7 +47,7 @@ final class PublishTally: Sendable {
         self.completion = completion
     }
 
-    /// A second result of one relay does not count.
+    /// Adds the result of a relay. Only the first result of a relay counts.
     func add(_ result: PublishResult, from relay: RelayURL) {
         let complete = state.withLock { state -> [RelayURL: PublishResult]? in
             guard state.open.remove(relay) != nil else { return nil }
@@ -58,10 +58,10 @@ final class PublishTally: Sendable {
     }
 }
 
-/// Waits for the relays that were asked for stored events, and completes once: when all have answered or time is up.
+/// Waits for the relays of a fetch, and completes once: when all have responded or at the timeout.
 final class FetchTally: Sendable {
     let filters: [Filter]
-    /// How long each relay has.
+    /// The timeout for each relay.
     let time: Duration
     private let state: Mutex<(open: Set<RelayURL>, isAnswered: Bool)>
     private let completion: @Sendable (_ isAnswered: Bool) -> Void
@@ -78,7 +78,7 @@ final class FetchTally: Sendable {
         self.completion = completion
     }
 
-    /// A relay says that it has nothing more for this.
+    /// Notes that a relay has sent all its events.
     func noteAnswer() { state.withLock { $0.isAnswered = true } }
 
     /// Stops waiting for `relay`.
@@ -90,15 +90,15 @@ final class FetchTally: Sendable {
     }
 }
 
-/// The events of one relay that were read, in batches to hand over, and how many of them are not settled.
+/// The events read from one relay, in batches for the delegate, and the number of unsettled ones.
 struct EventBatches {
-    /// What is handed over at once.
+    /// Events that are passed to the delegate together.
     struct Batch: Equatable {
         let reading: Reading
         private(set) var events: [[UInt8]] = []
         private(set) var arrivals: [Arrival] = []
         private(set) var bytes = 0
-        /// How many of them may register somebody.
+        /// The number of events that may register an account.
         private(set) var registering = 0
 
         fileprivate init(_ reading: Reading) {
@@ -114,7 +114,7 @@ struct EventBatches {
     }
 
     private let limits: ConnectionLimits
-    /// Not handed over yet.
+    /// The batches that are not passed on yet.
     private var open: [Reading: Batch] = [:]
     private var unsettled = (events: 0, bytes: 0)
 
@@ -124,7 +124,7 @@ struct EventBatches {
 
     /// Whether every event is settled.
     var isSettled: Bool { unsettled.events == 0 }
-    /// Whether so many are not settled that reading must stop.
+    /// Whether reading must stop because too many events are unsettled.
     var isFull: Bool { unsettled.events >= limits.eventsInWork || unsettled.bytes >= limits.bytesInWork.bytes }
 
     /// Adds an event. Returns the batch if this fills it.
@@ -143,7 +143,7 @@ struct EventBatches {
         unsettled.bytes -= batch.bytes
     }
 
-    /// Returns everything that is not handed over yet.
+    /// Returns all batches that are not passed on yet.
     mutating func takeAll() -> [Batch] {
         guard !open.isEmpty else { return [] }
         defer { open.removeAll(keepingCapacity: true) }

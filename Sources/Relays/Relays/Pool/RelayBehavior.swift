@@ -2,28 +2,28 @@ import Core
 import Logging
 import Synchronization
 
-/// What a relay does wrong. One word of a small fixed set, for logs and a metric's label.
+/// A kind of protocol violation by a relay. One word of a small fixed set, for logs and a metric's label.
 package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
-    /// Messages that are none (NIP-01).
+    /// Malformed messages (NIP-01).
     case malformed
-    /// Events whose id or signature is wrong, or which are no events.
+    /// Events with a wrong id or signature, or malformed ones.
     case invalidEvents = "invalid-events"
-    /// Events on subscriptions that we never opened.
+    /// Events on subscriptions that the router never opened.
     case unasked
-    /// Messages without effect, beyond what one connection may bring.
+    /// Messages without effect, beyond the limit of a connection.
     case flood
     /// Messages over the limit.
     case tooLong = "too-long"
-    /// Frames that break the rules of WebSocket (RFC 6455).
+    /// Frames that violate the WebSocket protocol (RFC 6455).
     case brokenFrames = "broken-frames"
-    /// Requests that it neither answers to the end nor refuses.
+    /// Requests that the relay neither completes nor refuses.
     case unanswered
-    /// Challenges (NIP-42) beyond the few that a connection takes.
+    /// Challenges (NIP-42) beyond the few that are allowed on a connection.
     case challenges
-    /// It does not read what is sent to it.
+    /// The relay does not read the router's messages.
     case unread
 
-    /// The violation that a connection's end is; nil where it is none.
+    /// The violation that ended a connection; nil if there was none.
     init?(endOf failure: ConnectionFailure) {
         switch failure {
         case .protocolError: self = .brokenFrames
@@ -33,7 +33,7 @@ package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// With so many within an hour a relay misbehaves; fewer may be an accident.
+    /// The number of violations within an hour that count as misbehavior. Fewer may be accidental.
     package var tolerance: UInt64 {
         switch self {
         case .flood, .unread: 1
@@ -44,7 +44,7 @@ package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// For people.
+    /// A phrase for people.
     package var words: String {
         switch self {
         case .malformed: "malformed messages"
@@ -60,7 +60,7 @@ package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Words of a relay, which are not to be trusted: cut, and without anything but visible characters.
+/// A message from a relay. It is untrusted, so it is truncated and reduced to visible characters.
 package struct RelayWords: Sendable, Hashable {
     private static let length = 200
 
@@ -75,7 +75,7 @@ package struct RelayWords: Sendable, Hashable {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars.prefix(Self.length) {
             switch scalar.properties.generalCategory {
-            // Terminals act on the first sort and are fooled by the second, among which are marks for direction.
+            // Control characters act on terminals; format characters, such as direction marks, mislead readers.
             case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator:
                 scalars.append(" ")
             default: scalars.append(scalar)
@@ -86,17 +86,17 @@ package struct RelayWords: Sendable, Hashable {
     }
 }
 
-/// How one relay behaved since the start. Pure: knows no clock.
+/// The behavior of one relay since the start. Pure: it has no clock.
 package struct RelayBehavior: Sendable, Hashable {
     private static let wordsKept = 3
     private static let span: Duration = .hours(1)
 
-    /// Events that were read from it.
+    /// The number of events read from the relay.
     package private(set) var events: UInt64 = 0
-    /// Subscriptions that it closed, and events that it did not take.
+    /// The number of subscriptions that it closed and events that it refused.
     package private(set) var refusals: UInt64 = 0
     package private(set) var violations: [RelayViolation: UInt64] = [:]
-    /// The last ones, the newest last.
+    /// The last messages, newest last.
     package private(set) var lastWords: [RelayWords] = []
     private var hour = (start: Timestamp.distantPast, counts: [RelayViolation: UInt64]())
     private var toldAt = Timestamp.distantPast
@@ -111,7 +111,7 @@ package struct RelayBehavior: Sendable, Hashable {
         hasher.combine(violations)
     }
 
-    /// What it does beyond what is tolerated, in the hour that runs at `now`; the most frequent first.
+    /// Violations over the tolerance in the hour that includes `now`, most frequent first.
     package func misbehaviour(at now: Timestamp) -> [RelayViolation] {
         guard now - hour.start < Self.span else { return [] }
         return hour.counts.filter { $0.value >= $0.key.tolerance }
@@ -122,16 +122,16 @@ package struct RelayBehavior: Sendable, Hashable {
 
     mutating func said(_ words: RelayWords, isRefusal: Bool) {
         if isRefusal { refusals += 1 }
-        // A relay that says the same over and over does not drive out everything else.
+        // A relay that repeats one message does not displace the others.
         lastWords.removeAll { $0.command == words.command && $0.text == words.text }
         lastWords.append(words)
         if lastWords.count > Self.wordsKept { lastWords.removeFirst() }
     }
 
-    /// Counts what it did wrong. Returns whether an operator is to be told, which is once an hour.
+    /// Counts violations. Returns whether to notify the operator, which is once an hour.
     mutating func note(_ violation: RelayViolation, _ count: Int, now: Timestamp) -> Bool {
         guard count > 0 else { return false }
-        // A clock that went back begins anew.
+        // If the clock was set back, a new hour starts.
         if now - hour.start >= Self.span || now < hour.start { hour = (now, [:]) }
         violations[violation, default: 0] += UInt64(count)
         hour.counts[violation, default: 0] += UInt64(count)
@@ -143,17 +143,17 @@ package struct RelayBehavior: Sendable, Hashable {
     }
 }
 
-/// How all relays behaved since the start, also those that are not connected to any more. Callable from any thread;
-/// told once for each read from a socket, not for each event.
+/// The behavior of all relays since the start, including disconnected ones. Callable from any thread; updated once for
+/// each socket read, not for each event.
 package final class RelayViolationTable: Sendable {
     private struct State {
         var relays: [RelayURL: RelayBehavior] = [:]
         var totals: [RelayViolation: UInt64] = [:]
-        /// Lines about users' relays: there may be thousands of them.
+        /// The rate limit for log lines about users' relays, of which there may be thousands.
         var lines: TokenBucket
     }
 
-    /// Relays in it at most; what is new beyond that is counted in sum only.
+    /// The maximum number of relays in the table. Violations of additional relays are counted only in the totals.
     private static let capacity = 20_000
 
     private let operators: Set<RelayURL>
@@ -161,7 +161,7 @@ package final class RelayViolationTable: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// `operators` are the relays that may be named in the log.
+    /// `operators` are the relays that the log may name.
     package init(operators: Set<RelayURL>, now: @escaping @Sendable () -> Timestamp, logger: Logger) {
         self.operators = operators
         self.now = now
@@ -172,13 +172,13 @@ package final class RelayViolationTable: Sendable {
 
     package subscript(relay: RelayURL) -> RelayBehavior? { state.withLock { $0.relays[relay] } }
 
-    /// Those that misbehave at this moment, sorted.
+    /// The relays that currently misbehave, sorted.
     package var misbehaving: [RelayURL] {
         let now = now()
         return state.withLock { $0.relays.filter { !$0.value.misbehaviour(at: now).isEmpty }.keys.sorted() }
     }
 
-    /// What relays did wrong since the start: the operator's by name, all others in sum, under nil.
+    /// All violations since the start: by name for the operator's relays, and the sum for all others under nil.
     package var violations: [RelayURL?: [RelayViolation: UInt64]] {
         state.withLock { state in
             var violations: [RelayURL?: [RelayViolation: UInt64]] = [nil: state.totals]
@@ -200,7 +200,7 @@ package final class RelayViolationTable: Sendable {
         change(relay) { $0.said(words, isRefusal: isRefusal) }
     }
 
-    /// Counts what a relay did wrong, and says so in the log where it is no accident any more.
+    /// Counts violations of a relay, and logs them if they exceed the tolerance.
     package func note(_ violation: RelayViolation, _ count: Int = 1, by relay: RelayURL) {
         guard count > 0 else { return }
         let (now, isOperators) = (now(), operators.contains(relay))
@@ -211,7 +211,7 @@ package final class RelayViolationTable: Sendable {
             return isOperators || state.lines.take(at: now)
         }
         guard isWorthALine else { return }
-        // Which relays a user has is private.
+        // A user's list of relays is private.
         logger.warning(
             "A relay misbehaves",
             metadata: [

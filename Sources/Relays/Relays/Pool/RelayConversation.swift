@@ -5,30 +5,30 @@ import NIOCore
 import Nostr
 import Synchronization
 
-/// The shell around a ``RelaySession``: turns messages into its inputs and its actions into messages, batches for the
-/// delegate and answers to whoever published or fetched. Lives on one event loop.
+/// The shell around a ``RelaySession``: turns messages into its inputs, and its actions into messages, batches for the
+/// delegate and results for callers. Bound to one event loop.
 ///
-/// It begins when the information document (NIP-11) is here or could not be had. It reads on only while few enough
+/// It starts when the information document (NIP-11) is available or its fetch failed. It pauses reading while too many
 /// events are unsettled.
 final class RelayConversation: RelayWireOwner {
-    /// After so many malformed messages a connection is closed.
+    /// The number of malformed messages after which a connection is closed.
     private static let patience = 100
-    /// Messages without effect, such as notices, that one connection may bring at once and a second.
+    /// The limit of messages without effect, such as notices, on one connection.
     private static let idleTalk = (burst: 1_000.0, perSecond: 10.0)
-    /// Challenges (NIP-42) of one connection that are no violation.
+    /// The number of challenges (NIP-42) that are tolerated on one connection.
     private static let challengesTolerated = 3
 
     let url: RelayURL
     private let pool: RelayPool
     private let loop: any EventLoop
-    /// Who opens and closes connections.
+    /// The owner of the connection.
     weak var link: RelayLink?
     var session: RelaySession
     private var pending = PendingRequests()
     private var batches: EventBatches
     private var screening: OrderedScreening
     private(set) var wire: RelayWire?
-    /// Messages that came before the session could begin.
+    /// Messages that arrived before the session started.
     private var early: [ByteBuffer] = []
     private var hasBegun = false
     private var isOver = false
@@ -37,11 +37,12 @@ final class RelayConversation: RelayWireOwner {
     private var unansweredReported = 0
     /// Whether it was logged that messages over the limit are skipped.
     private var hasSkipped = false
-    /// What came since the last report to the book, and how much of it was handed over: a lock is not for each event.
+    /// Events since the last report to the violation table, and how many were passed on. This avoids a lock for each
+    /// event.
     private var arrived = (events: 0, unasked: 0, handedOver: 0)
-    /// The moment of the read that is worked on: a clock is not for each event.
+    /// The time of the current read. This avoids a clock access for each event.
     private var readAt: Timestamp?
-    /// Whether we ended the connection for an violation that is counted already.
+    /// Whether the router ended the connection for a violation that is already counted.
     private var isDisconnected = false
     private var idleTalk: TokenBucket
     private var alarm = LoopAlarm<Timestamp>()
@@ -58,9 +59,9 @@ final class RelayConversation: RelayWireOwner {
         idleTalk = TokenBucket(capacity: burst, perSecond: perSecond, now: pool.now())
     }
 
-    /// Whether there is a reason for a connection.
+    /// Whether a connection is needed.
     var isNeeded: Bool { session.keyCount > 0 || session.hasPendingRequests }
-    /// Whether events are handed over and not settled.
+    /// Whether the delegate has unsettled events.
     var isWorking: Bool { !batches.isSettled }
     var wantsMore: Bool { hasBegun && !isOver && !batches.isFull }
 
@@ -84,7 +85,7 @@ final class RelayConversation: RelayWireOwner {
         perform(session.fetch(number, fetch.filters, deadline: now + fetch.time, now: now))
     }
 
-    /// Takes over an open connection without sending anything yet.
+    /// Takes over an open connection without sending data yet.
     func attach(_ wire: RelayWire) {
         self.wire = wire
         malformed = 0
@@ -93,7 +94,7 @@ final class RelayConversation: RelayWireOwner {
         wire.attach(to: self)
     }
 
-    /// Begins to send on the open connection.
+    /// Starts sending on the open connection.
     func begin(_ limitation: RelayLimitation) {
         guard wire != nil, !hasBegun else { return }
         hasBegun = true
@@ -105,7 +106,7 @@ final class RelayConversation: RelayWireOwner {
         wire?.resume()
     }
 
-    /// Tells everybody who waits that nothing will come, and stops reading, so that what was read can be settled.
+    /// Ends all pending requests and stops reading, so that the delegate can settle the events already read.
     func abandon() {
         isOver = true
         alarm.cancel()
@@ -127,7 +128,7 @@ final class RelayConversation: RelayWireOwner {
                     if actions.isEmpty, !idleTalk.take(at: now) { disconnect(for: .flood) }
                 }
             } catch {
-                // Unknown commands belong to extensions and are no error.
+                // Unknown commands belong to extensions and are not errors.
                 if case .unknownCommand = error { return }
                 malformed += 1
                 pool.behavior.note(.malformed, by: url)
@@ -136,7 +137,7 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
-    /// The relay's other messages arrive behind this one, so open requests must not time out.
+    /// The relay's other messages arrive after this one, so open requests must not time out.
     func passes(isNew: Bool) {
         let now = pool.now()
         session.passes(now: now)
@@ -154,7 +155,7 @@ final class RelayConversation: RelayWireOwner {
         if !idleTalk.take(at: now) { disconnect(for: .flood) }
     }
 
-    /// Ends the connection for what the relay does. `violation` is nil where that is counted already.
+    /// Ends the connection because of a violation. `violation` is nil if it is already counted.
     private func disconnect(for violation: RelayViolation? = nil) {
         guard !isDisconnected else { return }
         isDisconnected = true
@@ -162,7 +163,7 @@ final class RelayConversation: RelayWireOwner {
         wire?.fail(.protocolError)
     }
 
-    /// Keeps the relay's words, and counts what they say.
+    /// Keeps the relay's message, and counts refusals and challenges.
     private func listen(to message: ReceivedRelayMessage) {
         let behavior = pool.behavior
         switch message {
@@ -176,7 +177,7 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
-    /// Tells the book what came since the last time.
+    /// Reports the events since the last report to the violation table.
     private func report() {
         if arrived.events > 0 { pool.behavior.received(arrived.events, from: url) }
         pool.behavior.note(.unasked, arrived.unasked, by: url)
@@ -226,7 +227,7 @@ final class RelayConversation: RelayWireOwner {
             if !session.requests.wasOpened(subscription) { arrived.unasked += 1 }
             return
         }
-        // What sweeps read names the keys that they ask for.
+        // Sweeps ask for events by key, so their events are not screened.
         let finding = arrival.reading == .live ? screening.finding(of: event) : .mayConcernSomebody
         guard finding != .concernsNobody else { return session.passedOver(arrival) }
         arrived.handedOver += 1
@@ -292,7 +293,7 @@ final class RelayConversation: RelayWireOwner {
         }
     }
 
-    /// Proves who we are (NIP-42). If signing fails, the relay keeps refusing, and the refusals are reported.
+    /// Authenticates at the relay (NIP-42). If signing fails, the relay keeps refusing, and the refusals are reported.
     private func authenticate(_ challenge: String) {
         let now = pool.now()
         guard
@@ -319,11 +320,11 @@ final class RelayConversation: RelayWireOwner {
     }
 }
 
-/// A timer of an event loop that is set again and again, for moments of one clock.
+/// A resettable timer of an event loop, for moments of one clock.
 struct LoopAlarm<Moment: Equatable> {
     private var task: (at: Moment, scheduled: Scheduled<Void>)?
 
-    /// Has `action` run at `moment`, which is in `wait`, instead of the moment before.
+    /// Schedules `action` for `moment`, which is in `wait`, and cancels the previous one.
     mutating func set(
         at moment: Moment,
         in wait: Duration,
@@ -340,6 +341,6 @@ struct LoopAlarm<Moment: Equatable> {
         task = nil
     }
 
-    /// To be called first by the action.
+    /// Clears the timer. The action must call this first.
     mutating func passed() { task = nil }
 }

@@ -4,9 +4,9 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// One relay of a pool: opens and closes its connection, and has a conversation over it.
+/// One relay of a pool: opens and closes its connection and owns the conversation.
 ///
-/// `@unchecked Sendable`: it lives on its event loop. Other threads reach it through ``RelayPool``, which hops
+/// `@unchecked Sendable`: it is bound to its event loop. Other threads reach it through ``RelayPool``, which hops
 /// there; they may read the constants and the published status.
 final class RelayLink: @unchecked Sendable {
     let url: RelayURL
@@ -19,14 +19,14 @@ final class RelayLink: @unchecked Sendable {
     private var information: KnownLimitation
     private var rank: RelayRank
     private var isOpen = false
-    /// Whether the connection was closed only to open the next, which has not happened yet.
+    /// Whether the connection was closed only to reconnect, which has not completed yet.
     private var isRenewing = false
     private var lastFailure: ConnectionFailure?
     private var alarm = LoopAlarm<Deadline>()
-    /// Fulfilled when nothing of this is open any longer.
+    /// Fulfilled when the connection is closed.
     private var end: EventLoopPromise<Void>?
     private var isStopping = false
-    /// Calls of the pool that were run. The relay may be forgotten only when all were.
+    /// The number of completed calls from the pool. The relay may be forgotten only after all of them.
     private var callsRun = 0
 
     init(url: RelayURL, loop: any EventLoop, rank: RelayRank, session: SessionSettings, pool: RelayPool) {
@@ -60,7 +60,7 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Asks for other kinds over a new connection, which continues reading where the one before stopped.
+    /// Requests other kinds over a new connection, which continues reading where the previous one stopped.
     func ask(for kinds: RequestedKinds) {
         conversation.session.settings.requestedKinds = kinds
         if isOpen {
@@ -70,17 +70,17 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// There is a place among the connections being opened.
+    /// Takes a slot among the connections being opened.
     func placed() {
         perform(life.placed())
         review()
     }
 
-    /// Closes the connection for good. Waits up to `patience` for events that are not settled.
+    /// Closes the connection permanently. Waits up to `patience` for unsettled events.
     func stop(patience: Duration, _ promise: EventLoopPromise<Void>) {
         end = promise
         isStopping = true
-        // The pool has released this already, but a connection that is closing still needs it.
+        // The pool has already released this object, but a closing connection still needs it.
         promise.futureResult.whenComplete { _ in withExtendedLifetime(self) {} }
         conversation.abandon()
         guard conversation.isWorking, isOpen else { return stopNow() }
@@ -89,17 +89,17 @@ final class RelayLink: @unchecked Sendable {
         alarm.set(at: loop.time + patience, in: patience, on: loop) { bound.value.stopNow() }
     }
 
-    /// Events that were handed over are settled.
+    /// Notes that events were settled.
     func settled() {
         if isStopping, !conversation.isWorking { stopNow() }
     }
 
-    /// The relay refuses everything.
+    /// Disconnects for that long, because the relay refuses all requests.
     func rest(for span: Duration) {
         perform(life.rest(for: span, now: loop.time))
     }
 
-    /// The open connection has ended.
+    /// Takes the end of the open connection.
     func ended(_ failure: ConnectionFailure?) {
         isOpen = false
         failed(failure)
@@ -108,7 +108,7 @@ final class RelayLink: @unchecked Sendable {
     private func perform(_ action: ConnectionLife.Action) {
         switch action {
         case .nothing: break
-        // The operator's few relays need no place.
+        // The operator's relays are few and need no slot.
         case .queue: if rank.isOperators || pool.takePlace(url) { perform(life.placed()) }
         case .passOn: pool.leavePlace(url)
         case .open: open()
@@ -139,7 +139,7 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// A relay keeps its place until its document is here, which limits how many documents are fetched at a time.
+    /// A relay keeps its slot until its document is fetched, which limits concurrent fetches of documents.
     private func begin(_ limitation: RelayLimitation) {
         pool.leavePlace(url)
         conversation.begin(limitation)
@@ -240,7 +240,7 @@ final class RelayLink: @unchecked Sendable {
         }
     }
 
-    /// Which relays a user has is private: only the operator's relays are named.
+    /// A user's list of relays is private: only the operator's relays are named.
     func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata = [:]) {
         var metadata = metadata
         if rank.isOperators { metadata["relay"] = "\(url.text)" }

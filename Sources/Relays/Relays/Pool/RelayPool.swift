@@ -6,8 +6,8 @@ import NIOPosix
 import Nostr
 import Synchronization
 
-/// Connections to relays, one a relay however many keys are watched there, each on one event loop. Any thread reaches
-/// them through this.
+/// A pool of connections to relays, one connection for each relay regardless of the number of keys, each on one event
+/// loop. Callable from any thread.
 ///
 ///     let pool = try RelayPool(configuration: .init(), identity: keys, group: group, http: lanes, delegate: …, …)
 ///     pool.update(relay, [.put(watched)], isOperators: false)
@@ -16,24 +16,24 @@ package final class RelayPool: Sendable {
     private struct Entry {
         let link: RelayLink
         var rank: RelayRank
-        /// Calls that were sent to the link.
+        /// The number of calls sent to the link.
         var calls = 0
     }
 
     private struct State {
         var entries: [RelayURL: Entry] = [:]
-        /// Relays that only users name.
+        /// The number of relays that only users name.
         var usersCount = 0
         var places: OpeningPlaces
         var blocked = BlockedRelays()
-        /// For the next connections.
+        /// The settings for the next connections.
         var session: SessionSettings
         var isOver = false
         var hasComplained = false
         var operatorsLoops = SharedLoops(relays: 16)
     }
 
-    /// Threads that look up the names of users' relays.
+    /// The number of threads that resolve the names of users' relays.
     private static let resolvers = 8
 
     let configuration: Configuration
@@ -41,7 +41,7 @@ package final class RelayPool: Sendable {
     let connector: RelayConnector
     let http: any HTTPSender
     let delegate: any RelayPoolDelegate
-    /// How relays behave.
+    /// The behavior of all relays.
     package let behavior: RelayViolationTable
     let now: @Sendable () -> Timestamp
     let logger: Logger
@@ -49,11 +49,11 @@ package final class RelayPool: Sendable {
     private let threads: NIOThreadPool
     private let state: Mutex<State>
 
-    /// Connects to nothing yet.
+    /// Creates a pool without connections.
     ///
-    /// `identity` answers challenges (NIP-42); registrations are read for it. `http` fetches information documents
-    /// (NIP-11) and must outlive the pool, as must `group`. Throws if the roots or a block of addresses of the
-    /// configuration cannot be used.
+    /// `identity` answers challenges (NIP-42), and registrations addressed to it are read. `http` fetches information
+    /// documents (NIP-11) and must outlive the pool, like `group`. Throws if the configured roots or address blocks
+    /// cannot be used.
     package init(
         configuration: Configuration,
         identity: KeyPair,
@@ -89,10 +89,10 @@ package final class RelayPool: Sendable {
 
     // MARK: Which relays
 
-    /// Watches keys at `relay` and stops watching them. A relay at which no key is watched is left after a while,
-    /// unless it is kept.
+    /// Watches keys at `relay` and stops watching them. The pool disconnects from a relay without watched keys after a
+    /// while, unless it is kept.
     ///
-    /// `isOperators` says that the configuration names the relay, so that it may be at a private address.
+    /// `isOperators`: the configuration names the relay, so that it may be at a private address.
     package func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool) {
         guard !changes.isEmpty else { return }
         let puts = changes.contains { if case .put = $0 { true } else { false } }
@@ -104,8 +104,7 @@ package final class RelayPool: Sendable {
         _ = send(to: relay) { $0.update(changes) }
     }
 
-    /// Stays connected to these relays, which the configuration names, even if no key is watched there. Replaces the
-    /// former list.
+    /// Stays connected to these configured relays, even if no key is watched there. Replaces the former list.
     package func keep(_ relays: [RelayURL]) {
         let kept = Set(relays)
         let former = state.withLock { $0.entries.filter(\.value.rank.isKept).map(\.key) }
@@ -113,7 +112,7 @@ package final class RelayPool: Sendable {
         for relay in kept { rank(relay) { $0.isKept = true } }
     }
 
-    /// Leaves these relays immediately and connects to none of them from now on, even if users name them; the
+    /// Disconnects from these relays immediately and no longer connects to them, even if users name them; the
     /// operator's are excepted. Replaces the former list.
     package func block(_ relays: BlockedRelays) {
         let left = state.withLock { state in
@@ -123,9 +122,9 @@ package final class RelayPool: Sendable {
         _ = stop(left, patience: .zero)
     }
 
-    /// Closes the connections to these relays in order, and forgets what is watched there. If one of them is named
-    /// again, it gets a new connection. Calls `completion` once, on any thread and never before it returns, when what
-    /// was read is dealt with, or after two seconds by default.
+    /// Closes the connections to these relays with a handshake, and forgets the keys watched there. A relay that is
+    /// named again gets a new connection. Calls `completion` once, on any thread and never before it returns, when all
+    /// read events are settled, or after two seconds by default.
     package func leave(
         _ isLeft: @escaping @Sendable (RelayURL) -> Bool,
         then completion: @escaping @Sendable () -> Void
@@ -134,16 +133,16 @@ package final class RelayPool: Sendable {
         stop(left, patience: configuration.limits.settling).whenComplete { _ in completion() }
     }
 
-    /// Closes all connections and opens no further ones. Waits for unsettled events and for closing handshakes: two
+    /// Closes all connections and opens no new ones. Waits for unsettled events and closing handshakes: up to two
     /// seconds by default. Call it before the event loop group shuts down.
     package func shutdown() async {
         let left = state.withLock { state in
             state.isOver = true
             return Self.forget(&state) { _, _ in true }
         }
-        // Does not fail: links only fulfil their promises.
+        // This cannot fail: links only fulfil their promises.
         try? await stop(left, patience: configuration.limits.settling).get()
-        // Look-ups may take long, and nothing depends on them.
+        // Look-ups may take long, and no other work depends on them.
         threads.shutdownGracefully { _ in }
     }
 
@@ -159,7 +158,7 @@ package final class RelayPool: Sendable {
             let promise = link.loop.makePromise(of: Void.self)
             link.loop.execute {
                 link.stop(patience: patience, promise)
-                // One that was being opened would keep its place, since the pool no longer knows it.
+                // A link that was being opened would keep its slot, because the pool no longer knows it.
                 self.leavePlace(link.url)
             }
             return promise.futureResult
@@ -167,9 +166,9 @@ package final class RelayPool: Sendable {
         return EventLoopFuture.andAllComplete(ends, on: group.next())
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
-    /// Asks all relays for other kinds from now on, over new connections, which continue reading where those before
+    /// Requests other kinds from all relays, over new connections, which continue reading where the previous ones
     /// stopped. Does nothing if the kinds are the same.
     package func ask(for kinds: RequestedKinds) {
         let links: [RelayLink] = state.withLock { state in
@@ -180,7 +179,7 @@ package final class RelayPool: Sendable {
         for link in links { link.loop.execute { link.ask(for: kinds) } }
     }
 
-    /// Publishes `event` at each of `relays`, once connected and, where asked, authenticated (NIP-42). Calls
+    /// Publishes `event` at each of `relays`, once connected and, if required, authenticated (NIP-42). Calls
     /// `completion` once, with a result for each relay, within ``ConnectionLimits/publishing``.
     package func publish(
         _ event: Event,
@@ -195,12 +194,12 @@ package final class RelayPool: Sendable {
         }
     }
 
-    /// Asks `relays`, or all connected ones of the operator's if the list is empty, for stored events. The delegate
-    /// gets them as ``Reading/fetched``. Calls `completion` once, when the last was handed over or `time` has
-    /// passed; `isAnswered` says whether any relay has sent everything that it has.
+    /// Requests stored events from `relays`, or from all connected relays of the operator if the list is empty. The
+    /// delegate receives them as ``Reading/fetched``. Calls `completion` once, when the last was passed on or `time`
+    /// has passed; `isAnswered`: any relay has sent all its events.
     ///
-    /// A relay whose connection is being renewed counts as connected: otherwise nothing would answer the first of the
-    /// questions that a reload adds.
+    /// A relay whose connection is being renewed counts as connected. Otherwise the first fetches after a reload would
+    /// get no response.
     package func fetch(
         _ filters: [Filter],
         from relays: [RelayURL] = [],
@@ -215,26 +214,26 @@ package final class RelayPool: Sendable {
 
     // MARK: Status
 
-    /// Those of `relays` that we are connected to at this moment.
+    /// The given relays that are currently connected.
     package func connected(among relays: [RelayURL]) -> [RelayURL] {
         let wanted = Set(relays)
         return status.filter { wanted.contains($0.url) && $0.state == .connected }.map(\.url)
     }
 
-    /// Whether ``fetch(_:from:within:completion:)`` finds a relay to ask: one of the operator's, or any.
+    /// Whether ``fetch(_:from:within:completion:)`` finds a relay: one of the operator's, or any.
     package func isConnected(besidesOperators: Bool) -> Bool {
         let isAskable = { (link: RelayLink) in
             let status = link.status
             return (besidesOperators || status.isOperators) && status.isReachable
         }
         return state.withLock { state in
-            // The operator's are few and come first.
+            // The operator's relays are few and are checked first.
             state.entries.values.contains { $0.rank.isOperators && isAskable($0.link) }
                 || state.entries.values.contains { !$0.rank.isOperators && isAskable($0.link) }
         }
     }
 
-    /// All relays that are known at this moment, sorted.
+    /// The status of all known relays, sorted.
     package var status: [RelayStatus] {
         state.withLock { $0.entries.values.map(\.link) }.map(\.status).sorted { $0.url < $1.url }
     }
@@ -242,20 +241,20 @@ package final class RelayPool: Sendable {
     // MARK: Links
 
     /// Runs `call` at a relay on its event loop, in the order of calls, and adds the relay if it is unknown. Returns
-    /// false after the end, or if there are too many relays.
+    /// false after the shutdown, or if there are too many relays.
     private func send(to url: RelayURL, _ call: @escaping @Sendable (RelayConversation) -> Void) -> Bool {
         state.withLock { state in
             guard var entry = entry(url, newRank(of: url), &state) else { return false }
             entry.calls += 1
             state.entries[url] = entry
-            // Inside the lock, to keep the order.
+            // Executed inside the lock to keep the order.
             let link = entry.link
             link.loop.execute { link.run(call) }
             return true
         }
     }
 
-    /// Changes the rank of a relay. Returns false after the end, or if there are too many relays.
+    /// Changes the rank of a relay. Returns false after the shutdown, or if there are too many relays.
     @discardableResult
     private func rank(_ url: RelayURL, _ change: (inout RelayRank) -> Void) -> Bool {
         state.withLock { state in
@@ -302,12 +301,12 @@ package final class RelayPool: Sendable {
         logger.warning("Users name more relays than are allowed", metadata: ["limit": "\(configuration.maxRelays)"])
     }
 
-    /// Takes a place among the connections being opened, or waits for one.
+    /// Takes a slot among the connections being opened, or queues for one.
     func takePlace(_ url: RelayURL) -> Bool {
         state.withLock { $0.places.take(url) }
     }
 
-    /// Gives the place of `url` back, if it has one.
+    /// Releases the slot of `url`, if it has one.
     func leavePlace(_ url: RelayURL) {
         state.withLock { state in
             var last = url
@@ -319,7 +318,7 @@ package final class RelayPool: Sendable {
         }
     }
 
-    /// Forgets a relay that is no longer needed, unless something was sent there since.
+    /// Forgets a relay that is no longer needed, unless a call was sent there since.
     func forget(_ url: RelayURL, callsRun: Int) {
         state.withLock { state in
             guard let entry = state.entries[url], entry.calls == callsRun, !entry.rank.isKept else { return }
@@ -329,21 +328,21 @@ package final class RelayPool: Sendable {
     }
 }
 
-/// Who named a relay, and whether it stays connected without any key.
+/// The origin of a relay, and whether it stays connected without any key.
 struct RelayRank: Sendable, Equatable {
     /// Named by ``RelayPool/Configuration-swift.struct/operators``.
     var isConfigured = false
-    /// Asked for by ``RelayPool/keep(_:)``.
+    /// Requested by ``RelayPool/keep(_:)``.
     var isKept = false
-    /// Named as the operator's together with watched keys.
+    /// Passed as the operator's together with watched keys.
     var isNamed = false
 
     /// Whether the configuration names it, so that it may be at a private address.
     var isOperators: Bool { isConfigured || isKept || isNamed }
 }
 
-/// Which threads the operator's relays live on: so many share one before the next thread gets some. They are the busy
-/// relays, which a thread reads at the same moments, so that it wakes once for all of its own.
+/// Assigns the operator's relays to event loops: a fixed number shares one loop before the next one is used. These
+/// relays are busy and share read times, so that a thread wakes once for all of its relays.
 struct SharedLoops: Sendable {
     private let size: Int
     private var current: (loop: any EventLoop, room: Int)?
@@ -352,7 +351,7 @@ struct SharedLoops: Sendable {
         size = max(1, relays)
     }
 
-    /// The thread of a further relay.
+    /// Returns the loop for another relay.
     mutating func next(from group: any EventLoopGroup) -> any EventLoop {
         let (loop, room) = current ?? (group.next(), size)
         current = room > 1 ? (loop, room - 1) : nil

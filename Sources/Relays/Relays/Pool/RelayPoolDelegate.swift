@@ -2,10 +2,10 @@ import Core
 import HTTPClient
 import Nostr
 
-/// Takes what a ``RelayPool`` reads. Called on the relays' event loops; must not block.
+/// Takes the events that a ``RelayPool`` reads. Called on the relays' event loops; must not block.
 package protocol RelayPoolDelegate: Sendable {
-    /// Takes events, each the bytes of one JSON object, unverified. Calls `completion` once, on any thread, with
-    /// whether each was dealt with; the others are read again. The pool stops reading from a relay while too much is
+    /// Takes unverified events, each the bytes of one JSON object. Calls `completion` once, on any thread, with whether
+    /// each was processed; the others are read again. The pool stops reading from a relay while too much is
     /// outstanding.
     func received(
         _ events: [[UInt8]],
@@ -14,47 +14,46 @@ package protocol RelayPoolDelegate: Sendable {
         completion: @escaping @Sendable ([Bool]) -> Void
     )
 
-    /// Everything that `relay` had stored for these keys was read and dealt with.
+    /// Notes that all stored events of `relay` for these keys were read and processed.
     func established(_ keys: [PublicKey], at relay: RelayURL)
 
-    /// Everything that `relay` had for its established keys up to that moment, in seconds since 1970, was read and
-    /// dealt with.
+    /// Notes that all events of `relay` for its established keys up to that moment, in seconds since 1970, were read
+    /// and processed.
     func marked(_ relay: RelayURL, upTo moment: Int64)
 
-    /// Events of `relay` may not have been read, so many times: once for each second with more events than the relay
-    /// gives out, for each reading that was given up because it was too long, and for each message over the limit.
+    /// Notes that events of `relay` may be unread. `times` counts each second with more events than the relay returns,
+    /// each reading that was too long, and each message over the limit.
     func couldNotRead(_ times: Int, at relay: RelayURL)
 
-    /// Up to when everything that `relay` had was read and dealt with before, in seconds since 1970; nil: never.
+    /// Returns the second, since 1970, up to which all events of `relay` were read and processed; nil: never.
     func mark(of relay: RelayURL) -> Int64?
 
-    /// Returns an inspector of one relay's live events, which looks at them before they are handed over; nil: all are
-    /// handed over.
+    /// Returns a filter for one relay's live events that runs before they are passed on; nil: all are passed on.
     func screening() -> (any EventScreening)?
 }
 
-/// How an event of a relay came to be read, which tells whether it is new.
+/// How an event was read from a relay, which determines whether it is new.
 package enum Reading: Sendable, Hashable {
-    /// After the end of the stored events (NIP-01).
+    /// Received after the end of the stored events (NIP-01).
     case live
-    /// Stored, and published while nobody listened: new as well.
+    /// Stored, and published while the router was not connected: also new.
     case stored
-    /// Stored before the key was watched here: not new, only to be remembered.
+    /// Stored before the key was watched here: not new, only remembered.
     case baseline
-    /// Asked for by ``RelayPool/fetch(_:from:within:completion:)``: not new.
+    /// Requested by ``RelayPool/fetch(_:from:within:completion:)``: not new.
     case fetched
 }
 
-/// What became of an event that was published at one relay.
+/// The result of publishing an event at one relay.
 package enum PublishResult: Sendable, Hashable {
-    /// The relay has it.
+    /// The relay has the event.
     case accepted
-    /// With the relay's words, which are not to be trusted or logged.
+    /// With the relay's message, which is untrusted and must not be logged.
     case refused(message: String)
-    /// The relay could not be connected to, or did not answer in time.
+    /// The connection failed, or the relay did not respond in time.
     case unanswered
 
-    /// What an OK says (NIP-01); some relays refuse an event because they have it.
+    /// Reads an OK (NIP-01). Some relays refuse an event because they have it.
     init(isAccepted: Bool, message: String?) {
         self =
             switch message {
@@ -68,9 +67,9 @@ package enum PublishResult: Sendable, Hashable {
 /// The state of one relay, for logs and tests.
 package struct RelayStatus: Sendable, Hashable {
     package enum State: Sendable, Hashable {
-        /// Nobody needs it.
+        /// The relay is not needed.
         case idle
-        /// To be connected to at that moment, or as soon as other connections are open.
+        /// Connects at that moment, or as soon as other connections are open.
         case waiting(until: Timestamp)
         case connecting
         case connected
@@ -78,15 +77,15 @@ package struct RelayStatus: Sendable, Hashable {
 
     package let url: RelayURL
     package internal(set) var state = State.idle
-    /// Whether we closed the connection only to open it anew, which takes a moment.
+    /// Whether the router closed the connection only to reconnect.
     package internal(set) var isRenewing = false
     /// Whether the configuration names it.
     package internal(set) var isOperators = false
-    /// Keys watched there.
+    /// The number of keys watched there.
     package internal(set) var keys = 0
-    /// Whether it is asked by kinds only, since the keys exceed what it allows.
+    /// Whether it is asked only by kind, because the keys exceed its limits.
     package internal(set) var isAskedByKind = false
-    /// REQs sent since the relay was first needed.
+    /// The number of REQs sent since the relay was first needed.
     package internal(set) var requestsSent = 0
     /// Why the last connection ended or could not be opened.
     package internal(set) var lastFailure: ConnectionFailure?
@@ -95,30 +94,30 @@ package struct RelayStatus: Sendable, Hashable {
         self.url = url
     }
 
-    /// Whether it can be asked for something: one whose connection is being renewed will answer in a moment.
+    /// Whether it can serve fetches. A relay whose connection is being renewed responds soon.
     var isReachable: Bool { state == .connected || isRenewing }
 }
 
 extension RelayPool {
-    /// How a pool connects and what it asks for.
+    /// The connection settings and requested kinds of a pool.
     package struct Configuration: Sendable {
-        /// Former keys of ours, whose registrations are read as well. Default: none.
+        /// Former keys of the router, whose registrations are read too. Default: none.
         package var formerKeys: [PublicKey] = []
-        /// Kinds that are asked for by the keys they name. Default: nil, every kind.
+        /// Kinds that are requested by the keys they name. Default: nil, every kind.
         package var addressedKinds: Set<Kind>?
-        /// Further replaceable kinds that are asked for by author, such as contact lists (kind 3). Default: none.
+        /// Additional replaceable kinds that are requested by author, such as contact lists (kind 3). Default: none.
         package var furtherLists: Set<Kind> = []
-        /// How far back is read after an absence. Default: two days.
+        /// The maximum age of events that are read after a disconnection. Default: two days.
         package var catchUp: Duration = .days(2)
-        /// A PEM file with roots to trust besides the system's. Default: none.
+        /// A PEM file with roots to trust in addition to the system's. Default: none.
         package var caFile: String?
-        /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
+        /// Blocks in CIDR notation that users' URLs may resolve to although they are not public, such as `10.1.2.0/24`.
         /// Default: none.
         package var allowPrivate: [String] = []
         /// Relays that may have private addresses and are retried forever, even if users name them. Default: only those
         /// that are kept.
         package var operators: Set<RelayURL> = []
-        /// The most relays of users that the pool connects to; further ones are left out. Default: 10,000.
+        /// The maximum number of users' relays that the pool connects to; additional ones are ignored. Default: 10,000.
         package var maxRelays = 10_000
         package var limits = ConnectionLimits()
         package var pauses = ConnectionPauses()

@@ -1,21 +1,20 @@
 import HTTPClient
 
-/// A relay's address in one spelling, so that a relay that many users name is one relay.
+/// A relay's normalized URL, so that a relay that many users name is one relay.
 package struct RelayURL: Sendable, Hashable, Comparable {
     private static let maximumLength = 256
 
     /// As `wss://relay.example.com` or `wss://relay.example.com/path`.
     package let text: String
     package let origin: Origin
-    /// A name in lower case or an address, each in one spelling.
+    /// A name in lower case or an address, both normalized.
     package var host: String { origin.host }
-    /// Path and query as they go on the wire, at least `/`.
+    /// Path and query as they are sent, at least `/`.
     let target: String
 
-    /// Nil when `text` is no `ws` or `wss` URL as RFC 3986 has it, carries user information or is longer than 256
-    /// bytes.
+    /// Nil if `text` is not a valid `ws` or `wss` URL (RFC 3986), has user information or is longer than 256 bytes.
     ///
-    /// Scheme and host become lower case; the scheme's own port, a fragment and slashes at the path's end are left out.
+    /// Scheme and host become lower case; the default port, a fragment and slashes at the path's end are dropped.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.maximumLength, Self.hasScheme(text),
             let parts = URLParts("http" + text.dropFirst(2))
@@ -26,7 +25,7 @@ package struct RelayURL: Sendable, Hashable, Comparable {
         self.text = "\(parts.origin.isSecure ? "wss" : "ws")://\(parts.origin.authority)\(path)"
     }
 
-    /// Where the relay's information document is (NIP-11).
+    /// The URL of the relay's information document (NIP-11).
     var informationURL: String { "http" + text.dropFirst(2) }
 
     package static func == (one: RelayURL, other: RelayURL) -> Bool { one.text == other.text }
@@ -41,7 +40,7 @@ package struct RelayURL: Sendable, Hashable, Comparable {
         }
     }
 
-    /// A query has no common syntax and stays as it is.
+    /// A query has no common syntax and is not changed.
     private static func withoutSlashes(_ target: String) -> String {
         let path = target.prefix { $0 != "?" }
         let end = path.lastIndex { $0 != "/" }.map { path.index(after: $0) } ?? path.startIndex
@@ -49,20 +48,20 @@ package struct RelayURL: Sendable, Hashable, Comparable {
     }
 }
 
-/// Which relays an operator means: one by its URL, all at a host by its name, or all below a host as `*.example.com`.
+/// A pattern for relays: one by its URL, all at a host by its name, or all below a host as `*.example.com`.
 package struct RelayPattern: Sendable, Hashable {
     private enum Form: Hashable {
         case url(RelayURL)
         case host(String)
-        /// With a dot in front.
+        /// With a leading dot.
         case below(String)
     }
 
-    /// In one spelling.
+    /// The normalized text.
     package let text: String
     private let form: Form
 
-    /// Nil when `text` is none of these.
+    /// Nil if `text` is not such a pattern.
     package init?(_ text: String) {
         if text.contains("://") {
             guard let url = RelayURL(text) else { return nil }
@@ -72,7 +71,7 @@ package struct RelayPattern: Sendable, Hashable {
         }
         let isBelow = text.hasPrefix("*.")
         let name = isBelow ? String(text.dropFirst(2)) : text
-        // As a URL has it, so that there is one spelling.
+        // Parsed as part of a URL, so that it is normalized.
         guard !name.isEmpty, !name.contains("*"), let url = RelayURL("wss://" + name), url.target == "/",
             url.text == "wss://" + url.host || url.text == "wss://[\(url.host)]", !isBelow || name.contains(".")
         else { return nil }
@@ -89,7 +88,7 @@ package struct RelayPattern: Sendable, Hashable {
     }
 }
 
-/// Relays that users may name in vain. Looking one up takes as long however many there are.
+/// Relays that users cannot choose. The time of a look-up does not depend on their number.
 package struct BlockedRelays: Sendable, Equatable {
     private let texts: Set<String>
     private let hasWildcards: Bool

@@ -1,28 +1,28 @@
 import Core
 import DequeModule
 
-/// Decides when to connect to one relay and when to leave it alone, without its socket and its clock.
+/// Decides when to open and close the connection to one relay, without its socket and its clock.
 struct ConnectionLife {
     enum State: Equatable {
         case idle
         case waiting(until: Deadline)
-        /// Waits for a place among the connections being opened.
+        /// Waits for a slot among the connections being opened.
         case queued
         case opening
         case open(since: Deadline)
-        /// We are closing it.
+        /// The router is closing the connection.
         case closing
-        /// Shut down for good.
+        /// Shut down permanently.
         case over
     }
 
-    /// What the shell around this must do.
+    /// An action for the shell around this type.
     enum Action: Equatable {
         case nothing
-        /// Ask for a place, and say ``ConnectionLife/placed()`` when there is one.
+        /// Request a slot, and call ``ConnectionLife/placed()`` when there is one.
         case queue
         case open
-        /// Give the place to another relay.
+        /// Release the slot for another relay.
         case passOn
         case close
     }
@@ -43,7 +43,7 @@ struct ConnectionLife {
         self.idle = idle
     }
 
-    /// When ``tick(now:)`` has something to do; nil while there is nothing to wait for.
+    /// When to call ``tick(now:)``; nil if no timer is needed.
     var nextTick: Deadline? {
         switch state {
         case .waiting(let until): until
@@ -53,7 +53,7 @@ struct ConnectionLife {
         }
     }
 
-    /// Whether the relay can be forgotten. While it pauses it cannot: the pause would be lost.
+    /// Whether the relay can be forgotten. It cannot during a pause, because the pause would be lost.
     var isForgettable: Bool { state == .over || (state == .idle && retryAt == .distantPast) }
 
     mutating func need(_ isNeeded: Bool, now: Deadline) -> Action {
@@ -83,7 +83,8 @@ struct ConnectionLife {
         }
     }
 
-    /// Lets the relay rest after failures, or retries forever, beginning now: somebody may have repaired it.
+    /// Sets whether the relay rests after failures. If not, it is retried forever, starting now: it may have been
+    /// repaired.
     mutating func set(mayRest: Bool, now: Deadline) -> Action {
         guard mayRest != self.mayRest else { return .nothing }
         self.mayRest = mayRest
@@ -94,7 +95,7 @@ struct ConnectionLife {
         return approach(now: now)
     }
 
-    /// There is a place among the connections being opened.
+    /// Takes a slot among the connections being opened.
     mutating func placed() -> Action {
         guard case .queued = state else { return .passOn }
         state = .opening
@@ -125,7 +126,7 @@ struct ConnectionLife {
         return isNeeded ? approach(now: now) : .nothing
     }
 
-    /// Leaves the relay alone for that long.
+    /// Disconnects from the relay for that long.
     mutating func rest(for span: Duration, now: Deadline) -> Action {
         retryAt = max(retryAt, now + span)
         switch state {
@@ -166,29 +167,29 @@ struct ConnectionLife {
     }
 }
 
-/// How long a relay is left alone after failures. Each pause is random between half of these times and the whole, so
-/// that relays that failed together are not retried together.
+/// The pauses after failed connections. Each is random between half of these times and the whole, so that relays that
+/// failed together are not retried together.
 package struct ConnectionPauses: Sendable {
-    /// After a first failure; it doubles with each that follows.
+    /// The pause after a first failure. It doubles with each failure that follows.
     package var first: Duration = .seconds(1)
-    /// The longest pause that doubling leads to.
+    /// The maximum pause from doubling.
     package var longest: Duration = .minutes(10)
-    /// Failures in a row after which a relay rests.
+    /// The number of consecutive failures after which a relay rests.
     package var failuresBeforeRest = 10
-    /// The same for a relay that was never connected to.
+    /// The same for a relay that was never connected.
     package var failuresOfUnknown = 5
-    /// How long a relay rests that a user named. The operator's relays are retried forever.
+    /// How long a relay that a user named rests. The operator's relays are retried forever.
     package var rest: Duration = .hours(1)
     /// A connection that lasts this long clears earlier failures.
     package var proof: Duration = .minutes(1)
-    /// Where between half and the whole a pause is, from 0 to 1. Default: random.
+    /// Where between half and the whole a pause ends, from 0 to 1. Default: random.
     package var jitter: @Sendable () -> Double = { .random(in: 0...1) }
 
     package init() {}
 }
 
-/// Limits how many connections are being opened at the same time, first come, first served. A relay has at most one
-/// place and waits once, however often it asks.
+/// Limits the number of connections that are being opened at the same time, in the order of requests. A relay holds at
+/// most one slot and queues once, regardless of the number of requests.
 struct OpeningPlaces {
     private let limit: Int
     private var holders: Set<RelayURL> = []
@@ -199,7 +200,7 @@ struct OpeningPlaces {
         self.limit = max(1, limit)
     }
 
-    /// Takes a place for `relay`, or puts it in the queue.
+    /// Takes a slot for `relay`, or queues it.
     mutating func take(_ relay: RelayURL) -> Bool {
         if holders.contains(relay) { return true }
         guard holders.count < limit else {
@@ -210,7 +211,7 @@ struct OpeningPlaces {
         return true
     }
 
-    /// Gives the place of `relay` back, if it has one. Returns the relay that gets it, if any waited.
+    /// Releases the slot of `relay`, if it has one. Returns the queued relay that gets it.
     mutating func leave(_ relay: RelayURL) -> RelayURL? {
         guard holders.remove(relay) != nil, let next = queue.popFirst() else { return nil }
         waiting.remove(next)

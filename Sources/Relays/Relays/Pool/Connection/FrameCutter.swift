@@ -1,21 +1,21 @@
 import NIOCore
 
-/// Cuts a server's side of a WebSocket (RFC 6455) into whole messages and frames. Nearly everything that a relay says
-/// is one text in one frame; that leaves here as it is, without a copy. A message over the limit is read past.
-/// Everything but texts goes to the decoder, which knows all rules.
+/// Splits the server's side of a WebSocket (RFC 6455) into whole messages and frames. Most relay messages are one text
+/// in one frame and are passed on without a copy. A message over the limit is skipped. All other frames go to the
+/// decoder, which implements all rules.
 ///
 /// Pure: bytes in, pieces out.
 struct FrameCutter {
     enum Piece: Equatable {
-        /// A message, put together where it came in parts.
+        /// A whole message, reassembled if it was fragmented.
         case text(ByteBuffer)
-        /// A whole control frame, as it came.
+        /// A whole control frame, unchanged.
         case frame(ByteBuffer)
-        /// A message over the limit begins. Its content is dropped.
+        /// The start of a message over the limit. Its content is dropped.
         case tooLong
-        /// Bytes that hold a frame that a server must not send. All that follows comes this way.
+        /// Bytes with a frame that a server must not send. All later bytes are returned this way too.
         case undivided(ByteBuffer)
-        /// Nothing further can be read.
+        /// The stream cannot be read any further.
         case broken(ConnectionFailure)
     }
 
@@ -26,36 +26,36 @@ struct FrameCutter {
     private static let continuation: UInt8 = 0
     private static let text: UInt8 = 1
     private static let longestHeader = 10
-    /// A frame's header may promise much that never comes.
+    /// The maximum buffer reserved up front. A frame's header may announce bytes that never arrive.
     private static let reserve = 16 << 10
-    /// The parts of one message at most.
+    /// The maximum number of fragments of one message.
     private static let mostParts = 4_096
 
     private let messageBytes: Int
     private let bytesPassed: Int
     private var rest = ByteBuffer()
-    /// Whether further frames of a message are to come.
+    /// Whether more frames of a message follow.
     private var isWithinMessage = false
     /// The parts of that message so far.
     private var parts = ByteBuffer()
     private var partCount = 0
     /// The length so far of the message that is being skipped; nil if none is.
     private var passed: Int?
-    /// Bytes of its last frame that have not arrived.
+    /// The bytes of its last frame that have not arrived.
     private var toPass = 0
     private var isUndivided = false
     private var isBroken = false
 
-    /// `messageBytes` is how long a message may be; one of up to `bytesPassed` is read past.
+    /// `messageBytes` is the maximum message size. A message of up to `bytesPassed` is skipped.
     init(messageBytes: Int, bytesPassed: Int) {
         self.messageBytes = messageBytes
         self.bytesPassed = bytesPassed
     }
 
-    /// Whether a message that is too long is being read past.
+    /// Whether a message that is too long is being skipped.
     var isPassing: Bool { passed != nil || toPass > 0 }
 
-    /// Takes what was read. Call ``next()`` until there is nothing more.
+    /// Takes received bytes. Call ``next()`` until it returns nil.
     mutating func add(_ bytes: ByteBuffer) {
         guard !isBroken else { return }
         if rest.readableBytes == 0 {
@@ -65,7 +65,7 @@ struct FrameCutter {
         }
     }
 
-    /// The next piece; nil when nothing whole is left.
+    /// Returns the next piece; nil if no whole piece is left.
     mutating func next() -> Piece? {
         while true {
             pass()
@@ -82,7 +82,7 @@ struct FrameCutter {
                 return rest.readSlice(length: header + length).map { .frame($0) }
             }
             guard first & Self.opcode == (isWithinMessage ? Self.continuation : Self.text) else {
-                // The decoder does not know which texts came.
+                // The decoder does not know which texts were already taken.
                 return isWithinMessage ? fail(.protocolError) : takeUndivided()
             }
             switch takePart(isLast: first & Self.final != 0, header: header, length: length) {
@@ -99,7 +99,7 @@ struct FrameCutter {
         case piece(Piece)
     }
 
-    /// Takes a message's part that is next, or the whole message.
+    /// Takes the next fragment of a message, or the whole message.
     private mutating func takePart(isLast: Bool, header: Int, length: Int) -> Part {
         let isTooLong = length > messageBytes - parts.readableBytes || partCount == Self.mostParts
         if passed != nil || isTooLong { return passPart(isLast: isLast, header: header, length: length) }
@@ -113,7 +113,7 @@ struct FrameCutter {
         return isLast ? .piece(.text(parts)) : .taken
     }
 
-    /// Begins to read past the part that is next. So short ones count with their headers.
+    /// Starts skipping the next fragment. Headers count too, so that many short fragments reach the limit.
     private mutating func passPart(isLast: Bool, header: Int, length: Int) -> Part {
         let before = passed ?? parts.readableBytes
         guard length <= bytesPassed - before - header else { return .piece(fail(.tooLarge)) }
@@ -136,8 +136,8 @@ struct FrameCutter {
         (isWithinMessage, passed) = (false, nil)
     }
 
-    /// The first byte of the next frame, and the lengths of its header and payload; no length of a payload where that
-    /// is masked or absurd. Nil while the header is not whole.
+    /// The first byte of the next frame, and the lengths of its header and payload. The payload's length is nil if it
+    /// is masked or absurd. Nil while the header is incomplete.
     private func header() -> (first: UInt8, header: Int, length: Int?)? {
         rest.withUnsafeReadableBytes { bytes in
             guard bytes.count >= 2 else { return nil }
@@ -173,7 +173,7 @@ struct FrameCutter {
         return .broken(failure)
     }
 
-    /// Keeps the beginning of a frame, which will have so many bytes, but not the large buffer that it came in.
+    /// Keeps the start of a frame that has `count` bytes, but releases the large buffer that it arrived in.
     private mutating func keep(_ count: Int = Self.longestHeader) -> Piece? {
         guard rest.readerIndex > 0 || rest.writableBytes == 0 else { return nil }
         var copy = ByteBuffer()

@@ -7,18 +7,18 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Opens WebSocket connections (RFC 6455), over TLS (1.2 at least, certificates checked) for `wss`.
+/// Opens WebSocket connections (RFC 6455), for `wss` over TLS 1.2 or later with certificate checks.
 ///
-/// Users' relays go through the address guard, their names are looked up on separate threads, and a bounded number of
-/// them is opened at a time. So they delay neither the operator's relays nor a push.
+/// Users' relays pass the address guard, their names are resolved on separate threads, and the number being opened at a
+/// time is bounded. So they delay neither the operator's relays nor a push.
 struct RelayConnector: Sendable {
     private let tls: NIOSSLContext
     private let addressGuard: AddressGuard
     private let limits: ConnectionLimits
-    /// Look up names that users chose. Slow look-ups block no others.
+    /// The threads that resolve names chosen by users. Slow look-ups do not block others.
     private let threads: NIOThreadPool
 
-    /// Throws NIOSSL's errors when `caFile`, which holds more roots in PEM, cannot be read.
+    /// `caFile` holds additional roots in PEM. Throws NIOSSL's errors if it cannot be read.
     init(caFile: String?, addressGuard: AddressGuard, limits: ConnectionLimits, threads: NIOThreadPool) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -31,8 +31,8 @@ struct RelayConnector: Sendable {
         FrameRules.instantiateDecoders()
     }
 
-    /// Connects to `url` after a fresh look-up of its name; if guarded, only to addresses that the guard permits.
-    /// Nothing is read from the wire before the future's callbacks have run. Fails with a ``ConnectionFailure``.
+    /// Connects to `url` after resolving its name again; if guarded, only to addresses that the guard permits. The wire
+    /// is not read before the future's callbacks have run. Fails with a ``ConnectionFailure``.
     func connect(
         to url: RelayURL,
         isGuarded: Bool,
@@ -54,7 +54,7 @@ struct RelayConnector: Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(host: origin.host, port: Int(origin.port))
             .flatMap { channel in
-                // Not earlier: while addresses race there are several channels, and one wins.
+                // Schedule this only now: during the address race there are several channels.
                 let deadline = loop.scheduleTask(deadline: end) {
                     channel.pipeline.fireErrorCaught(ConnectionFailure.timeout)
                 }
@@ -82,7 +82,7 @@ struct RelayConnector: Sendable {
                     notUpgradingCompletionHandler: { $0.eventLoop.makeFailedFuture(ConnectionFailure.notWebSocket) }
                 )
             )
-            // A challenge may come in one segment with the answer to the upgrade.
+            // A challenge may arrive in one segment with the upgrade response.
             configuration.leftOverBytesStrategy = .forwardBytes
             return try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
         } catch {
@@ -130,8 +130,7 @@ struct RelayConnector: Sendable {
     }
 }
 
-/// Hands texts to a ``RelayWire`` straight from what was read, and leaves everything else to the handlers behind this
-/// one.
+/// Passes texts from the received bytes directly to a ``RelayWire``, and all other bytes to the next handlers.
 final class FrameShortcut: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

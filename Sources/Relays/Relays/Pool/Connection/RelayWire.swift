@@ -4,8 +4,8 @@ import Listeners
 import NIOCore
 import NIOWebSocket
 
-/// One WebSocket connection to a relay, as its client: messages out and in, pings, the closing handshake (RFC 6455).
-/// Stops reading while its owner is busy. Lives on its channel's event loop.
+/// A client WebSocket connection to a relay: messages in both directions, pings and the closing handshake (RFC 6455).
+/// Stops reading while its owner is busy. Bound to its channel's event loop.
 final class RelayWire: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -20,15 +20,15 @@ final class RelayWire: ChannelDuplexHandler {
     private var isClosing = false
     private var readPending = false
     private var pacing = ReadPacing()
-    /// Texts since the last read was through.
+    /// The number of texts since the last read completed.
     private var texts = 0
-    /// A read that waits for its time.
+    /// A read that waits for its scheduled time.
     private var pacedRead: Scheduled<Void>?
-    /// Whether anything was written since the last flush: most reads lead to nothing.
+    /// Whether data was written since the last flush. Most reads lead to no write.
     private var isUnflushed = false
-    /// Whether our data was unread at the last check.
+    /// Whether the router's data was unread at the last check.
     private var isStuck = false
-    /// The payload of the last ping that could not be answered yet. Of several pings only the last needs an answer
+    /// The payload of the last ping that could not be answered yet. Only the last of several pings needs a response
     /// (section 5.5.3).
     private var owedPong: ByteBuffer?
 
@@ -37,7 +37,7 @@ final class RelayWire: ChannelDuplexHandler {
         keepalive = Keepalive(silence: limits.silence, now: now)
     }
 
-    /// Call this before the first message can come. The owner is released when the connection ends.
+    /// Sets the owner. Call this before the first message can arrive. The owner is released when the connection ends.
     func attach(to owner: any RelayWireOwner) {
         self.owner = owner
     }
@@ -61,14 +61,14 @@ final class RelayWire: ChannelDuplexHandler {
         abort(.unread, context: context)
     }
 
-    /// Resumes reading if the owner wants more again.
+    /// Resumes reading if the owner wants more data.
     func resume() {
         guard readPending, let context, owner?.wantsMore ?? true else { return }
         readPending = false
         context.read()
     }
 
-    /// Ends the connection because the relay broke the protocol.
+    /// Ends the connection because the relay violated the protocol.
     func fail(_ failure: ConnectionFailure) {
         guard let context else { return }
         close(failure == .tooLarge ? .messageTooLarge : .protocolError, failure, context: context)
@@ -113,14 +113,14 @@ final class RelayWire: ChannelDuplexHandler {
         }
     }
 
-    /// A text came, in whatever frames.
+    /// Takes a text, from one or several frames.
     func received(_ text: ByteBuffer) {
         guard !isClosing else { return }
         texts += 1
         owner?.received(text)
     }
 
-    /// A message over the limit is being read past; `isNew`: this read began it.
+    /// Notes that a message over the limit is being skipped. `isNew`: it started with this read.
     func passes(isNew: Bool) {
         if !isClosing { owner?.passes(isNew: isNew) }
     }
@@ -208,7 +208,7 @@ final class RelayWire: ChannelDuplexHandler {
         write(.connectionClose, status, context: context)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
         guard failure == nil else {
-            // The other side is at fault or is closing: it will send nothing more.
+            // The relay violated the protocol or is closing: it sends no more data.
             timer?.cancel()
             context.flush()
             return context.close(promise: nil)
@@ -242,25 +242,25 @@ final class RelayWire: ChannelDuplexHandler {
     }
 }
 
-/// Uses a ``RelayWire``. Called on its event loop.
+/// The owner of a ``RelayWire``. Called on its event loop.
 protocol RelayWireOwner: AnyObject {
-    /// Whether to read on, or to leave incoming data in the socket.
+    /// Whether to continue reading. If not, incoming data stays in the socket.
     var wantsMore: Bool { get }
 
-    /// A text message came.
+    /// Takes a text message.
     func received(_ message: ByteBuffer)
 
-    /// A message over the limit is being read past; `isNew`: this read began it.
+    /// Notes that a message over the limit is being skipped. `isNew`: it started with this read.
     func passes(isNew: Bool)
 
-    /// Everything that could be read at once has been delivered. Returns how many events may concern somebody.
+    /// Ends a read after all its messages. Returns the number of events that may concern an account.
     func receivedAll() -> Int
 
-    /// The connection has ended. Called once; without a failure if we closed it.
+    /// Takes the end of the connection. Called once; `failure` is nil if the router closed it.
     func ended(_ failure: ConnectionFailure?)
 }
 
-/// Tells a silent relay from a dead one.
+/// Distinguishes a silent relay from a dead one with pings.
 struct Keepalive {
     enum Action: Equatable {
         case nothing
@@ -268,12 +268,12 @@ struct Keepalive {
         case giveUp
     }
 
-    /// Pings that may stay unanswered.
+    /// The maximum number of unanswered pings.
     private static let patience = 2
 
     private let silence: Duration
     private var unanswered = 0
-    /// When ``tick(now:isListening:)`` has something to do.
+    /// When to call ``tick(now:isListening:)``.
     private(set) var nextTick: Deadline
 
     init(silence: Duration, now: Deadline) {
@@ -281,13 +281,13 @@ struct Keepalive {
         self.nextTick = now + silence
     }
 
-    /// The relay sent something.
+    /// Notes that the relay sent data.
     mutating func received(now: Deadline) {
         unanswered = 0
         nextTick = now + silence
     }
 
-    /// While we do not read, silence means nothing.
+    /// Returns the action at `now`. While the router does not read, silence does not count.
     mutating func tick(now: Deadline, isListening: Bool) -> Action {
         guard now >= nextTick else { return .nothing }
         nextTick = now + silence
@@ -301,43 +301,43 @@ struct Keepalive {
     }
 }
 
-/// Says when to read on from a relay that says a little very often: each time that its socket is looked at costs more
-/// than an event does, so what comes within a short time is read together.
+/// Delays reads from a busy relay, so that messages that arrive within a short time are read together: a socket read
+/// costs more than an event.
 ///
-/// The moments are the same for all busy relays, so that a thread wakes once for all of its relays. A relay that is not
-/// that busy is read at once. Where hardly any event concerns somebody, there are half as many moments.
+/// All busy relays share the read times, so that a thread wakes once for all its relays. Other relays are read
+/// immediately. If hardly any event concerns an account, reads are half as frequent.
 struct ReadPacing {
-    /// From one such moment to the next: how long a busy relay's events may wait in the socket.
+    /// The read interval: the maximum time that a busy relay's events wait in the socket.
     static let pause: Duration = .milliseconds(10)
-    /// The same where hardly any of them concerns somebody. A multiple of the other, so that they share moments.
+    /// The interval if hardly any events concern an account. A multiple of ``pause``, so that both share read times.
     static let longPause: Duration = .milliseconds(20)
-    /// Reads that follow each other faster than that make a relay a busy one.
+    /// Reads at shorter intervals count as fast.
     private static let fast: Duration = .milliseconds(5)
-    /// So many of them in a row.
+    /// The number of consecutive fast reads that make a relay busy.
     private static let streak = 8
-    /// A read that brings so much need not wait for more.
+    /// A read with at least this number of messages is not delayed.
     private static let enough = 256
-    /// Of so many messages fewer than one concerned somebody.
+    /// ``longPause`` applies if fewer than one in this number of messages concerned an account.
     private static let fewShare = 32
-    /// The last messages that decide about that.
+    /// The number of recent messages that decide about the interval.
     private static let window = 1_024
 
     private var lastRead = Deadline.distantPast
     private var lastCount = 0
     private var fastReads = 0
     private var isBusy = false
-    /// Of the last messages, how many concerned somebody as far as was seen.
+    /// The recent messages, and how many of them may have concerned an account.
     private var recent = (messages: 0, wanted: 0)
 
     private var pause: Duration {
         recent.wanted * Self.fewShare < recent.messages ? Self.longPause : Self.pause
     }
 
-    /// A read brought so many messages, and so many of them may concern somebody.
+    /// Notes a read: its messages, and how many of them may concern an account.
     mutating func noteRead(messages: Int, wanted: Int, now: Deadline) {
         let wait = now - lastRead
         if isBusy {
-            // The first wait may be a short one.
+            // The first wait may be shorter.
             if messages < 2, wait >= pause / 2 { (isBusy, fastReads) = (false, 0) }
         } else {
             fastReads = wait < Self.fast ? fastReads + 1 : 0
@@ -348,7 +348,7 @@ struct ReadPacing {
         (lastRead, lastCount) = (now, messages)
     }
 
-    /// The moment to wait for with the next read; nil: it need not wait.
+    /// Returns when to do the next read; nil: immediately.
     func nextRead(now: Deadline) -> Deadline? {
         guard isBusy, lastCount < Self.enough else { return nil }
         let pause = pause.milliseconds

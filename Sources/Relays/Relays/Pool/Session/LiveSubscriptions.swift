@@ -89,7 +89,7 @@ struct LiveSubscriptions {
         table.removeAll()
     }
 
-    // MARK: What is watched
+    // MARK: Watched keys
 
     /// Watches the router's own key at a relay of that type, or stops watching it if `place` is nil.
     mutating func watchOwnKey(at place: OwnWatch.Place?) {

@@ -49,7 +49,7 @@ struct RelaySession {
     /// Whether publications or fetches wait, so that a connection is needed.
     var hasPendingRequests: Bool { !publications.waiting.isEmpty || !fetches.waiting.isEmpty }
 
-    // MARK: What is wanted
+    // MARK: Watches and requests
 
     /// Applies changes to the watched keys.
     mutating func update(_ changes: [WatchChange], now: Timestamp) -> [RelayAction] {

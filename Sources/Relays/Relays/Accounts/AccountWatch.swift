@@ -5,7 +5,7 @@ import Nostr
 import Registry
 import Synchronization
 
-/// Decides which keys are watched at which relays, and remembers how far each was read.
+/// Decides which keys are watched at which relays, and stores up to when each relay was read.
 ///
 ///     let watch = try AccountWatch(registry: registry, configuration: configuration, now: now, logger: logger)
 ///     let pool = try RelayPool(…, delegate: …, mark: watch.mark, …)  // the delegate reports to `watch`
@@ -13,34 +13,34 @@ import Synchronization
 ///     await pool.shutdown()
 ///     watch.shutdown()
 ///
-/// Safe to call from any thread. Nothing blocks but ``start(at:)`` and ``shutdown()``. Who is watched where is on disk,
-/// in the registry's database, and is brought in line with what accounts ask for; only what has to do with relays and
-/// hints is in memory.
+/// Safe to call from any thread. Only ``start(at:)`` and ``shutdown()`` block. The watched keys are stored in the
+/// registry's database and follow the accounts' choices; only data about relays and hints is in memory.
 package final class AccountWatch: Sendable {
-    /// Which relays are watched for which accounts.
+    /// The settings for watching accounts at relays.
     package struct Configuration: Sendable {
-        /// The operator's relays, at which everybody is watched. Default: none.
+        /// The operator's relays, at which all accounts are watched. Default: none.
         package var always: [RelayURL] = []
-        /// Which source names users' own relays. Default: their relay lists.
+        /// The source of users' own relays. Default: their relay lists.
         package var perUser = RelaySource.nip65
-        /// What a partner's hints (kind 20062) mean for direct subscriptions. Default: ``HintPolicy/also``.
+        /// The effect of a partner's hints (kind 20062) on direct subscriptions. Default: ``HintPolicy/also``.
         package var hints = HintPolicy.also
-        /// How long after its last hint a partner counts as active. Default: an hour.
+        /// How long a partner counts as active after its last hint. Default: an hour.
         package var silentAfter: Duration = .hours(1)
-        /// The most relays that one account may choose; further ones are left out. Default: 8.
+        /// The maximum number of relays that one account may choose; more are ignored. Default: 8.
         package var relaysPerAccount = 8
-        /// The most relays that only users named. Relays that more accounts named come first. Default: 10,000.
+        /// The maximum number of relays that only users named. Relays that more accounts named have priority. Default:
+        /// 10,000.
         package var maxRelays = 10_000
-        /// The most of them at one host, however many spellings, paths and ports users find for it. Default: 64.
+        /// The maximum number of those relays at one host, for all spellings, paths and ports. Default: 64.
         package var relaysPerHost = 64
         /// How long changes are collected before they are processed. Default: 200 milliseconds.
         package var coalescing: Duration = .milliseconds(200)
-        /// While accounts name more than ``maxRelays`` relays, the time between two counts of which are named most.
+        /// While accounts name more than ``maxRelays`` relays, the time between two counts of the most-named ones.
         /// Default: an hour.
         package var countInterval: Duration = .hours(1)
-        /// How relays are shared with other processes. None is read before ``AccountWatch/take(_:marks:then:)``, and
-        /// ``HintPolicy/prefer`` is ``HintPolicy/also``, since hints come in elsewhere. Default: nil, all are read
-        /// here.
+        /// How relays are shared with other processes. If set, no relay is read before
+        /// ``AccountWatch/take(_:marks:then:)``, and ``HintPolicy/prefer`` becomes ``HintPolicy/also``, because other
+        /// processes receive the hints. Default: nil, all relays are read here.
         package var sharing: RelaySharing?
 
         package init() {}
@@ -105,8 +105,8 @@ package final class AccountWatch: Sendable {
         )
     }
 
-    /// Reads who is registered and watches everybody. Call it once. Takes seconds with a million accounts. Throws a
-    /// `RegistryStoreError`. Reports through the other functions before or meanwhile are not lost.
+    /// Reads the registered accounts and watches all of them. Call it once. Takes seconds with a million accounts.
+    /// Throws a `RegistryStoreError`. Reports through the other functions before or during the call are kept.
     package func start(at relays: any RelayWatching) throws {
         let blocked = inbox.withLock { $0.takeBlocked() }
         try worker.withLock { worker in
@@ -117,33 +117,33 @@ package final class AccountWatch: Sendable {
         wake(at: inbox.withLock { $0.open(now: now) })
     }
 
-    /// Takes note that an account, a root of interest or a list of theirs came, changed or went.
+    /// Notes that an account, a root of interest or one of their lists was added, changed or removed.
     package func changed(_ keys: Set<PublicKey>) {
         guard !keys.isEmpty else { return }
         report(within: coalescing) { $0.batch.keys.formUnion(keys) }
     }
 
-    /// Watches nobody at these relays from now on, but at the operator's. Replaces the former list.
+    /// Stops watching at these relays, except at the operator's. Replaces the former list.
     package func block(_ relays: BlockedRelays) {
         report(within: coalescing) { $0.batch.blocked = relays }
     }
 
-    /// Takes note of a hint for `account` by one of its partners at `time`.
+    /// Notes a hint for `account` from one of its partners at `time`.
     package func heard(account: PublicKey, partner: PublicKey, at time: Timestamp) {
         guard hints == .prefer else { return }
         let hint = WatchInbox.Hint(account: account, partner: partner, time: time)
         report(within: coalescing) { $0.batch.hints.append(hint) }
     }
 
-    /// Reads the relays of a part from now on. `marks` says up to when the last reader read them, in seconds since
-    /// 1970, as far as it told. Calls `completion` once ``mark(of:)`` says so and the relays are told.
+    /// Starts reading the relays of a part. `marks` are the last reader's marks, in seconds since 1970, if known. Calls
+    /// `completion` once ``mark(of:)`` returns them and the relays have their watches.
     package func take(_ part: Int, marks: [RelayURL: Int64], then completion: @escaping @Sendable () -> Void = {}) {
         let taken = WatchInbox.TakenPart(marks: marks, completion: completion)
         report(within: coalescing) { $0.batch.taken[part] = taken }
     }
 
-    /// Reads the relays of a part no more. Calls `completion` once, on any thread, when their connections are closed
-    /// and it was told how far they were read.
+    /// Stops reading the relays of a part. Calls `completion` once, on any thread, when their connections are closed
+    /// and their marks are reported.
     package func leave(_ part: Int, then completion: @escaping @Sendable () -> Void) {
         let time = now()
         let (isOpen, wake) = inbox.withLock { inbox -> (Bool, Timestamp?) in
@@ -154,23 +154,23 @@ package final class AccountWatch: Sendable {
         self.wake(at: wake)
     }
 
-    /// Up to when everything that a relay had was dealt with, in seconds since 1970. Nil also for a mark in the future,
-    /// from a wrong clock: nothing would be read. Cheap: reads memory.
+    /// Returns the second, since 1970, up to which all events of a relay were processed. Nil also for a mark in the
+    /// future, from a wrong clock, because no event would be read. Cheap: reads memory.
     package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
 
-    /// Takes note that everything that `relay` had stored for these keys was read and dealt with.
+    /// Notes that all stored events of `relay` for these keys were read and processed.
     package func established(_ keys: [PublicKey], at relay: RelayURL) {
         report(within: coalescing) { $0.batch.established[relay, default: []] += keys }
     }
 
-    /// Takes note that everything that `relay` had up to `moment`, in seconds since 1970, was read and dealt with.
+    /// Notes that all events of `relay` up to `moment`, in seconds since 1970, were read and processed.
     package func marked(_ relay: RelayURL, upTo moment: Int64) {
-        // A late mark only means reading again what is remembered anyway.
+        // If a mark is written late, remembered events are read again, which is harmless.
         let latest = inbox.latestMark
         report(within: Self.markDelay) { $0.mark(relay, upTo: moment, believing: latest) }
     }
 
-    /// Writes reports that are not written yet, and stops. Call it after the pool was shut down.
+    /// Writes pending reports and stops. Call it after the pool has shut down.
     package func shutdown() {
         let left = worker.withLock { worker -> [@Sendable () -> Void] in
             let batch = inbox.withLock { $0.close() }
@@ -200,13 +200,13 @@ package final class AccountWatch: Sendable {
         schedule(max(.zero, time - now())) { [weak self] in self?.work(at: time) }
     }
 
-    /// Without a `time` at once. Blocks.
+    /// Processes reports that are due at `time`, or all of them immediately if it is nil. Blocks.
     private func work(at time: Timestamp?) {
         let (next, taken): (Timestamp?, [@Sendable () -> Void]) = worker.withLock { worker in
             guard worker.isRunning, var batch = inbox.withLock({ $0.take(at: time) }) else { return (nil, []) }
             for (part, completions) in batch.left {
                 worker.leave(part) { [weak self, schedule] in
-                    // Not on the relays' event loops.
+                    // Do not run on the relays' event loops.
                     schedule(.zero) { [weak self] in
                         self?.work(at: nil)
                         for completion in completions { completion() }
@@ -229,26 +229,26 @@ package final class AccountWatch: Sendable {
     }
 }
 
-/// What partners' wake-up hints (kind 20062) mean for the subscriptions on an account's behalf.
+/// The effect of partners' wake-up hints (kind 20062) on the subscriptions for an account.
 package enum HintPolicy: String, Sendable, Hashable, CaseIterable {
-    /// Hints are not listened to.
+    /// Hints are ignored.
     case ignore
-    /// Hints wake, and so does what relays bring.
+    /// Hints cause notifications, and so do events from relays.
     case also
-    /// An account with a partner that sent a hint lately is left to its partners; relays are not asked for it. Its rows
-    /// stay on disk meanwhile. When its partners fall silent, relays are read for it from the last hint on. The mark of
-    /// each of its relays goes back to that moment, because a mark speaks for all keys that are watched at a relay.
+    /// Relays are not asked for an account with a partner that recently sent a hint. Its rows stay on disk. When its
+    /// partners fall silent, relays are read for it from the last hint on. The mark of each of its relays is set back
+    /// to that moment, because a mark covers all keys watched at a relay.
     case prefer
 }
 
-/// What an ``AccountWatch`` uses to watch keys.
+/// The interface through which an ``AccountWatch`` watches keys.
 package protocol RelayWatching: Sendable {
-    /// Changes what is watched at one relay. `isOperators` says that the configuration names the relay, not only users.
-    /// Must not block and must not call the watch back before it returns.
+    /// Changes the keys watched at one relay. `isOperators`: the configuration names the relay, not only users. Must
+    /// not block and must not call the watch back before it returns.
     func update(_ relay: RelayURL, _ changes: [WatchChange], isOperators: Bool)
 
-    /// Watches nothing any more at the relays that `isLeft` names, and closes their connections in order. Calls
-    /// `completion` once, on any thread and not before it returns, when what they read is dealt with.
+    /// Stops watching at the relays that `isLeft` selects, and closes their connections with a handshake. Calls
+    /// `completion` once, on any thread and not before it returns, when all read events are processed.
     func leave(_ isLeft: @escaping @Sendable (RelayURL) -> Bool, then completion: @escaping @Sendable () -> Void)
 }
 

@@ -1,28 +1,28 @@
 import Registry
 
-/// The relays at which keys are watched: their numbers, how many rows each has, and which relays of users are admitted.
+/// The relays at which keys are watched: their numbers, their row counts, and the admitted relays of users.
 struct RelayBook {
     private struct Entry {
         var url: RelayURL
         var rows = 0
     }
 
-    /// The operator's, in the order of their numbers.
+    /// The operator's relays, in the order of their numbers.
     private(set) var always: [RelayNumber] = []
-    /// Whether a relay was left out because there were too many.
+    /// Whether a relay was rejected because there were too many.
     private(set) var isCrowded = false
     private var entries: [RelayNumber: Entry] = [:]
     private var numbers: [RelayURL: RelayNumber] = [:]
-    /// Admitted relays of users, by host.
+    /// The number of admitted relays of users, by host.
     private var hosts: [String: Int] = [:]
     let operators: Set<RelayURL>
     private var last: RelayNumber
     private let limit: Int
     private let perHost: Int
-    /// Not on disk yet.
+    /// Relays that are not stored yet.
     private(set) var unsaved: Set<RelayNumber> = []
 
-    /// `always` are the operator's. Of the others at most `limit` are admitted, and at most `perHost` of one host.
+    /// `always` are the operator's relays. Up to `limit` others are admitted, and up to `perHost` of one host.
     init(stored: [StoredRelay], always: [RelayURL], limit: Int, perHost: Int) {
         operators = Set(always)
         self.limit = limit
@@ -42,7 +42,7 @@ struct RelayBook {
 
     func isOperators(_ number: RelayNumber) -> Bool { always.contains(number) }
 
-    /// The relay's number; nil if there are too many relays already, which does not apply to the operator's.
+    /// Returns the relay's number; nil if there are too many relays. The limit does not apply to the operator's.
     mutating func admit(_ url: RelayURL) -> RelayNumber? {
         if let number = numbers[url] { return number }
         guard numbers.count - always.count < limit, hosts[url.host, default: 0] < perHost else {
@@ -60,12 +60,12 @@ struct RelayBook {
         return last
     }
 
-    /// Counts rows that came to a relay, or left it.
+    /// Changes the row count of a relay.
     mutating func count(_ number: RelayNumber, by difference: Int) {
         entries[number]?.rows += difference
     }
 
-    /// Forgets the relays of users at which nothing is watched any longer, and returns them.
+    /// Removes and returns the relays of users at which no key is watched any longer.
     mutating func takeDeserted(among numbers: some Sequence<RelayNumber>) -> [(number: RelayNumber, url: RelayURL)] {
         var deserted: [(number: RelayNumber, url: RelayURL)] = []
         for number in numbers where !isOperators(number) {
@@ -108,15 +108,15 @@ struct RelayBook {
     }
 }
 
-/// How many accounts named each relay. Names that only one account uses take no room: anybody who registers can name
-/// many.
+/// Counts how many accounts named each relay. Names that only one account uses take no memory, because an account can
+/// name many.
 struct RelayCounts {
     private var counts: [RelayURL: Int] = [:]
     private var dropped = false
     private let room: Int
 
-    /// Counts at most `room` relays at a time. Beyond that, the least named ones are dropped (lossy counting, Manku and
-    /// Motwani); a relay that many name is still counted.
+    /// Counts up to `room` relays at a time. Beyond that, the least named ones are dropped (lossy counting, Manku and
+    /// Motwani); often named relays are still counted.
     init(room: Int) {
         self.room = max(1, room)
     }
@@ -132,8 +132,8 @@ struct RelayCounts {
     /// Whether more relays than `limit` were named.
     func exceeds(_ limit: Int) -> Bool { dropped || counts.count > limit }
 
-    /// The relays that most accounts named; among equals, those in `preferred` come first. At most `perHost` of one
-    /// host.
+    /// Returns the relays that most accounts named, up to `perHost` of one host. Among equals, those in `preferred` are
+    /// first.
     func ranked(limit: Int, perHost: Int, preferring preferred: Set<RelayURL>) -> [RelayURL] {
         let ranked = counts.sorted { one, other in
             if one.value != other.value { return one.value > other.value }
@@ -149,24 +149,24 @@ struct RelayCounts {
     }
 }
 
-/// Which source names a user's own relays.
+/// The source of a user's own relays.
 package enum RelaySource: String, Sendable, Hashable, CaseIterable {
-    /// The registration's, or else the read relays of the relay list (NIP-65); and the relays for private messages
-    /// (NIP-17).
+    /// The relays of the registration, or else the read relays of the relay list (NIP-65); and the relays for private
+    /// messages (NIP-17).
     case nip65
-    /// Only the registration's.
+    /// Only the relays of the registration.
     case registration
-    /// Nobody's: users are watched at the operator's relays only.
+    /// No source: users are watched only at the operator's relays.
     case none
 }
 
-/// Which relays accounts chose.
+/// Selects the relays that accounts chose.
 struct RelayChoice: Sendable {
     private let source: RelaySource
-    /// Relays of one account at most.
+    /// The maximum number of relays of one account.
     private let limit: Int
     private var reader = RelayReader()
-    /// Chosen in vain.
+    /// Relays that are never selected.
     var blocked = BlockedRelays()
 
     init(source: RelaySource, limit: Int) {
@@ -174,7 +174,7 @@ struct RelayChoice: Sendable {
         self.limit = limit
     }
 
-    /// The relays that an account chose, each once, without those in `always`.
+    /// Returns the relays that an account chose, each once, without those in `always`.
     mutating func relays(of account: WatchedAccount, without always: Set<RelayURL>) -> [RelayURL] {
         var chosen: [RelayURL] = []
         for text in texts(of: account) where chosen.count < limit {
@@ -186,13 +186,13 @@ struct RelayChoice: Sendable {
         return chosen
     }
 
-    /// The texts that say where an account is to be watched, the most important first. Not every text is a URL.
+    /// Returns an account's relays as strings, most important first. Not every string is a valid URL.
     private func texts(of account: WatchedAccount) -> [String] {
         switch source {
         case .none: []
         case .registration: account.relays
         case .nip65:
-            // Alternating, so that a long list of one sort leaves room for the other.
+            // Alternating, so that a long list of one type does not exclude the other.
             Self.alternating(account.messageRelays, account.relays.isEmpty ? account.readRelays : account.relays)
         }
     }
@@ -209,7 +209,7 @@ struct RelayChoice: Sendable {
     }
 }
 
-/// Reads relays' URLs, and remembers what it read: many users name the same few.
+/// Parses relays' URLs with a cache, because many users name the same few.
 private struct RelayReader: Sendable {
     private static let limit = 65_536
 

@@ -1,15 +1,16 @@
 import Nostr
 import Registry
 
-/// How several processes with one registry divide relays among them: each relay is in a part, and each part is read by
-/// one process at a time.
+/// How several processes with one registry share relays: each relay is in a part, and one process at a time reads a
+/// part.
 ///
-/// Whoever reads a part tells the others how far: marks through ``marked``, and in the registry which keys it has read.
-/// So the next reader goes on where the last one was. Two readers of one relay for a moment only read twice.
+/// The reader of a part reports its progress to the others: marks through ``marked``, and the keys it has read through
+/// the registry. So the next reader continues at that point. If two processes read one relay for a moment, events are
+/// only read twice.
 package struct RelaySharing: Sendable {
-    /// The part of a relay, the same in all processes.
+    /// Returns the part of a relay, the same in all processes.
     package var part: @Sendable (RelayURL) -> Int
-    /// Takes up to when relays of a part were read, in seconds since 1970; nil: nobody needs the relay any more.
+    /// Takes the marks of a part's relays, in seconds since 1970; nil: the relay is no longer needed.
     package var marked: @Sendable (_ part: Int, _ marks: [RelayURL: Int64?]) -> Void
 
     package init(
@@ -21,14 +22,14 @@ package struct RelaySharing: Sendable {
     }
 }
 
-/// The relays that this process reads of those that several share, and which keys were read at them, by whomever.
-/// Without sharing, it reads all relays and tells nobody.
+/// The relays that this process reads, and the keys that any process has read at shared relays. Without sharing, it
+/// reads all relays and reports to no other process.
 struct SharedReading: Sendable {
     private let sharing: RelaySharing?
     private let registry: Registry
     /// The parts that this process reads.
     private var parts: Set<Int> = []
-    /// Keys that were read at a relay and are no longer, which the others do not know yet.
+    /// Keys that are no longer read at a relay, which the other processes do not know yet.
     private var forgotten: [ReadKey] = []
 
     init(_ sharing: RelaySharing?, registry: Registry) {
@@ -50,7 +51,7 @@ struct SharedReading: Sendable {
 
     mutating func leave(_ part: Int) { parts.remove(part) }
 
-    /// Tells how far relays of these were read. What this process does not read is not its to tell.
+    /// Reports the marks of these relays. A process reports only relays that it reads.
     func mark(_ marks: [RelayURL: Int64?]) {
         guard let sharing else { return }
         for (part, marks) in Dictionary(grouping: marks, by: { sharing.part($0.key) }) {
@@ -60,13 +61,13 @@ struct SharedReading: Sendable {
 
     // MARK: Keys
 
-    /// Whether another process read what the relay had stored for all that is watched at a place.
+    /// Whether another process read the stored events for all watches of a place.
     func wasRead(_ place: WatchPlace, at url: RelayURL, _ rows: RegistryRows) throws -> Bool {
         guard isShared, let read = try rows.readInterest(of: place.key, at: url.text) else { return false }
         return place.interest.rawValue & WatchInterest.bitsAsked & ~read == 0
     }
 
-    /// What to tell of keys that this process has read at a relay.
+    /// Returns the reports for keys that this process has read at a relay.
     func read(
         _ keys: some Sequence<PublicKey>,
         at relay: RelayNumber,
@@ -76,30 +77,30 @@ struct SharedReading: Sendable {
         isShared ? try keys.map { try rows.readKey($0, at: relay, url) } : []
     }
 
-    /// The same for a key that was read before relays were shared; nil if the others know.
+    /// Returns the report for a key that was read before relays were shared; nil if the other processes know.
     func unshared(_ row: WatchRow, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
         guard row.isEstablished, try rows.readInterest(of: row.key, at: url.text) == nil else { return nil }
         return try rows.readKey(row.key, at: row.relay, url)
     }
 
-    /// The key that no longer counts as read at a relay by such a change; nil if there is none, or others believe
-    /// nothing else.
+    /// Returns the report for a key that this change makes unread at a relay; nil if there is none, or if no other
+    /// process counts it as read.
     func unread(by change: WatchChange, at url: RelayURL, _ rows: RegistryRows) throws -> ReadKey? {
         guard isShared, includes(url), let key = change.unreadKey, try rows.readInterest(of: key, at: url.text) != nil
         else { return nil }
         return ReadKey(url: url.text, key: key, interest: 0)
     }
 
-    /// Remembers keys to tell of with ``shareForgotten()``.
+    /// Queues reports for ``shareForgotten()``.
     mutating func forget(_ keys: [ReadKey]) { forgotten += keys }
 
-    /// Tells the other processes what was read.
+    /// Reports keys that were read to the other processes.
     func share(_ read: [ReadKey]) throws {
         guard !read.isEmpty, isShared else { return }
         try registry.share(read: read, forgotten: [], asked: WatchInterest.bitsAsked)
     }
 
-    /// Keys that are watched anew are to be read anew, whoever reads by then.
+    /// Reports keys that must be read again, by any process.
     mutating func shareForgotten() throws {
         guard !forgotten.isEmpty, isShared else { return }
         try registry.share(read: [], forgotten: forgotten, asked: WatchInterest.bitsAsked)
@@ -108,12 +109,12 @@ struct SharedReading: Sendable {
 }
 
 extension WatchInterest {
-    /// What relays are asked for, of all that an interest says.
+    /// The bits of an interest that relays are asked for.
     static let bitsAsked = addressed.union(authored).rawValue
 }
 
 extension WatchChange {
-    /// The key, if what the relay had stored for it is not read, or no longer counts.
+    /// The key, if its stored events at the relay are unread or no longer count as read.
     fileprivate var unreadKey: PublicKey? {
         switch self {
         case .remove(let key): key

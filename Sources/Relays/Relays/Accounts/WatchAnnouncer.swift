@@ -2,18 +2,18 @@ import Core
 import Nostr
 import Registry
 
-/// Collects changes for relays, and sends each relay many at a time.
+/// Collects changes for relays, and sends them to each relay in batches.
 struct WatchAnnouncer {
     private var changes: [RelayURL: [WatchChange]] = [:]
     private let operators: Set<RelayURL>
     private let relays: any RelayWatching
-    /// Once there are so many changes for a relay, they are sent.
+    /// The batch size.
     private let most: Int
     private let mark: (RelayURL) -> Int64?
     private let reads: (RelayURL) -> Bool
 
-    /// `mark` returns up to when everything that a relay had for its established keys was dealt with. Only relays that
-    /// this process `reads` are told.
+    /// `mark` returns the second up to which all events of a relay for its established keys were processed. Only relays
+    /// that this process `reads` receive changes.
     init(
         _ relays: any RelayWatching,
         operators: Set<RelayURL>,
@@ -34,7 +34,7 @@ struct WatchAnnouncer {
         if changes[relay, default: []].count >= most { tell(relay) }
     }
 
-    /// Sends what was not sent yet, to the operator's relays first.
+    /// Sends all pending changes, to the operator's relays first.
     mutating func finish() {
         let (first, then) = (changes.keys.filter(operators.contains), changes.keys.filter { !operators.contains($0) })
         for relay in first.sorted() + then.sorted() { tell(relay) }
@@ -43,7 +43,7 @@ struct WatchAnnouncer {
     private mutating func tell(_ relay: RelayURL) {
         guard var told = changes.removeValue(forKey: relay) else { return }
         if let mark = mark(relay) {
-            // For a key that is added while connected, a relay is read from the key's own moment, not from the mark.
+            // For a key that is added while connected, reading starts at the key's own moment, not at the mark.
             for index in told.indices {
                 guard case .put(var watched) = told[index], watched.isEstablished else { continue }
                 watched.since = max(watched.since, mark - Self.margin.seconds)
@@ -53,18 +53,18 @@ struct WatchAnnouncer {
         relays.update(relay, told, isOperators: operators.contains(relay))
     }
 
-    /// Events this much before a mark may be new for a key, since clocks differ and events travel.
+    /// Events this long before a mark may be new for a key, because clocks differ and events take time to arrive.
     private static let margin: Duration = .hours(1)
 }
 
-/// Compares rows with targets in one pass. Both are in the order of their owners' bytes.
+/// Compares rows with targets in one pass. Both are sorted by their owners' bytes.
 ///
-/// A start compares all rows with all targets like this. Rows that match their target take no memory.
+/// At the start, all rows are compared with all targets. Rows that match their target use no memory.
 struct WatchComparison {
     /// An owner whose rows differ from its target.
     struct Difference {
         var owner: PublicKey
-        /// The position of its target; nil when there is none.
+        /// The index of its target; nil if it has none.
         var target: Int?
     }
 
@@ -79,7 +79,7 @@ struct WatchComparison {
         self.always = always
     }
 
-    /// Takes the next row. Returns the rows of the owner before, if they match its target.
+    /// Takes the next row. Returns the rows of the previous owner, if they match its target.
     mutating func next(_ row: WatchRow) -> [WatchRow]? {
         guard let owner = rows.first?.owner, owner != row.owner else {
             rows.append(row)
@@ -111,7 +111,7 @@ struct WatchComparison {
         return rows
     }
 
-    /// A target without rows differs unless it asks for nothing.
+    /// Skips targets without rows. They differ unless they request no relays.
     private mutating func skip(until owner: PublicKey?) {
         while position < targets.count, owner.map({ targets[position].owner < $0 }) ?? true {
             let target = targets[position]
@@ -122,7 +122,7 @@ struct WatchComparison {
         }
     }
 
-    /// Moves to the next owner. If reads at different moments led to two targets for one owner, the first counts.
+    /// Moves to the next owner. If an owner has two targets, from reads at different moments, the first counts.
     private mutating func step() {
         let owner = targets[position].owner
         repeat { position += 1 } while position < targets.count && targets[position].owner == owner

@@ -3,7 +3,7 @@ import Nostr
 import Registry
 import Synchronization
 
-/// Reports that are not processed yet, when they will be, and up to when relays were read. Safe to use from any thread.
+/// Pending reports, the time of their processing, and the marks of relays. Safe to use from any thread.
 final class WatchInbox: Sendable {
     /// Reports that are processed together.
     struct Batch {
@@ -11,9 +11,9 @@ final class WatchInbox: Sendable {
         var hints: [Hint] = []
         var established: [RelayURL: [PublicKey]] = [:]
         var marked: [RelayURL: Int64] = [:]
-        /// Relays that nobody is watched at from now on; nil: as before.
+        /// Relays at which no key is watched from now on; nil: unchanged.
         var blocked: BlockedRelays?
-        /// Parts of shared relays that are not read here any more, before those that are from now on.
+        /// Parts of shared relays that are no longer read here. They are processed before `taken`.
         var left: [Int: [@Sendable () -> Void]] = [:]
         var taken: [Int: TakenPart] = [:]
 
@@ -23,7 +23,7 @@ final class WatchInbox: Sendable {
         }
     }
 
-    /// Up to when the last reader of a part read its relays, in seconds since 1970, and who waits for reading to go on.
+    /// The last reader's marks for a part, in seconds since 1970, and the completion of taking it.
     struct TakenPart {
         var marks: [RelayURL: Int64]
         var completion: @Sendable () -> Void
@@ -35,7 +35,7 @@ final class WatchInbox: Sendable {
         var time: Timestamp
     }
 
-    /// The same without its lock.
+    /// The state under the lock.
     struct State {
         var batch = Batch()
         /// By relay, in seconds since 1970.
@@ -47,13 +47,13 @@ final class WatchInbox: Sendable {
             self.marks = marks
         }
 
-        /// Begins to hand out reports. Returns when to take the first ones.
+        /// Starts processing of reports. Returns when to take the first ones.
         mutating func open(now: Timestamp) -> Timestamp? {
             isOpen = true
             return batch.isEmpty ? nil : wake(at: now)
         }
 
-        /// Hands out the last reports.
+        /// Stops processing and returns the last reports.
         mutating func close() -> Batch {
             isOpen = false
             return takeAll()
@@ -64,7 +64,7 @@ final class WatchInbox: Sendable {
             return batch.blocked
         }
 
-        /// Returns false when nothing is processed any more, or yet.
+        /// Queues leaving a part. Returns false if reports are not processed now.
         mutating func leave(_ part: Int, _ completion: @escaping @Sendable () -> Void) -> Bool {
             batch.taken[part] = nil
             guard isOpen else { return false }
@@ -72,13 +72,13 @@ final class WatchInbox: Sendable {
             return true
         }
 
-        /// Goes on from where another reader was.
+        /// Takes the marks of another reader.
         mutating func adopt(_ moments: [RelayURL: Int64]) {
             marks.merge(moments) { $1 }
             for relay in moments.keys { batch.marked[relay] = nil }
         }
 
-        /// A mark never goes back, unless it is beyond `latest`.
+        /// Sets a mark. A mark never goes back, unless it is beyond `latest`.
         mutating func mark(_ relay: RelayURL, upTo moment: Int64, believing latest: Int64) {
             guard marks[relay].map({ $0 < moment || $0 > latest }) ?? true else { return }
             marks[relay] = moment
@@ -92,7 +92,7 @@ final class WatchInbox: Sendable {
             }
         }
 
-        /// Sets marks back, so that after a restart relays are read again from these moments. Otherwise marks never go
+        /// Sets marks back, so that after a restart relays are read again from these moments. No other call sets a mark
         /// back.
         mutating func resume(_ moments: [RelayURL: Int64]) {
             for (relay, moment) in moments {
@@ -101,14 +101,14 @@ final class WatchInbox: Sendable {
             }
         }
 
-        /// Takes back what could not be processed.
+        /// Puts back reports that failed.
         mutating func restore(_ failed: Batch) {
             batch.keys.formUnion(failed.keys)
             batch.hints.insert(contentsOf: failed.hints, at: 0)
             batch.established.merge(failed.established) { $1 + $0 }
             batch.marked.merge(failed.marked) { max($0, $1) }
             batch.blocked = batch.blocked ?? failed.blocked
-            // What was left since is not to be taken.
+            // A part that was left since then must not be taken.
             for (part, taken) in failed.taken where batch.taken[part] == nil && batch.left[part] == nil {
                 batch.taken[part] = taken
             }
@@ -122,8 +122,8 @@ final class WatchInbox: Sendable {
             return time
         }
 
-        /// Takes the reports, for the call scheduled at `time`, or for one that waits for none; nil if another call
-        /// replaced the scheduled one.
+        /// Takes the reports for the call scheduled at `time`, or immediately if `time` is nil. Returns nil if another
+        /// call replaced the scheduled one.
         mutating func take(at time: Timestamp?) -> Batch? {
             guard isOpen, time == nil || due == time else { return nil }
             due = nil
@@ -136,7 +136,7 @@ final class WatchInbox: Sendable {
         }
     }
 
-    /// Relays are read again for longer than that in any case.
+    /// Readings overlap by more than this.
     private static let markTolerance: Duration = .minutes(10)
 
     private let state: Mutex<State>
@@ -156,13 +156,13 @@ final class WatchInbox: Sendable {
         state.withLock(body)
     }
 
-    /// Up to when everything that a relay had was dealt with. Nil also for a mark in the future, from a wrong clock:
-    /// nothing would be read.
+    /// Returns the second up to which all events of a relay were processed. Nil for a future mark too, from a
+    /// wrong clock, because no event would be read.
     func mark(of relay: RelayURL) -> Int64? {
         let latest = latestMark
         return state.withLock { $0.marks[relay].flatMap { $0 <= latest ? $0 : nil } }
     }
 
-    /// In seconds since 1970. Later marks were set while the clock was wrong.
+    /// In seconds since 1970. Later marks come from a wrong clock.
     var latestMark: Int64 { (now() + Self.markTolerance).seconds }
 }

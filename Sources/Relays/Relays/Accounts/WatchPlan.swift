@@ -2,7 +2,7 @@ import Core
 import Nostr
 import Registry
 
-/// How the rows of one owner become what its target asks for, and what to tell relays.
+/// The changes that bring the rows of one owner in line with its target, and the changes to send to relays.
 struct WatchPlan {
     /// A change at one relay.
     struct Step: Hashable {
@@ -28,16 +28,15 @@ struct WatchPlan {
     private(set) var steps: [Step] = []
     /// The change of each relay's number of rows.
     private(set) var balance: [RelayNumber: Int] = [:]
-    /// Relays that are read again for a key that was left to partners, each with the moment to read from, in seconds
-    /// since 1970.
+    /// Relays that must be read again for a key that was left to partners, each with the moment to read from, in
+    /// seconds since 1970.
     private(set) var resumed: [RelayNumber: Int64] = [:]
-    /// The change of the number of rows with a key that is not the owner's.
+    /// The change of the number of rows whose key is not the owner's.
     private(set) var claims = 0
 
-    /// `known` are the owner's rows; `target` is nil when nothing is to be watched on its behalf any more. `others`
-    /// says what other owners have watched of a key at a relay, and `wasRead` whether a relay was read for a place by
-    /// another process. With `relaysKnow` relays know of `known` and receive
-    /// only what changes; without it they receive everything.
+    /// `known` are the owner's rows; `target` is nil if its watches end. `others` returns how other owners watch a key
+    /// at a relay, and `wasRead` whether another process read a relay for a place. With `relaysKnow` the relays already
+    /// have `known` and receive only changes; otherwise they receive everything.
     init(
         from known: [WatchRow],
         to target: WatchTarget?,
@@ -104,7 +103,7 @@ struct WatchPlan {
         if row.key != row.owner { claims += difference }
     }
 
-    /// A key that another owner already watches there continues from where that is.
+    /// A key that another owner already watches there continues at that owner's position.
     private static func row(_ place: WatchPlace, of target: WatchTarget, beside other: KeyWatch?) -> WatchRow {
         let covers = other.map { $0.interest.watched.isSuperset(of: place.interest.watched) } ?? false
         return WatchRow(
@@ -125,7 +124,7 @@ struct WatchPlan {
             if former.contains(.leftToPartners) {
                 next.since = max(row.since, target.lastHint ?? row.since)
             } else {
-                // Events that name the key were not read so far.
+                // Events that name the key were not read before.
                 next.since = target.begin
                 next.isEstablished = false
             }
@@ -144,29 +143,29 @@ struct WatchPlan {
     }
 }
 
-/// What is to be watched on behalf of an account, or of a root of interest.
+/// The watches for an account or a root of interest.
 ///
 /// An account's own key and its keys for messages are watched at its own relays and at the operator's. The lists of
 /// roots of interest are watched at the operator's relays, and the lists of an account's partners at the account's
 /// relays.
 struct WatchTarget: Hashable, Sendable {
     var owner: PublicKey
-    /// What is watched of the owner's own key.
+    /// The events of the owner's own key to watch.
     var interest: WatchInterest
-    /// Further keys under which it receives messages.
+    /// Other keys under which it receives messages.
     var messageKeys: [PublicKey] = []
-    /// Partners, whose lists say which of their devices may send hints.
+    /// Partners, whose lists name the devices that may send hints.
     var partners: [PublicKey] = []
-    /// The relays of its own choice, without the operator's.
+    /// The owner's own relays, without the operator's.
     var relays: [RelayNumber] = []
-    /// Where it was not watched yet, only events from this moment on count, in seconds since 1970.
+    /// At relays where it was not watched yet, only events from this moment on count, in seconds since 1970.
     var begin: Int64
     /// When a partner last sent a hint for it, in seconds since 1970.
     var lastHint: Int64?
-    /// Whether its partners stand in for direct subscriptions.
+    /// Whether hints from partners replace direct subscriptions.
     var isLeftToPartners = false
 
-    /// What is to be watched where, each pair of key and relay once.
+    /// Returns the keys and relays to watch, each pair once.
     func places(always: [RelayNumber]) -> [WatchPlace] {
         var places: [WatchPlace] = []
         let everywhere = always + relays
@@ -178,7 +177,7 @@ struct WatchTarget: Hashable, Sendable {
             for relay in everywhere { places.append(WatchPlace(key: key, relay: relay, interest: waiting)) }
         }
         for partner in partners {
-            // At the operator's relays, partners are watched as roots of interest anyway.
+            // At the operator's relays, partners are already watched as roots of interest.
             for relay in relays { places.append(WatchPlace(key: partner, relay: relay, interest: .authored)) }
         }
         return messageKeys.isEmpty && partners.isEmpty ? places : Self.merged(places)
@@ -219,10 +218,10 @@ struct WatchPlace: Hashable, Sendable {
     }
 }
 
-/// How a key is watched at a relay, on behalf of one owner or of several together.
+/// How a key is watched at a relay, for one owner or for several together.
 ///
-/// A key may have several owners, since anybody can list any key as their own for messages. A relay is asked for what
-/// all owners want together, so that no owner can end the watch of another.
+/// A key may have several owners, because any account can list any key as its own for messages. A relay is asked for
+/// the union of all owners' interests, so that no owner can end the watch of another.
 struct KeyWatch: Hashable, Sendable {
     var interest: WatchInterest
     var since: Int64
@@ -234,13 +233,13 @@ struct KeyWatch: Hashable, Sendable {
         isEstablished = row.isEstablished
     }
 
-    /// What `rows` have watched together; nil when there are none.
+    /// The union of `rows`; nil if there are none.
     init?(_ rows: some Collection<WatchRow>) {
         guard let first = rows.first else { return nil }
         self = rows.dropFirst().reduce(KeyWatch(first)) { $0.joined(by: KeyWatch($1)) }
     }
 
-    /// Both together. The result is established if the established ones cover all that both ask for.
+    /// Returns the union. It is established if the established parts cover all of its interests.
     func joined(by other: KeyWatch?) -> KeyWatch {
         guard let other else { return self }
         var joined = self
@@ -257,7 +256,7 @@ struct KeyWatch: Hashable, Sendable {
         return joined
     }
 
-    /// The same for a relay; nil when there is nothing to watch.
+    /// Returns the watch for a relay; nil if it has no interests.
     func watched(_ key: PublicKey) -> Watched? {
         let interest = interest.watched
         guard !interest.isEmpty else { return nil }
@@ -265,7 +264,7 @@ struct KeyWatch: Hashable, Sendable {
     }
 }
 
-/// Which events of a key the accounts watch, and which of them partners' hints replace.
+/// The events of a key that accounts watch, and which of them partners' hints replace.
 struct WatchInterest: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
 
@@ -279,7 +278,7 @@ struct WatchInterest: OptionSet, Hashable, Sendable {
         .addressed, [.addressed, .authored], .authored, [.authored, .leftToPartners],
     ]
 
-    /// What relays are asked for.
+    /// The interest that relays are asked for.
     var watched: Watched.Interest {
         var watched: Watched.Interest = []
         if contains(.addressed) { watched.insert(.addressed) }
@@ -288,11 +287,11 @@ struct WatchInterest: OptionSet, Hashable, Sendable {
     }
 }
 
-/// How owners other than one, or all, watch keys.
+/// The watches of other owners, or of all owners.
 struct OtherOwners {
     private let owner: PublicKey?
     private let rows: RegistryRows
-    /// Whether any owner watches a key that is not its own.
+    /// Whether any owner watches a key of another owner.
     private let exist: Bool
     private var shared: [PublicKey: Bool] = [:]
 
@@ -302,13 +301,13 @@ struct OtherOwners {
         self.exist = exist
     }
 
-    /// How the others watch `key` at a relay; nil if they do not.
+    /// Returns how the others watch `key` at a relay; nil if they do not.
     mutating func watch(of key: PublicKey, at relay: RelayNumber) throws -> KeyWatch? {
         if key == owner, !exist { return nil }
         let isShared = try shared[key] ?? rows.isWatched(key, notOnlyBy: owner)
         shared[key] = isShared
         guard isShared else { return nil }
-        // One row of each kind is enough: owners with the same interest began at the same moment.
+        // One row of each kind is enough: owners with the same interest started at the same moment.
         var found = key == owner ? [] : [try rows.ownWatch(of: key, at: relay)].compactMap { $0 }
         for interest in WatchInterest.asked {
             if let row = try rows.watch(of: key, at: relay, notBy: owner, interest: interest.rawValue) {

@@ -16,12 +16,12 @@ protocol WatchedAccounts: Sendable {
 
 extension Registry: WatchedAccounts {}
 
-/// What is to be watched for each account, as its registrations, lists and partners' hints say. Used by one thread at a
+/// Computes the watches for each account from its registrations, lists and partners' hints. Used by one thread at a
 /// time.
 struct WatchTargets {
-    /// Hints that follow each other faster lead to nothing new.
+    /// Hints at shorter intervals have no effect.
     private static let hintGranularity: Duration = .minutes(10)
-    /// A younger registration counts from its own time and not from when its relays became known.
+    /// A registration younger than this counts from its own time, not from the time when its relays became known.
     private static let freshRegistration: Duration = .minutes(10)
     private static let keysPerAccount = 16
 
@@ -37,19 +37,20 @@ struct WatchTargets {
         choices = RelayChoice(source: configuration.perUser, limit: configuration.relaysPerAccount)
     }
 
-    /// Takes hints, and looks which partners have fallen silent. Returns the accounts whose targets may differ now.
+    /// Takes hints, and checks which partners have fallen silent. Returns the accounts whose targets may have changed.
     mutating func receive(_ hints: [WatchInbox.Hint], now: Timestamp) -> Set<PublicKey> {
         var accounts: Set<PublicKey> = []
         for hint in hints where self.hints.receive(hint, now: now) { accounts.insert(hint.account) }
         return accounts.union(self.hints.silenced(now: now))
     }
 
-    /// What is watched is what the targets of these say.
+    /// Notes that the targets of these keys are applied.
     mutating func settled(_ keys: some Sequence<PublicKey>, now: Timestamp) {
         for key in keys { hints.forget(key, now: now) }
     }
 
-    /// The targets of all owners, in the order of the owners' bytes. Relays that they choose are admitted to `book`.
+    /// Returns the targets of all owners, sorted by the owners' bytes. The relays that they choose are admitted to
+    /// `book`.
     mutating func all(in book: inout RelayBook, now: Timestamp) throws -> [WatchTarget] {
         var targets: [WatchTarget] = []
         var partnered: Set<PublicKey> = []
@@ -67,7 +68,7 @@ struct WatchTargets {
         return targets
     }
 
-    /// What is to be watched for `key`; nil when nothing is.
+    /// Returns the target for `key`; nil if it needs no watch.
     mutating func target(for key: PublicKey, in book: inout RelayBook, now: Timestamp) throws -> WatchTarget? {
         guard let account = try accounts.watchedAccount(key) else {
             return try accounts.concerns(key) ? target(ofRoot: key, now: now) : nil
@@ -77,24 +78,24 @@ struct WatchTargets {
         return target
     }
 
-    /// Leaves an account to its partners, if each of its devices lists one that sent a hint lately.
+    /// Leaves an account to its partners if each of its devices lists one that recently sent a hint.
     private func consider(for target: inout WatchTarget, now: Timestamp) throws {
         guard prefersHints, let lastHint = hints.lastHint(for: target.owner) else { return }
         let devices = try accounts.partners(of: target.owner).values
         target.isLeftToPartners =
             !devices.isEmpty
             && devices.allSatisfy { hints.isReached(target.owner, throughAnyOf: $0, now: now) }
-        // Since then, nothing came for the device whose partners fell silent first.
+        // Since then, no hint arrived for the device whose partners fell silent first.
         let lastHints = devices.compactMap { hints.lastHint(for: target.owner, throughAnyOf: $0) }
         target.lastHint = (lastHints.min() ?? lastHint).seconds
     }
 
-    /// The relays that an account chose besides the operator's, admitted or not.
+    /// Returns the relays that an account chose in addition to the operator's, admitted or not.
     mutating func choice(of account: WatchedAccount, besides operators: Set<RelayURL>) -> [RelayURL] {
         choices.relays(of: account, without: operators)
     }
 
-    /// What to watch for an account, according to the account itself.
+    /// Returns the target from the account's own data.
     private mutating func target(of account: WatchedAccount, in book: inout RelayBook, now: Timestamp) -> WatchTarget {
         let relays = choice(of: account, besides: book.operators).compactMap { book.admit($0) }
         let now = now.seconds
@@ -114,13 +115,13 @@ struct WatchTargets {
         return target
     }
 
-    /// What is to be watched for a root of interest that has no account.
+    /// Returns the target for a root of interest without an account.
     private func target(ofRoot root: PublicKey, now: Timestamp) -> WatchTarget {
         WatchTarget(owner: root, interest: .authored, begin: now.seconds)
     }
 }
 
-/// Which partners of which accounts sent hints lately.
+/// The recent hints from accounts' partners.
 struct HintTable {
     private struct Check: Comparable {
         var time: Timestamp
@@ -131,9 +132,9 @@ struct HintTable {
 
     private struct Activity {
         var partners: [PublicKey: Timestamp] = [:]
-        /// When to check the account next; nil when all its partners are silent.
+        /// When to check the account next; nil if all its partners are silent.
         var look: Timestamp?
-        /// Time of the last hint that led to a check.
+        /// The time of the last hint that led to a check.
         var reported: Timestamp
     }
 
@@ -142,13 +143,13 @@ struct HintTable {
     private let silentAfter: Duration
     private let granularity: Duration
 
-    /// A partner counts as active for `silentAfter` after a hint. Further hints within `granularity` change nothing.
+    /// A partner counts as active for `silentAfter` after a hint. More hints within `granularity` have no effect.
     init(silentAfter: Duration, granularity: Duration) {
         self.silentAfter = max(.milliseconds(1), silentAfter)
         self.granularity = granularity
     }
 
-    /// Takes a hint. Returns whether the account should be checked, because what depends on its hints may have changed.
+    /// Takes a hint. Returns whether to check the account, because its target may have changed.
     mutating func receive(_ hint: WatchInbox.Hint, now: Timestamp) -> Bool {
         let (account, partner, time) = (hint.account, hint.partner, min(hint.time, now))
         guard now - time < silentAfter else { return false }
@@ -183,15 +184,15 @@ struct HintTable {
         return known.contains { partner, time in now - time < silentAfter && partners.contains(partner) }
     }
 
-    /// Accounts with a partner that has become silent. If all partners of an account have, only ``lastHint(for:)``
-    /// remembers it, until ``forget(_:now:)``.
+    /// Returns the accounts with a partner that has fallen silent. If all partners of an account have, only
+    /// ``lastHint(for:)`` keeps it, until ``forget(_:now:)``.
     mutating func silenced(now: Timestamp) -> [PublicKey] {
         var accounts: [PublicKey] = []
         while let first = checks.min, first.time <= now {
             checks.removeMin()
             guard var known = activity[first.account], known.look == first.time else { continue }
             accounts.append(first.account)
-            // The next time that a partner can have become silent.
+            // The next time when a partner can have fallen silent.
             known.look = known.partners.values.map { $0 + silentAfter }.filter { $0 > now }.min()
             activity[first.account] = known
             if let next = known.look { checks.insert(Check(time: next, account: first.account)) }
@@ -207,6 +208,6 @@ struct HintTable {
         activity[account] = nil
     }
 
-    /// When to call ``silenced(now:)`` next, since partners may have fallen silent; nil: no need.
+    /// When to call ``silenced(now:)`` next, because partners may have fallen silent; nil: not needed.
     var nextCheck: Timestamp? { checks.min?.time }
 }

@@ -3,7 +3,7 @@ import Logging
 import Nostr
 import Registry
 
-/// Brings what is watched, on disk and at the relays, in line with what accounts ask for. Used by one thread at a time.
+/// Brings the watches, on disk and at the relays, in line with the accounts. Used by one thread at a time.
 struct WatchWorker {
     private static let ownersAtOnce = 10_000
     private static let transactionSize = 1_000
@@ -19,10 +19,10 @@ struct WatchWorker {
     private var relays: (any RelayWatching)?
     private var book: RelayBook
     var targets: WatchTargets
-    /// Rows whose key is not their owner's. Without any, nobody else can have an owner's key watched.
+    /// The number of rows whose key is not their owner's. If zero, no other owner watches an owner's key.
     private var claims = 0
     private var reading: SharedReading
-    /// Before then relays are not counted again.
+    /// Relays are not counted again before this time.
     private var nextCount = Timestamp.epoch
 
     init(
@@ -51,13 +51,13 @@ struct WatchWorker {
 
     var isRunning: Bool { relays != nil }
 
-    /// Watches everybody at these relays. Once.
+    /// Watches all accounts at these relays. Call it once.
     mutating func start(at relays: any RelayWatching) throws {
         self.relays = relays
         try survey(relaysKnow: false)
     }
 
-    /// Writes what was reported and does nothing more.
+    /// Writes the reported progress and stops.
     mutating func stop(_ batch: WatchInbox.Batch) throws {
         relays = nil
         try record(batch)
@@ -65,8 +65,8 @@ struct WatchWorker {
 
     // MARK: Reports
 
-    /// Works reports off. Returns when to call again if no report comes; nil when there is no need. When
-    /// this throws, `batch` holds what is to be worked off again.
+    /// Processes reports. Returns when to call again if no report arrives; nil if not needed. If this throws, `batch`
+    /// holds the reports to process again.
     mutating func work(_ batch: inout WatchInbox.Batch) throws -> Timestamp? {
         let now = self.now()
         batch.keys.formUnion(targets.receive(batch.hints, now: now))
@@ -94,11 +94,11 @@ struct WatchWorker {
         try reading.shareForgotten()
         if book.isCrowded, now >= nextCount { try survey(relaysKnow: true) }
         let next = [targets.hints.nextCheck, book.isCrowded ? nextCount : nil].compactMap { $0 }.min()
-        // Not too long, because the system's clock may be set meanwhile.
+        // Limited, because the system's clock may be changed while waiting.
         return next.map { min($0, now + Self.longestSleep) }
     }
 
-    /// Writes how far relays were read.
+    /// Writes reading progress.
     private mutating func record(_ batch: WatchInbox.Batch) throws {
         for (url, keys) in batch.established {
             guard let relay = self.book[url] else { continue }
@@ -143,8 +143,8 @@ struct WatchWorker {
         book.saved()
     }
 
-    /// Brings rows in line with targets in one transaction, and then tells the relays. With `relaysKnow` they know of
-    /// the existing rows.
+    /// Brings rows in line with targets in one transaction, and then updates the relays. With `relaysKnow` they already
+    /// have the existing rows.
     private mutating func settle(_ targets: [(owner: PublicKey, target: WatchTarget?)], relaysKnow: Bool) throws {
         guard let relays else { return }
         var book = book
@@ -201,10 +201,10 @@ struct WatchWorker {
         announcer.finish()
     }
 
-    // MARK: Everybody
+    // MARK: All accounts
 
-    /// Compares all targets with all rows, and brings the rows in line. Without `relaysKnow`, as at the start, relays
-    /// know nothing yet and receive everything.
+    /// Compares all targets with all rows, and brings the rows in line. Without `relaysKnow`, as at the start, the
+    /// relays have no watches yet and receive everything.
     private mutating func survey(relaysKnow: Bool) throws {
         guard let relays else { return }
         let now = self.now()
@@ -265,7 +265,7 @@ struct WatchWorker {
         }
     }
 
-    /// Tells the relays about keys that several owners watch, each once.
+    /// Sends keys that several owners watch to the relays, each once.
     private func announce(_ shared: Set<PublicKey>) throws {
         guard !shared.isEmpty, let relays else { return }
         var announcer = announcer(relays)
@@ -296,7 +296,7 @@ struct WatchWorker {
         )
     }
 
-    /// Forgets relays at which nothing is watched.
+    /// Forgets relays at which no key is watched.
     private mutating func sweep() throws {
         var book = book
         let deserted = book.takeDeserted(among: book.all)
@@ -308,7 +308,7 @@ struct WatchWorker {
         forget(deserted.map(\.url).filter { book[$0] == nil })
     }
 
-    /// Nothing is watched at these any more, and they may come again.
+    /// Forgets relays at which no key is watched any longer. They may be named again.
     private func forget(_ relays: [RelayURL]) {
         guard !relays.isEmpty else { return }
         inbox.withLock { $0.forget(relays) }
@@ -324,14 +324,14 @@ struct WatchWorker {
 
     // MARK: Relays that several processes share
 
-    /// Watches nobody at the relays of a part any more. `completion` comes when what they read is dealt with.
+    /// Stops watching at the relays of a part. Calls `completion` when all read events are processed.
     mutating func leave(_ part: Int, then completion: @escaping @Sendable () -> Void) {
         guard let relays, reading.isShared else { return completion() }
         reading.leave(part)
         relays.leave({ [reading] in reading.part(of: $0) == part }, then: completion)
     }
 
-    /// Watches everybody at the relays of these parts, and goes on there from where their last readers were.
+    /// Watches all accounts at the relays of these parts, continuing at the last readers' marks.
     private mutating func take(_ parts: [Int: WatchInbox.TakenPart]) throws {
         guard let relays, reading.isShared else { return }
         var marks: [RelayURL: Int64] = [:]

@@ -9,16 +9,16 @@ extension HTTPRequestHead {
     }
 }
 
-/// Answers plain HTTP on the relay's port: with a document to clients that ask for it, with a sentence to others.
+/// Answers plain HTTP on the relay's port: with the requested document, or with a sentence.
 final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// The documents.
+    /// The JSON documents.
     struct Documents {
         /// The NIP-11 document, for requests with its media type.
         var information: [UInt8]
-        /// The document for clients that register, at a path of its own, so that a browser can be sent there; nil: none
+        /// The document for clients that register. It has its own path, so that a browser can be sent there; nil: none
         /// yet.
         var discovery: [UInt8]?
     }
@@ -35,7 +35,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Whether the client already has too many connections.
     var refusesUpgrade = false
 
-    /// `patience` is how long a client may take to ask, to upgrade, and to read the answer.
+    /// `patience` is the time limit for the request or the upgrade, and for reading the response.
     ///
     /// `site` are pages for browsers; nil: none.
     init(documents: @escaping () -> Documents, site: StaticSite?, patience: TimeAmount) {
@@ -53,14 +53,14 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         deadline?.cancel()
     }
 
-    /// Answers the first request as soon as its head is here; the connection ends with that.
+    /// Answers the first request as soon as its head has arrived, and then closes the connection.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(let head) = unwrapInboundIn(data), !hasAnswered else { return }
         hasAnswered = true
         answer(head, context: context)
     }
 
-    /// A client that has not asked or upgraded by now only holds a connection.
+    /// Closes a connection that was idle or must give way before a request or upgrade.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is IdleStateHandler.IdleStateEvent || event is GiveWay else {
             return context.fireUserInboundEventTriggered(event)
@@ -109,7 +109,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// False where the request is not for a page.
+    /// Returns false if the request is not for a page.
     private func answerFromSite(_ request: HTTPRequestHead, context: ChannelHandlerContext) -> Bool {
         let answer = site?.answer(
             method: request.method.rawValue,
@@ -125,7 +125,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         return true
     }
 
-    /// Under any path that a proxy before us adds.
+    /// Matches any path prefix that a proxy adds.
     private static func isForDiscovery(_ target: String) -> Bool {
         target.prefix { $0 != "?" }.split(separator: "/").last.map { $0 == discoveryName } ?? false
     }
@@ -136,7 +136,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         _ body: [UInt8],
         context: ChannelHandlerContext
     ) {
-        // NIP-11 asks for CORS, so that clients in a browser can read the document.
+        // NIP-11 requires CORS, so that clients in a browser can read the document.
         var headers: HTTPHeaders = [
             "access-control-allow-origin": "*",
             "access-control-allow-headers": "*",
@@ -148,7 +148,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
         send(status, headers, body, context: context)
     }
 
-    /// Ends the connection after the answer.
+    /// Sends a response and then closes the connection.
     private func send(
         _ status: HTTPResponseStatus,
         _ headers: HTTPHeaders,

@@ -3,8 +3,8 @@ import NIOCore
 import Nostr
 import Synchronization
 
-/// All open connections, by event loop: an event takes one hop to each loop, however many connections live there, and
-/// events in a row share it.
+/// All open connections, by event loop. An event takes one hop to each loop regardless of the number of connections,
+/// and consecutive events share it.
 final class LiveAudience: Sendable {
     private let loops = Mutex<[ObjectIdentifier: LoopAudience]>([:])
     private let logger: Logger
@@ -13,7 +13,7 @@ final class LiveAudience: Sendable {
         self.logger = logger
     }
 
-    /// Adds a connection; on its event loop.
+    /// Adds a connection. Call it on the connection's event loop.
     func join(_ handler: WebSocketHandler, context: ChannelHandlerContext) {
         let loop = context.eventLoop
         let audience = loops.withLock { loops in
@@ -25,12 +25,12 @@ final class LiveAudience: Sendable {
         audience.join(handler, context: context)
     }
 
-    /// Takes a connection out again; on its event loop.
+    /// Removes a connection. Call it on the connection's event loop.
     func leave(_ handler: WebSocketHandler, context: ChannelHandlerContext) {
         loops.withLock { $0[ObjectIdentifier(context.eventLoop)] }?.leave(handler)
     }
 
-    /// Sends an event to every connection that wants it; on any thread.
+    /// Sends an event to every connection that subscribes to it. Callable from any thread.
     func send(_ event: Event) {
         let live = LiveEvent(event)
         for loop in loops.withLock({ Array($0.values) }) where !loop.send(live) {
@@ -44,14 +44,14 @@ final class LiveAudience: Sendable {
 
 /// The connections of one event loop.
 private final class LoopAudience: Sendable {
-    /// How many events may wait for the loop.
+    /// The maximum number of events that wait for the loop.
     static let limit = 4_096
 
     private let loop: any EventLoop
     private let members: NIOLoopBoundBox<[ObjectIdentifier: (WebSocketHandler, ChannelHandlerContext)]>
     private let waiting = Mutex<[LiveEvent]>([])
 
-    /// To be made on `loop`.
+    /// Call this on `loop`.
     init(loop: any EventLoop) {
         self.loop = loop
         members = NIOLoopBoundBox([:], eventLoop: loop)
@@ -65,7 +65,7 @@ private final class LoopAudience: Sendable {
         members.value[ObjectIdentifier(handler)] = nil
     }
 
-    /// Hands an event to the loop; on any thread. Returns false when the queue is full.
+    /// Queues an event for the loop. Callable from any thread. Returns false if the queue is full.
     func send(_ event: LiveEvent) -> Bool {
         let before = waiting.withLock { waiting in
             if waiting.count < Self.limit { waiting.append(event) }
@@ -84,7 +84,7 @@ private final class LoopAudience: Sendable {
     }
 }
 
-/// A new event, serialized once for all connections that want it.
+/// A new event, serialized once for all connections.
 struct LiveEvent: Sendable {
     let event: Event
     let json: [UInt8]
@@ -95,14 +95,14 @@ struct LiveEvent: Sendable {
     }
 }
 
-/// The subscriptions of one connection that new events can match. Others are not kept: clients ask every relay for
-/// everything.
+/// The subscriptions of one connection that new events can match. Others are dropped, because clients subscribe to
+/// everything at every relay.
 struct LiveSubscriptions {
     private var subscriptions: [(id: SubscriptionID, filters: [Filter], values: Int)] = []
     private var values = 0
 
-    /// Takes a subscription, which must not be open. Returns false, and takes nothing, when the filters of all would
-    /// hold more than `limit` values.
+    /// Adds a subscription, which must not be open. Returns false, and adds nothing, if all filters together would have
+    /// more than `limit` values.
     mutating func open(_ id: SubscriptionID, _ filters: [Filter], limit: Int) -> Bool {
         let filters = filters.filter(Self.canMatch)
         let count = filters.reduce(0) { $0 + Self.values(in: $1) }
@@ -119,7 +119,7 @@ struct LiveSubscriptions {
         values -= subscriptions.remove(at: index).values
     }
 
-    /// The subscriptions that want `event`, in the order in which they were opened.
+    /// Returns the subscriptions that `event` matches, in the order in which they were opened.
     func wanting(_ event: Event) -> [SubscriptionID] {
         subscriptions.compactMap { subscription in
             subscription.filters.contains { Self.wants($0, event) } ? subscription.id : nil

@@ -3,17 +3,17 @@ import Glibc
 import Listeners
 import Nostr
 
-/// One client's conversation, without its socket: messages in, actions out (NIP-01, NIP-42).
+/// The conversation with one client, without its socket: it takes messages and returns actions (NIP-01, NIP-42).
 struct RelayConnection {
-    /// What the shell around this must do with a message.
+    /// An action for the shell around this type.
     enum Action: Equatable {
         /// Send these messages.
         case send([RelayMessage])
-        /// Hand the event over and answer when it is kept.
+        /// Submit the event and respond when it is stored.
         case submit([UInt8])
-        /// Look for stored events, send them and EOSE.
+        /// Look up stored events, and send them and EOSE.
         case query(SubscriptionID, filters: [Filter], authenticated: Set<PublicKey>)
-        /// End the connection: the client ignores refusals.
+        /// Close the connection because the client ignores refusals.
         case disconnect
         case nothing
     }
@@ -21,15 +21,15 @@ struct RelayConnection {
     private static let slowDown = MachineReadablePrefix.rateLimited.message("slow down")
 
     let limits: RelayServerConfiguration.Limits
-    /// The keys that the client has proven to have (NIP-42).
+    /// The keys that the client has authenticated with (NIP-42).
     private(set) var authentication: ClientAuthentication
     private var rate: ConnectionRate
-    /// What is not answered yet. While it has no room, further data stays in the socket.
+    /// The unanswered requests. At their limit, more data stays in the socket.
     var work: ConnectionWork
     private var scanner = EventScanner()
     private var subscriptions: Set<SubscriptionID> = []
     private var live = LiveSubscriptions()
-    /// Registrations that are being worked on.
+    /// Registrations that are being processed.
     private var registrations: Set<EventID> = []
     private var hasRegistered = false
 
@@ -46,13 +46,13 @@ struct RelayConnection {
         work = ConnectionWork(limits)
     }
 
-    /// What to send before the client says anything.
+    /// The message to send before the client's first one.
     var greeting: RelayMessage { .authenticate(challenge: authentication.challenge) }
 
-    /// Whether the client has shown a key, or registered a device.
+    /// Whether the client has authenticated or registered a device.
     var isProven: Bool { hasRegistered || !authentication.publicKeys.isEmpty }
 
-    /// The messages for a new event: one for every subscription that wants it.
+    /// Returns the messages for a new event: one for each matching subscription.
     func messages(for event: LiveEvent) -> [RelayMessage] {
         live.wanting(event.event).map { .event($0, json: event.json) }
     }
@@ -72,7 +72,7 @@ struct RelayConnection {
             }
         } catch {
             let refusal = bytes.withUnsafeBytes { RelayMessage.refusal(of: $0, error) }
-            // That subscription is not replaced but gone.
+            // That subscription is closed, not replaced.
             if case .closed(let subscription, _) = refusal { forget(subscription) }
             return .send([refusal])
         }
@@ -91,14 +91,14 @@ struct RelayConnection {
         }
     }
 
-    /// Counts a ping or a pong of so many bytes like a message: it costs as much to read, and an answer. No answer can
-    /// tell a client that its pings are too fast.
+    /// Counts a ping or pong of that length like a message, because reading and answering it costs as much. No response
+    /// can tell a client that its pings are too fast.
     mutating func receive(controlFrameOf bytes: Int, now: Timestamp) -> Action {
         rate.take(bytes: bytes, now: now) == .wasWarnedOften ? .disconnect : .nothing
     }
 
-    /// The answers to the next `count` events, of `bytes` bytes in all, are out. Returns the queries that waited for
-    /// them.
+    /// Takes the results of the next `count` events, of `bytes` bytes in total, after their responses. Returns the
+    /// queries that waited for them.
     mutating func answered(events count: Int, bytes: Int, _ answers: [EventAnswer] = []) -> [Action] {
         for answer in answers {
             guard let id = answer.id, registrations.remove(id) != nil, answer.accepted else { continue }
@@ -108,7 +108,7 @@ struct RelayConnection {
     }
 
     private mutating func event(_ event: [UInt8], withinRate: Bool, now: Timestamp) -> Action {
-        // An event that cannot be scanned is handed over as well: the pipeline says why it is invalid.
+        // An event that cannot be scanned is submitted too: the pipeline reports why it is invalid.
         let scanned = try? event.withUnsafeBytes { try scanner.scan($0) }
         let registers = scanned?.kind == .pushRegistration || scanned?.kind == .addressablePushRegistration
         guard withinRate, !registers || rate.takeRegistration(now: now) else {
@@ -161,20 +161,20 @@ struct RelayConnection {
     }
 }
 
-/// How fast one connection may ask.
+/// The rate limit of one connection.
 private struct ConnectionRate {
     enum Decision {
         case passes
         /// The client must be told to slow down.
         case isTooFast
-        /// It ignored that answer too often.
+        /// The client ignored that response too often.
         case wasWarnedOften
     }
 
     private var bucket: TokenBucket
-    /// Refusals for speed that are answered before the connection ends.
+    /// The number of refusals for speed before the connection is closed.
     private var patience: TokenBucket
-    /// What the client has left over all its connections; nil where nobody knows whose they are.
+    /// The client's limits over all its connections; nil if the client is unknown.
     private let share: ClientShare?
     private let counts: LimitCounts
 
@@ -185,7 +185,7 @@ private struct ConnectionRate {
         self.counts = counts
     }
 
-    /// Counts a message of so many bytes.
+    /// Counts a message of that length.
     mutating func take(bytes: Int, now: Timestamp) -> Decision {
         guard let limit = bucket.take(at: now) ? share?.take(messageOf: bytes, now: now) : .messages else {
             return .passes
@@ -194,7 +194,7 @@ private struct ConnectionRate {
         return patience.take(at: now) ? .isTooFast : .wasWarnedOften
     }
 
-    /// Whether a registration may pass besides.
+    /// Whether the limit of registrations also permits one.
     func takeRegistration(now: Timestamp) -> Bool {
         if share?.takeRegistration(now: now) ?? true { return true }
         counts.refused(by: .registrations)
@@ -202,14 +202,14 @@ private struct ConnectionRate {
     }
 }
 
-/// What one connection asked for that is not answered yet.
+/// The unanswered requests of one connection.
 struct ConnectionWork {
     private let limits: RelayServerConfiguration.Limits
     private var eventsTaken = 0
     private var eventsAnswered = 0
     private var bytes = 0
-    /// Queries that came after events, for whoever registers and then asks must find the registration, or after other
-    /// queries.
+    /// Queries that wait for earlier events or other queries. A client that registers and then queries must find the
+    /// registration.
     private var waiting: [(behind: Int, query: RelayConnection.Action)] = []
     private var queries = 0
 
@@ -217,7 +217,7 @@ struct ConnectionWork {
         self.limits = limits
     }
 
-    /// Whether more may be read.
+    /// Whether more data may be read.
     var hasRoom: Bool {
         eventsTaken - eventsAnswered < limits.eventsInWork && bytes < limits.bytesInWork.bytes
             && waiting.count < limits.subscriptions
@@ -228,7 +228,7 @@ struct ConnectionWork {
         self.bytes += bytes
     }
 
-    /// Returns the query if its turn has come.
+    /// Returns the query if it may run now.
     mutating func take(query: RelayConnection.Action) -> RelayConnection.Action {
         guard eventsTaken == eventsAnswered, waiting.isEmpty, queries < limits.queriesInWork else {
             waiting.append((behind: eventsTaken, query: query))
@@ -238,20 +238,20 @@ struct ConnectionWork {
         return query
     }
 
-    /// Returns the queries whose turn has come.
+    /// Returns the queries that may run now.
     mutating func answered(events count: Int, bytes: Int) -> [RelayConnection.Action] {
         eventsAnswered += count
         self.bytes -= bytes
         return nextQueries()
     }
 
-    /// The answer to a query is out. Returns the queries whose turn has come.
+    /// Notes that a query was answered. Returns the queries that may run now.
     mutating func answeredQuery() -> [RelayConnection.Action] {
         queries -= 1
         return nextQueries()
     }
 
-    /// Forgets the queries of a subscription that wait.
+    /// Drops the waiting queries of a subscription.
     mutating func forget(_ subscription: SubscriptionID) {
         waiting.removeAll { waiting in
             guard case .query(subscription, _, _) = waiting.query else { return false }
@@ -267,22 +267,22 @@ struct ConnectionWork {
     }
 }
 
-/// The keys that a client has proven to have on this connection (NIP-42).
+/// The keys that a client has authenticated with on this connection (NIP-42).
 struct ClientAuthentication {
-    /// How far the proof's `created_at` may be from now, in seconds.
+    /// The maximum difference between the event's `created_at` and now, in seconds.
     private static let tolerance: Int64 = 600
 
-    /// Each key widens every query; one client speaks for a handful of accounts.
+    /// The maximum number of keys. Each key widens every query, and one client represents a few accounts.
     private static let keys = 32
 
     let challenge: String
-    /// Hosts that a proof may name, in one spelling each.
+    /// The normalized hosts that an event may name.
     private let hosts: Set<String>
     private let expected: String
     private(set) var publicKeys: Set<PublicKey> = []
 
-    /// `url` is how clients reach us. If it is empty, a proof must name one of `addresses`, at which we listen: a proof
-    /// that names another relay may have been made for that one, which passes it on.
+    /// `url` is the relay's public URL. If it is empty, an event must name one of `addresses`, on which the relay
+    /// listens. An event that names another relay may have been made for that one and replayed here.
     init(url: String, addresses: [String] = [], challenge: String) {
         self.challenge = challenge
         if url.isEmpty {
@@ -296,7 +296,7 @@ struct ClientAuthentication {
         }
     }
 
-    /// Checks the event of an AUTH message and answers with OK or a reason.
+    /// Checks the event of an AUTH message and returns an OK with the result.
     mutating func authenticate(_ event: Event, now: Timestamp) -> RelayMessage {
         if let reason = rejectionReason(for: event, now: now) {
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(reason))
@@ -312,7 +312,7 @@ struct ClientAuthentication {
     private func rejectionReason(for event: Event, now: Timestamp) -> String? {
         guard event.kind == .clientAuthentication else { return "AUTH takes an event of kind 22242" }
         guard event.value(of: "challenge") == challenge else { return "the challenge tag must be this connection's" }
-        // Proxies and ports make URLs differ, so that comparing hosts is what NIP-42 advises.
+        // Proxies and ports make URLs differ, so NIP-42 advises comparing hosts.
         guard let relay = event.value(of: "relay"), hosts.contains(Self.host(of: relay)) else { return expected }
         let second = now.seconds
         guard (second - Self.tolerance...second + Self.tolerance).contains(event.createdAt) else {
@@ -322,7 +322,7 @@ struct ClientAuthentication {
         return nil
     }
 
-    /// The host of a URL in lower case, without scheme, port and path.
+    /// Returns the host of a URL in lower case, without scheme, port and path.
     private static func host(of url: String) -> String {
         let rest = url.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false).last ?? ""
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -330,7 +330,7 @@ struct ClientAuthentication {
         return plain(String(authority.prefix { $0 != ":" }))
     }
 
-    /// An address in the spelling of the system, which has several for IPv6; a name as it is.
+    /// Returns an IPv6 address in the system's spelling, and a name unchanged.
     private static func plain(_ host: String) -> String {
         var bytes = in6_addr()
         guard inet_pton(AF_INET6, host, &bytes) == 1 else { return host.lowercased() }

@@ -1,21 +1,21 @@
 import Core
 import Foundation
 
-/// The document that tells clients who we are and what we allow (NIP-11).
+/// The information document of this relay with its limits (NIP-11).
 package struct RelayInformation: Encodable, Sendable {
     package var name: String
     package var description: String
-    /// Our public key, 64 hex digits: registrations are encrypted to it.
+    /// The router's public key, 64 hex digits. Clients encrypt registrations to it.
     package var pubkey: String
     package var contact: String?
     /// A URL.
     package var termsOfService: String?
-    /// How far ahead of now an event may be dated, in seconds.
+    /// The maximum time that an event may be dated ahead, in seconds.
     package var createdAtUpperLimit: Int64? {
         get { limitation.createdAtUpperLimit }
         set { limitation.createdAtUpperLimit = newValue }
     }
-    /// What clients must know before they register; not part of NIP-11.
+    /// The terms for clients that register; not part of NIP-11.
     package var push: PushTerms?
     private let supportedNIPs = [1, 9, 11, 40, 42, 44, 46, 62]
 
@@ -84,21 +84,21 @@ package struct RelayInformation: Encodable, Sendable {
     }
 }
 
-/// What this router offers devices, and what apps must know before they register: part of the NIP-11 document and of
+/// The router's offer to devices, and the terms that apps need before they register: part of the NIP-11 document and of
 /// the advertisement (kind 10067).
 package struct PushTerms: Encodable, Equatable, Sendable {
-    /// What registrations may ask for.
+    /// The limits for registrations.
     package struct Limits: Encodable, Equatable, Sendable {
-        /// Devices of one account.
+        /// The maximum number of devices of one account.
         package var devicesPerAccount: Int
-        /// Registrations signed by one key, over time and at once.
+        /// The rate and burst of registrations signed by one key.
         package var registrationsPerHour: Int
         package var registrationBurst: Int
-        /// The decrypted content of a registration.
+        /// The maximum bytes of a registration's decrypted content.
         package var contentBytes: Int
-        /// How far ahead of now a registration may be dated.
+        /// The maximum time that a registration may be dated ahead, in seconds.
         package var secondsAhead: Int64
-        /// The shortest cooldown and window, and the most pushes a UTC day; 0: any.
+        /// The minimum cooldown and window, and the maximum number of pushes per UTC day; 0: no limit.
         package var cooldownSeconds: Int
         package var windowSeconds: Int
         package var dailyCap: Int
@@ -135,11 +135,11 @@ package struct PushTerms: Encodable, Equatable, Sendable {
         }
     }
 
-    /// What registrations may name, sorted.
+    /// The platforms that registrations may name, sorted.
     package var platforms: [String]
     package var limits: Limits
-    /// What the transports of an app tell clients that register, by app, platform and name: for `web` the
-    /// `vapid_public_keys`; browsers subscribe with the first.
+    /// Values of an app's transports for clients that register, by app, platform and name: for `web` the
+    /// `vapid_public_keys`. Browsers subscribe with the first one.
     package var apps: [String: [String: [String: [String]]]]
 
     package init(platforms: [String], limits: Limits, apps: [String: [String: [String: [String]]]]) {

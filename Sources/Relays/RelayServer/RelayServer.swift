@@ -9,10 +9,10 @@ import NIOWebSocket
 import Nostr
 import Synchronization
 
-/// Our own relay socket: takes registrations and any event to be routed, serves what it stores, and sends subscribers
-/// new events of ours.
+/// The router's own relay socket: takes registrations and events to route, serves stored events, and sends the router's
+/// new events to subscribers.
 package final class RelayServer: Sendable {
-    /// What clients can meet here.
+    /// The limits that clients may exceed here.
     package static let clientLimits: [ClientLimit] = [
         .connections, .idle, .openings, .messages, .bytes, .registrations, .blocked,
     ]
@@ -27,12 +27,12 @@ package final class RelayServer: Sendable {
     private let audience: LiveAudience
 
     /// - Parameters:
-    ///   - configuration: Where to listen and what a client may do.
+    ///   - configuration: The listening address and the limits for clients.
     ///   - information: The NIP-11 document.
-    ///   - backend: Where events go and what there is to serve.
-    ///   - group: The event loops to run on; stays the caller's.
+    ///   - backend: Takes events and serves stored ones.
+    ///   - group: The event loops to run on; owned by the caller.
     ///   - now: The wall clock.
-    ///   - logger: Where connections are logged, without addresses.
+    ///   - logger: Logs connections, without addresses.
     package init(
         configuration: RelayServerConfiguration,
         information: RelayInformation,
@@ -52,18 +52,19 @@ package final class RelayServer: Sendable {
         self.audience = LiveAudience(logger: logger)
     }
 
-    /// Sends an event to every connection with a subscription that it matches (NIP-01). Returns at once, on any thread.
+    /// Sends an event to every connection with a matching subscription (NIP-01). Does not block. Callable from any
+    /// thread.
     ///
-    /// Meant for our own events: answers of a NIP-46 session (kind 24133), which reach only subscriptions whose `#p`
-    /// names their addressee, and our advertisement (kind 10067). No other kind reaches anybody.
+    /// Only for the router's own events: NIP-46 responses (kind 24133), which are sent only to subscriptions whose `#p`
+    /// names their recipient, and the advertisement (kind 10067). Other kinds are not sent.
     package func broadcast(_ event: Event) {
         audience.send(event)
     }
 
-    /// Ends connections whose addresses are blocked by now.
+    /// Closes connections whose addresses have been blocked.
     package func endBlockedConnections() { admission.endBlocked() }
 
-    /// Replaces what is answered over HTTP: the NIP-11 document, and the JSON document for clients that register.
+    /// Replaces the HTTP documents: the NIP-11 document, and the JSON document for clients that register.
     package func inform(_ information: RelayInformation, discovery: [UInt8]?) throws {
         let document = try information.json()
         documents.withLock {
@@ -73,7 +74,7 @@ package final class RelayServer: Sendable {
 
     /// Starts listening. The returned listener stays open until it is closed.
     ///
-    /// Throws a ``ListenError`` when the address cannot be listened on.
+    /// Throws a ``ListenError`` if the address cannot be used.
     package func start() async throws -> RelayListener {
         try inform(information, discovery: nil)
         let bootstrap = ServerBootstrap(group: group)
@@ -180,7 +181,7 @@ package final class RelayServer: Sendable {
         }
     }
 
-    /// The address that a client has reached us at, and the name from the configuration that we listen at.
+    /// Returns the local address of a connection, and the configured name of the listener.
     private func addresses(of channel: any Channel) -> [String] {
         let name = ["0.0.0.0", "::"].contains(configuration.host) ? nil : configuration.host
         return [channel.localAddress?.ipAddress, name].compactMap(\.self)
@@ -195,86 +196,85 @@ package struct RelayListener: Sendable {
         self.channel = channel
     }
 
-    /// The port really listened on.
+    /// The actual port.
     package var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Stops listening; connections that are open stay until they end.
+    /// Stops listening. Open connections stay until they end.
     package func close() async throws {
         try await channel.close()
     }
 }
 
-/// Where our own relay socket listens and what one client may ask of it. The defaults suit a public address.
+/// The address of the router's relay socket and the limits for one client. The defaults suit a public address.
 package struct RelayServerConfiguration: Sendable {
     /// The address to listen on.
     package var host: String = "127.0.0.1"
-    /// The port to listen on; 0 lets the system choose.
+    /// The port to listen on; 0: the system chooses one.
     package var port: Int = 7447
-    /// The URL under which clients know us, as in `wss://notify.example.com`: what NIP-42 proofs must name. Where it is
-    /// empty they must name the address at which the client reached us.
+    /// The public URL, such as `wss://notify.example.com`, which NIP-42 events must name. If it is empty, they must
+    /// name the address at which the client connected.
     package var url: String = ""
-    /// Where connections and refusals are counted.
+    /// Counts connections and refusals.
     package var counts = LimitCounts()
-    /// Whether what `X-Forwarded-For` says is believed when it comes from this address.
+    /// Whether `X-Forwarded-For` from this address is trusted.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
-    /// Whether nothing is taken from this address.
+    /// Whether this address is blocked.
     package var isBlocked: @Sendable (String) -> Bool = { _ in false }
     /// Pages for browsers; nil: none.
     package var site: StaticSite?
-    /// A fresh random word for each connection (NIP-42).
+    /// Returns a new random challenge for each connection (NIP-42).
     package var challenge: @Sendable () -> String = { Hex.encode(SecureRandom.bytes(16)) }
     package var limits = Limits()
 
-    /// What one client may do. Each limit answers in the standard way and ends no other client's connection.
+    /// The limits for one client. Each has the standard response and ends no other client's connection.
     package struct Limits: Sendable, Equatable {
-        /// The longest message; a longer one closes the connection (status 1009).
+        /// The maximum message size. A longer message closes the connection (status 1009).
         package var messageBytes: ByteCount = .kibibytes(128)
-        /// Open subscriptions of one connection.
+        /// The maximum number of open subscriptions of one connection.
         package var subscriptions = 20
-        /// Filters in one REQ.
+        /// The maximum number of filters in one REQ.
         package var filters = 10
-        /// Values in all filters of one connection that events to come can still match: ids, keys, kinds and tag
-        /// values.
+        /// The maximum number of values in all filters of one connection that future events can match: ids, keys, kinds
+        /// and tag values.
         package var liveValues = 2_000
-        /// Messages one connection may send a second, over time. Parts of messages, pings and pongs count as messages
-        /// do.
+        /// The sustained rate of messages of one connection per second. Fragments, pings and pongs count as messages.
         package var messagesPerSecond: Double = 100
-        /// Messages it may send at once, before the rate counts.
+        /// The maximum burst of messages.
         package var burst: Double = 500
-        /// Registrations one client may send a second, over time, however many connections it has: each is a write to
+        /// The sustained rate of registrations of one client per second, over all its connections. Each is a write to
         /// disk.
         package var registrationsPerSecond: Double = 1
-        /// Registrations it may send at once, before their rate counts.
+        /// The maximum burst of registrations.
         package var registrationBurst: Double = 100
-        /// Events of one connection that are being worked on; more are left unread in the socket.
+        /// The maximum number of events of one connection in progress. More events stay unread in the socket.
         package var eventsInWork = 512
-        /// The bytes of such events.
+        /// The maximum bytes of such events.
         package var bytesInWork: ByteCount = .kibibytes(256)
-        /// Queries of one connection that are answered at the same time; more wait.
+        /// The maximum number of concurrent queries of one connection. More queries wait.
         package var queriesInWork = 2
-        /// Answers that one connection may leave unread; with more it is closed.
+        /// The maximum bytes of responses that one connection may leave unread. With more it is closed.
         package var unreadBytes: ByteCount = .mebibytes(4)
-        /// Connections at the same time. A further one takes the place of an idle one whose client has proven nothing,
-        /// or is closed at once.
+        /// The maximum number of connections. An additional one replaces an idle connection whose client has not
+        /// authenticated or registered, or is closed immediately.
         package var connections = 1_000
-        /// Connections of one client at the same time. A client is an IPv4 address or an IPv6 network of 64 bits, and
-        /// networks of 48 and 32 bits have this and the limits below as well, with larger allowances
-        /// (`ClientAddress.Network`); behind a trusted proxy it is the client that the proxy names. Loopback, and a
-        /// proxy that names nobody, have none of the limits for clients: everybody may be behind them.
+        /// The maximum number of connections of one client. A client is an IPv4 address or an IPv6 network of 64 bits;
+        /// behind a trusted proxy it is the client that the proxy names. Networks of 48 and 32 bits have this limit and
+        /// those below too, with larger allowances (`ClientAddress.Network`). Loopback, and a proxy that names no
+        /// client, have no limits for clients, because many clients may be behind them.
         package var connectionsPerClient = 100
-        /// Connections that one client may open a minute, over time, and as many at once.
+        /// The sustained rate of new connections of one client per minute, and the burst.
         package var openingsPerClientPerMinute = 120
-        /// Messages of one client a second, over time, however many connections it has.
+        /// The sustained rate of messages of one client per second, over all its connections.
         package var messagesPerClientPerSecond = 200
-        /// Messages it may send at once, before the rate counts.
+        /// The maximum burst of messages.
         package var clientBurst = 2_000
-        /// Bytes of messages of one client a second, over time. At once it may send eight times as many.
+        /// The sustained rate of message bytes of one client per second. The burst is eight times as large.
         package var bytesPerClientPerSecond = 2_097_152
-        /// How long a client may take to ask for anything, and to take its leave.
+        /// The timeout for a client's first request, and for its closing handshake.
         package var handshakeTimeout: Duration = .seconds(10)
-        /// How long a client may take for one message from its first byte on.
+        /// The timeout for one message, from its first byte on.
         package var messageTimeout: Duration = .seconds(60)
-        /// How long a connection may be silent before it is pinged; after twice that it is closed.
+        /// How long a connection may be silent before it is pinged. After twice that time it is closed.
         package var idleTimeout: Duration = .seconds(60)
 
         package init() {}
@@ -283,13 +283,12 @@ package struct RelayServerConfiguration: Sendable {
     package init() {}
 }
 
-/// What is behind the socket: takes events and serves stored ones.
+/// The service behind the socket: takes events and serves stored ones.
 package protocol RelayBackend: Sendable {
-    /// Takes events, each the bytes of one JSON object as it came. Calls `completion` once, on any thread, with an
-    /// answer for each event in order, when what was accepted is kept. Returns at once; while answers are outstanding
-    /// the caller reads no more than its limits allow. Whoever sent the events has proven to be `authenticated`
-    /// (NIP-42); that says nothing about who signed them. `client` is the address that they came from, where it is
-    /// known.
+    /// Takes events, each the received bytes of one JSON object. Calls `completion` once, on any thread, with a result
+    /// for each event in order, when the accepted events are stored. Must not block; while results are outstanding, the
+    /// caller reads no more than its limits allow. `authenticated` are the sender's keys (NIP-42), which may differ
+    /// from the events' authors. `client` is the address of the sender, if known.
     func submit(
         _ events: [[UInt8]],
         authenticated: Set<PublicKey>,
@@ -297,14 +296,14 @@ package protocol RelayBackend: Sendable {
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     )
 
-    /// The stored events that match any of `filters`, newest first, as the bytes of JSON objects. Registrations come
-    /// only to their own authors, who are among `authenticated`.
+    /// Returns the stored events that match any of `filters`, newest first, as the bytes of JSON objects. Registrations
+    /// are returned only to their own authors, who are among `authenticated`.
     func storedEvents(matching filters: [Filter], authenticated: Set<PublicKey>) async -> [[UInt8]]
 }
 
 /// The content of an OK message (NIP-01).
 package struct EventAnswer: Sendable, Hashable {
-    /// The event's id; nil when the event could not be read that far.
+    /// The event's id; nil if it could not be read.
     package var id: EventID?
     package var accepted: Bool
     /// Empty, or a machine-readable prefix, a colon and a sentence.
@@ -318,7 +317,7 @@ package struct EventAnswer: Sendable, Hashable {
 }
 
 extension EventAnswer {
-    /// OK, or a NOTICE when the event says no id to say OK about.
+    /// Returns an OK, or a NOTICE if the event has no readable id.
     func relayMessage(to event: [UInt8]) -> RelayMessage {
         guard let id = id ?? event.withUnsafeBytes(EventScanner.id) else { return .notice(message) }
         return .ok(id, isAccepted: accepted, message: message)

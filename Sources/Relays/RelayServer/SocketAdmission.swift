@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Decides who may connect to the socket, and how much each client may send over all its connections.
+/// Decides which clients may connect to the socket, and limits each client's rates over all its connections.
 final class SocketAdmission: Sendable {
     typealias Place = SocketPlaces<any Channel>.Number
 
@@ -13,7 +13,7 @@ final class SocketAdmission: Sendable {
     private let isTrustedProxy: @Sendable (String) -> Bool
     private let isBlocked: @Sendable (String) -> Bool
     private let places: Mutex<SocketPlaces<any Channel>>
-    /// Who is behind each connection, as far as that is known.
+    /// The client's address for each connection, if known.
     private let addresses = Mutex<[Place: (address: String, channel: any Channel)]>([:])
     private let clients: ClientTables
     private let counts: LimitCounts
@@ -36,12 +36,12 @@ final class SocketAdmission: Sendable {
         self.logger = logger
     }
 
-    /// What the client behind a connection may send; nil where nobody knows whose connection it is.
+    /// Returns the limits of a connection's client; nil if the client is unknown.
     func share(of channel: any Channel, _ head: HTTPRequestHead) -> ClientShare? {
         ClientShare(of: client(of: channel, head), in: clients)
     }
 
-    /// The address of the client behind a connection; nil for a proxy that names nobody.
+    /// Returns the address of a connection's client; nil for a proxy that names no client.
     func address(of channel: any Channel, _ head: HTTPRequestHead) -> String? {
         ClientAddress.text(
             peer: channel.remoteAddress?.ipAddress ?? "",
@@ -50,7 +50,7 @@ final class SocketAdmission: Sendable {
         )
     }
 
-    /// Whose connection this is; nil for a proxy that names nobody.
+    /// Returns the client of a connection; nil for a proxy that names no client.
     private func client(of channel: any Channel, _ head: HTTPRequestHead? = nil) -> ClientAddress? {
         ClientAddress(
             peer: channel.remoteAddress?.ipAddress ?? "",
@@ -59,7 +59,7 @@ final class SocketAdmission: Sendable {
         )
     }
 
-    /// Gives the connection a place until it ends; nil when there is none.
+    /// Returns a slot for the connection until it ends; nil if there is none.
     func admit(_ channel: any Channel, _ activity: SocketActivity) -> Place? {
         let address = ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")
         let client = isTrustedProxy(address) ? nil : ClientAddress(address)
@@ -83,7 +83,8 @@ final class SocketAdmission: Sendable {
         return place
     }
 
-    /// Counts a connection that a trusted proxy brought for the client that it names; false when that has too many.
+    /// Counts a connection from a trusted proxy for the client that it names. Returns false if that client has too
+    /// many.
     func admitForwarded(_ channel: any Channel, _ head: HTTPRequestHead, _ place: Place) -> Bool {
         guard isTrustedProxy(ClientAddress.plain(channel.remoteAddress?.ipAddress ?? "")),
             let address = address(of: channel, head)
@@ -102,7 +103,7 @@ final class SocketAdmission: Sendable {
         return settle(places.withLock { $0.name(place, client, now: now) }) != nil
     }
 
-    /// Ends connections whose addresses are blocked by now.
+    /// Closes connections whose addresses have been blocked.
     func endBlocked() {
         let blocked = addresses.withLock { $0.values.filter { isBlocked($0.address) } }
         for (_, channel) in blocked {
@@ -111,14 +112,14 @@ final class SocketAdmission: Sendable {
         }
     }
 
-    /// The place that was given; nil for none.
+    /// Returns the slot, or nil if the connection was refused.
     private func settle(_ decision: SocketPlaces<any Channel>.Decision) -> Place? {
         switch decision {
         case .admitted(let place, let former):
             if let former {
                 counts.refused(by: .idle)
                 former.pipeline.fireUserInboundEventTriggered(GiveWay())
-                // Whatever its pipeline makes of that, which may be about to change.
+                // Closes it even if its pipeline ignores the event, because the pipeline may be about to change.
                 former.eventLoop.scheduleTask(in: TimeAmount(limits.handshakeTimeout)) {
                     former.close(promise: nil)
                 }
@@ -134,10 +135,10 @@ final class SocketAdmission: Sendable {
     }
 }
 
-/// How much each client sends over all its connections. After a bounded number of others a client is forgotten, and
-/// begins anew.
+/// The rates of each client over all its connections. The number of clients is bounded: a client that is evicted starts
+/// again with full buckets.
 final class ClientTables: Sendable {
-    /// Some 100 bytes each.
+    /// The maximum number of clients, at some 100 bytes each.
     private static let capacity = 50_000
 
     fileprivate struct Tables {
@@ -154,7 +155,7 @@ final class ClientTables: Sendable {
             ClientRates(burst: burst, perSecond: perSecond, capacity: Self.capacity)
         }
         let openings = limits.openingsPerClientPerMinute
-        // A message of the longest kind must be possible.
+        // A message of the maximum size must be possible.
         let bytesBurst = max(limits.bytesPerClientPerSecond * 8, limits.messageBytes.bytes)
         tables = Mutex(
             Tables(
@@ -172,19 +173,19 @@ final class ClientTables: Sendable {
     }
 }
 
-/// One client's part in ``ClientTables``.
+/// One client's limits in ``ClientTables``.
 struct ClientShare: Sendable {
     private let tables: ClientTables
     private let client: ClientAddress
 
-    /// Nil for this machine and for proxies that name no client: everybody may be behind them.
+    /// Nil for this machine and for proxies that name no client, because many clients may be behind them.
     init?(of client: ClientAddress?, in tables: ClientTables) {
         guard let client, !client.isLoopback else { return nil }
         self.tables = tables
         self.client = client
     }
 
-    /// The limit that a message of so many bytes exceeds at `now`; nil: it may pass.
+    /// Returns the limit that a message of that length exceeds at `now`; nil if it is within the limits.
     func take(messageOf bytes: Int, now: Timestamp) -> ClientLimit? {
         tables.tables.withLock { tables in
             guard tables.messages.take(client, now: now) else { return .messages }
@@ -192,7 +193,7 @@ struct ClientShare: Sendable {
         }
     }
 
-    /// Whether a registration may pass besides.
+    /// Whether the limit of registrations also permits one.
     func takeRegistration(now: Timestamp) -> Bool {
         tables.tables.withLock { $0.registrations.take(client, now: now) }
     }

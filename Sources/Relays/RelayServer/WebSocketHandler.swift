@@ -6,8 +6,8 @@ import NIOHTTP1
 import NIOWebSocket
 import Nostr
 
-/// The shell around ``RelayConnection``: frames in and out, one submission for all events of a read, and no reading
-/// while too much is in work or answers are left unread. Lives on its channel's event loop.
+/// The shell around ``RelayConnection``: reads and writes frames, and submits all events of a read together. It stops
+/// reading while too much is in progress or responses are unread. Bound to its channel's event loop.
 final class WebSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundIn = Never
@@ -15,10 +15,10 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     private var connection: RelayConnection
     private let backend: any RelayBackend
-    /// The address of whoever is at the other end; nil: a proxy's that does not say.
+    /// The client's address; nil for a proxy that names no client.
     private let client: String?
     private let audience: LiveAudience
-    /// Which messages are complete.
+    /// The progress of messages.
     let progress = MessageDeadline.Progress()
     private let activity: SocketActivity
     private let now: @Sendable () -> Timestamp
@@ -26,9 +26,9 @@ final class WebSocketHandler: ChannelDuplexHandler {
     private var pinged = false
     private var closing = false
     private var readPending = false
-    /// Whether we held back reading since the last message was late.
+    /// Whether reading was paused since the last late message.
     private var heldBack = false
-    /// The client has read none of our answers for as long as it may be silent.
+    /// Whether the client has read no responses for the idle timeout.
     private var stuck = false
 
     init(
@@ -56,7 +56,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         audience.leave(self, context: context)
     }
 
-    /// Sends those of these new events that the client wants.
+    /// Sends the new events that match the client's subscriptions.
     func send(_ events: [LiveEvent], context: ChannelHandlerContext) {
         let messages = events.flatMap(connection.messages)
         if !messages.isEmpty { send(messages, context: context) }
@@ -93,7 +93,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
 
     private func answer(ping: WebSocketFrame, context: ChannelHandlerContext) {
         guard !closing else { return }
-        // Flushed when the read is through, so that a thousand pings are not a thousand segments.
+        // Flushed at the end of the read, so that a thousand pings do not cause a thousand segments.
         context.write(wrapOutboundOut(WebSocketFrame(fin: true, opcode: .pong, data: ping.unmaskedData)), promise: nil)
         limitUnread(context: context)
     }
@@ -102,7 +102,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         guard !closing else { return }
         pinged = false
         progress.fragmentIsComplete()
-        // Its bytes count with the message.
+        // Its bytes are counted with the message.
         handle(connection.receive(controlFrameOf: 0, now: now()), context: context)
     }
 
@@ -141,7 +141,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
             stuck = true
             return
         }
-        // A connection that we do not read from is not silent.
+        // A connection that the router does not read from is not silent.
         guard connection.work.hasRoom else { return }
         guard !pinged else { return context.close(promise: nil) }
         pinged = true
@@ -158,7 +158,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         close(WebSocketErrorCode(codeNumber: 1013), context: context)
     }
 
-    /// A message that we do not read is not late.
+    /// Closes the connection because of a late message, unless the router paused reading.
     private func messageIsLate(context: ChannelHandlerContext) {
         let isOurDoing = heldBack || !mayRead(context)
         heldBack = false
@@ -239,7 +239,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         limitUnread(context: context)
     }
 
-    /// Ends the connection of a client that keeps asking and reads no answers.
+    /// Closes the connection of a client that sends requests but does not read the responses.
     private func limitUnread(context: ChannelHandlerContext) {
         guard !context.channel.isWritable, !closing else { return }
         let waiting = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)
@@ -254,7 +254,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
         var buffer = context.channel.allocator.buffer(capacity: 2)
         buffer.write(webSocketErrorCode: code)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        // A client that reads nothing would never see the close frame.
+        // A client that does not read would never see the close frame.
         context.eventLoop.scheduleTask(in: TimeAmount(connection.limits.handshakeTimeout)) {
             bound.value.close(promise: nil)
         }
@@ -263,8 +263,8 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 }
 
-/// Detects that bytes come and no message gets complete: a client that sends a byte a minute holds a connection and a
-/// buffer for as long as it likes, and is never silent.
+/// Detects a message that does not complete although bytes arrive. A client that sends a byte a minute is never silent
+/// and would otherwise hold a connection and a buffer indefinitely.
 final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -272,23 +272,23 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     /// The pipeline event for a late message.
     struct Passed: Sendable {}
 
-    /// What the bytes completed. Used on one event loop.
+    /// The completed messages and frames. Used on one event loop.
     final class Progress {
         fileprivate var messages: UInt64 = 0
         fileprivate var frames: UInt64 = 0
-        /// Whether a message has begun whose further frames are outstanding.
+        /// Whether a message has started and more of its frames are outstanding.
         fileprivate var isWithinMessage = false
 
-        /// A frame is complete, and further frames of its message follow.
+        /// Notes a complete frame whose message continues.
         func fragmentIsComplete() {
             frames &+= 1
             isWithinMessage = true
         }
 
-        /// A control frame is complete. It may come between the frames of a message.
+        /// Notes a complete control frame. It may arrive between the frames of a message.
         func controlFrameIsComplete() { frames &+= 1 }
 
-        /// A message is complete, and with it a frame.
+        /// Notes a complete message, and with it a frame.
         func messageIsComplete() {
             frames &+= 1
             messages &+= 1
@@ -302,19 +302,19 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
     private var framesSeen: UInt64 = 0
     private var timer: Scheduled<Void>?
 
-    /// `patience` is how long one message may take.
+    /// `patience` is the time limit for one message.
     init(patience: TimeAmount, progress: Progress) {
         self.patience = patience
         self.progress = progress
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // When this returns, whatever these bytes complete is complete.
+        // When this returns, all messages that these bytes complete are counted.
         context.fireChannelRead(data)
         let hasMessage = progress.messages != messagesSeen
         let hasFrame = progress.frames != framesSeen
         (messagesSeen, framesSeen) = (progress.messages, progress.frames)
-        // A ping ends the wait that its own bytes began, but not the wait for a message around it.
+        // A ping ends the wait that its own bytes started, but not the wait for a message around it.
         if hasMessage || hasFrame && !progress.isWithinMessage { stop() }
         if timer == nil, progress.isWithinMessage || !hasFrame { start(context) }
     }

@@ -4,14 +4,14 @@ import Logging
 import Nostr
 import Synchronization
 
-/// Reads events as lines of JSON, from standard input, a file, a FIFO or a spool, and hands them over in batches.
+/// Reads events as lines of JSON from standard input, a file, a FIFO or a spool, and submits them in batches.
 ///
-/// Lives on a thread of its own. Stops reading while too much is not dealt with, and hands over again what could not
-/// be: so whoever writes into the other end waits, and nothing is lost while this process lives. From a spool nothing
-/// is lost when it dies either: what was not dealt with is still there.
+/// Runs on its own thread. It stops reading while too much is outstanding, and resubmits events that could not be
+/// processed. So the writer waits, and no event is lost while this process runs. With a spool no event is lost even if
+/// the process dies, because unprocessed events stay in the spool.
 package final class Feed: Sendable {
-    /// Takes events, each the bytes of one JSON object, unverified. Must not block; calls the closure once, on any
-    /// thread, with an answer for each in order.
+    /// Takes unverified events, each the bytes of one JSON object. Must not block. Calls the closure once, on any
+    /// thread, with one result for each event in order.
     package typealias Submit = @Sendable ([[UInt8]], @escaping @Sendable ([FeedAnswer]) -> Void) -> Void
 
     private struct Answered {
@@ -25,7 +25,7 @@ package final class Feed: Sendable {
         var mustStop = false
     }
 
-    /// A spool's writer holds its lock for less.
+    /// How long to wait for a spool's writer, which holds its lock for less.
     private static let writersTime: Duration = .milliseconds(20)
 
     private let input: FeedInput
@@ -37,8 +37,8 @@ package final class Feed: Sendable {
     private let messages = Mutex(Messages())
     private let finished = DispatchSemaphore(value: 0)
 
-    /// `screening` makes what looks at each event on the feed's thread before it is handed over. `now` is the monotonic
-    /// clock.
+    /// `screening` creates the filter that checks each event on the feed's thread before it is submitted. `now` is the
+    /// monotonic clock.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
@@ -55,8 +55,8 @@ package final class Feed: Sendable {
         self.logger = logger
     }
 
-    /// Begins to read. Once. `ended` is called once, on the feed's thread, when the input has ended and everything in it
-    /// is dealt with; not when ``stop()`` comes before that.
+    /// Starts reading. Call it once. `ended` is called once, on the feed's thread, when the input has ended and all its
+    /// events are processed, but not if ``stop()`` is called before that.
     package func start(ended: @escaping @Sendable (FeedCounts) -> Void = { _ in }) {
         messages.withLock { $0.isStarted = true }
         let thread = Thread { [self] in
@@ -67,8 +67,8 @@ package final class Feed: Sendable {
         thread.start()
     }
 
-    /// Hands over what was read and stops reading. Returns when that is done; answers may still be outstanding. Call it
-    /// once; without ``start()`` it does nothing.
+    /// Submits the events already read and stops reading. Returns when that is done; results may still be outstanding.
+    /// Call it once; without ``start(ended:)`` it does nothing.
     package func stop() async {
         let isStarted = messages.withLock { messages in
             messages.mustStop = true
@@ -84,7 +84,7 @@ package final class Feed: Sendable {
         }
     }
 
-    /// Returns what came of the feed when it has ended; nil when it was stopped.
+    /// Returns the counts when the feed has ended; nil if it was stopped.
     private func run() -> FeedCounts? {
         var batcher = FeedBatcher(limits: limits, screening: screening())
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes.bytes, alignment: 16)
@@ -144,7 +144,7 @@ package final class Feed: Sendable {
         return batcher.counts
     }
 
-    /// Events that are not dealt with by now are lost to us, except in a spool: they cannot be given back to the input.
+    /// Stops reading. Unprocessed events cannot be returned to the input: they are lost unless they are in a spool.
     private func giveUp(_ batcher: FeedBatcher, _ buffer: UnsafeMutableRawBufferPointer) {
         var batcher = batcher
         for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }
@@ -155,7 +155,7 @@ package final class Feed: Sendable {
         )
     }
 
-    /// Reads to the end of the line that was begun, and no further: the next reader of a FIFO could not use half a
+    /// Reads the rest of an unfinished line and no further, because the next reader of a FIFO could not use half a
     /// line.
     static func restOfLine(
         from input: borrowing FeedInput,
@@ -189,40 +189,40 @@ package final class Feed: Sendable {
     }
 }
 
-/// What became of an event that was fed.
+/// The result for a submitted event.
 package enum FeedAnswer: Sendable, Hashable {
-    /// It was dealt with, whether or not it wakes anybody.
+    /// It was processed, whether or not it causes a notification.
     case taken
-    /// It is invalid, for this reason, which must not quote it.
+    /// It is invalid for this reason, which must not quote it.
     case refused(String)
-    /// It could not be dealt with now; the feed hands it over again.
+    /// It could not be processed now; the feed submits it again.
     case notNow
 }
 
-/// What came of a feed so far.
+/// The counts of a feed so far.
 package struct FeedCounts: Sendable, Hashable {
     package var lines = 0
-    /// Events that were dealt with.
+    /// The number of processed events.
     package var taken = 0
-    /// Lines that held no event, or one that was refused.
+    /// The number of lines without an event, or with an event that was refused.
     package var refused = 0
-    /// Messages that carry no event, and empty lines.
+    /// The number of messages that contain no event, and of empty lines.
     package var passedOver = 0
 }
 
-/// How much a feed keeps in memory, and how it waits.
+/// A feed's memory limits and waiting times.
 package struct FeedLimits: Sendable {
-    /// The longest line; what is longer is refused.
+    /// The maximum length of a line. Longer ones are refused.
     package var lineBytes: ByteCount = .mebibytes(1)
-    /// The most events that are handed over and not answered. At this number the feed stops reading.
+    /// The maximum number of submitted events without a result. At this number the feed stops reading.
     package var outstandingEvents = 10_000
-    /// The bytes of such events.
+    /// The maximum bytes of such events.
     package var outstandingBytes: ByteCount = .mebibytes(32)
-    /// How much is read at once.
+    /// The size of one read.
     package var chunkBytes: ByteCount = .kibibytes(256)
-    /// The time until what could not be dealt with is handed over again, at first and at most. Doubles each time.
+    /// The initial and maximum delay before events are resubmitted. It doubles each time.
     package var retryDelays: ClosedRange<Duration> = .milliseconds(100) ... .seconds(5)
-    /// The time from one report in the log to the next.
+    /// The minimum time between two reports in the log.
     package var reportInterval: Duration = .seconds(10)
 
     package init() {}

@@ -2,12 +2,14 @@ import Core
 import Glibc
 import Nostr
 
-/// Turns what is read into batches of events, and hands each over until it is dealt with. Knows no file and no clock.
+/// Turns received bytes into batches of events, and resubmits events until each is processed. Pure: it has no file and
+/// no clock.
 ///
-/// Where an event that may register somebody has to come again, so does everything behind it: until then, events for
-/// that account would concern nobody. Events that were taken are known by then and wake nobody twice.
+/// If an event that may register an account must be resubmitted, so must all events after it: until then, events for
+/// that account would match no account. Events that were already taken are then duplicates and cause no second
+/// notification.
 struct FeedBatcher {
-    /// A batch that was handed over. Its answers wait until those of registrations before it are there.
+    /// A submitted batch. Its results are held until those of earlier batches with registrations have arrived.
     private struct UnderWay {
         let number: Int
         let registers: Bool
@@ -21,7 +23,7 @@ struct FeedBatcher {
     private var outstandingBytes = 0
     private var underWay: [UnderWay] = []
     private var lastNumber = 0
-    /// Events to be handed over again.
+    /// Events to resubmit.
     private var again = FeedBatch()
     private var retryAt: Deadline = .distantPast
     private var retryDelay: Duration
@@ -31,7 +33,7 @@ struct FeedBatcher {
     private(set) var counts = FeedCounts()
     private(set) var hasEnded = false
 
-    /// `screening` looks at each event before it is handed over.
+    /// `screening` checks each event before it is submitted.
     init(limits: FeedLimits, screening: (any EventScreening)? = nil) {
         self.limits = limits
         self.screening = OrderedScreening(screening)
@@ -39,26 +41,26 @@ struct FeedBatcher {
         retryDelay = limits.retryDelays.lowerBound
     }
 
-    /// Whether to read on. Not while anything is to be handed over again: whoever is too busy for that is too busy for
-    /// more.
+    /// Whether to continue reading. False while events wait to be resubmitted: a pipeline that is too busy for them is
+    /// too busy for more.
     var wantsMore: Bool {
         !hasEnded && again.events.isEmpty && outstandingEvents < limits.outstandingEvents
             && outstandingBytes < limits.outstandingBytes.bytes
     }
 
-    /// Whether everything that there was is dealt with.
+    /// Whether the input has ended and all events are processed.
     var isDone: Bool { hasEnded && outstandingEvents == 0 && again.events.isEmpty }
 
-    /// How many events are not dealt with yet.
+    /// The number of unprocessed events.
     var unsettled: Int { outstandingEvents + again.events.count }
 
-    /// When to call ``due(at:)`` again if nothing else happens; nil: not at all.
+    /// When to call ``due(at:)`` next if no other call happens; nil: not needed.
     var nextDue: Deadline? { again.events.isEmpty || isWaitingForOthers ? nil : retryAt }
 
-    /// What came behind a registration is answered before all of it goes again.
+    /// Whether resubmission waits for the results of events after a registration.
     private var isWaitingForOthers: Bool { again.registering > 0 && !underWay.isEmpty }
 
-    /// Takes what was read. Returns the events to hand over.
+    /// Takes received bytes. Returns the events to submit.
     mutating func read(_ bytes: UnsafeRawBufferPointer) -> FeedBatch {
         var rest = bytes
         var batch = FeedBatch()
@@ -67,7 +69,7 @@ struct FeedBatcher {
         return handOver(batch)
     }
 
-    /// The stream has ended. Returns the events to hand over.
+    /// Ends the stream. Returns the events to submit.
     mutating func end() -> FeedBatch {
         var batch = FeedBatch()
         if let line = splitter.last() { take(line, into: &batch) }
@@ -76,18 +78,18 @@ struct FeedBatcher {
         return handOver(batch)
     }
 
-    /// What is to be handed over again by now.
+    /// Returns the events whose resubmission is due.
     mutating func due(at now: Deadline) -> FeedBatch {
         now >= retryAt && !isWaitingForOthers ? handOverAgain() : FeedBatch()
     }
 
-    /// The same, whatever the time.
+    /// Returns all events to resubmit, due or not.
     mutating func handOverAgain() -> FeedBatch {
         defer { again = FeedBatch() }
         return handOver(again)
     }
 
-    /// Takes the answers to a batch, one for each event in order.
+    /// Takes the results of a batch, one for each event in order.
     mutating func answered(_ batch: FeedBatch, _ answers: [FeedAnswer], now: Deadline) {
         guard let index = underWay.firstIndex(where: { $0.number == batch.number }) else { return }
         underWay[index].answered = (batch, answers)
@@ -95,7 +97,7 @@ struct FeedBatcher {
         var place = 0
         while place < underWay.count {
             guard let answered = underWay[place].answered else {
-                // Those behind it may have to come again with it.
+                // Later events may have to be resubmitted with it.
                 if underWay[place].registers { break }
                 place += 1
                 continue
@@ -117,7 +119,7 @@ struct FeedBatcher {
         var registered = 0
         for (index, event) in batch.events.enumerated() {
             let mayRegister = batch.mayRegister(index)
-            // A missing answer means "not now".
+            // A missing result means "not now".
             switch index < answers.count ? answers[index] : .notNow {
             case .taken where again.registering == 0: counts.taken += 1
             case .refused(let reason): refuse(batch.lines[index], reason)
@@ -130,14 +132,14 @@ struct FeedBatcher {
         screening.settled(registering: registered)
     }
 
-    /// What to tell the operator by now; not too often.
+    /// Returns the next report for the operator, if one is due.
     mutating func report(at now: Deadline) -> RefusedLine? {
         guard now >= nextReportAt, let report = finalReport() else { return nil }
         nextReportAt = now + limits.reportInterval
         return report
     }
 
-    /// What the operator has not been told yet, whatever the time.
+    /// Returns the pending report for the operator, due or not.
     mutating func finalReport() -> RefusedLine? {
         defer {
             refused = nil
@@ -193,19 +195,19 @@ struct FeedBatcher {
     }
 }
 
-/// Events that are handed over together.
+/// Events that are submitted together.
 struct FeedBatch: Sendable, Equatable {
     /// The bytes of one JSON object each.
     var events: [[UInt8]] = []
-    /// The line that each came in.
+    /// The line number of each event.
     var lines: [Int] = []
     var bytes = 0
-    /// Tells it from others.
+    /// The batch's unique number.
     var number = 0
-    /// Positions of those that may register somebody.
+    /// The indices of events that may register an account.
     private var registrations: Set<Int> = []
 
-    /// How many of them may register somebody.
+    /// The number of events that may register an account.
     var registering: Int { registrations.count }
 
     func mayRegister(_ index: Int) -> Bool { registrations.contains(index) }
@@ -218,29 +220,29 @@ struct FeedBatch: Sendable, Equatable {
     }
 }
 
-/// A line that was refused, for the operator.
+/// A refused line, for the operator.
 struct RefusedLine: Sendable, Equatable {
     let line: Int
     let reason: String
-    /// How many more were refused since the last report.
+    /// The number of other lines refused since the last report.
     let others: Int
 }
 
-/// Cuts a stream of bytes into lines, without copying those that lie within one piece. Keeps at most `limit` bytes of
+/// Splits a stream of bytes into lines, without copying lines that are within one piece. Keeps up to `limit` bytes of
 /// an unfinished line.
 struct LineSplitter {
-    /// A line without its end, and without the carriage return that may stand before that.
+    /// A line without its end and without a carriage return before that.
     struct Line {
         enum Content {
-            /// Valid as long as the bytes that were handed in.
+            /// Valid as long as the bytes passed to ``next(in:)``.
             case within(UnsafeRawBufferPointer)
-            /// It came in several pieces.
+            /// It arrived in several pieces.
             case joined([UInt8])
-            /// It was not kept.
+            /// It was dropped.
             case tooLong
         }
 
-        /// From 1.
+        /// Starts at 1.
         let number: Int
         let content: Content
     }
@@ -250,16 +252,16 @@ struct LineSplitter {
     private var isTooLong = false
     private var number = 0
 
-    /// `limit` is how many bytes a line may have.
+    /// `limit` is the maximum bytes of a line.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Whether what was read last ends in the middle of a line.
+    /// Whether the last bytes ended in the middle of a line.
     var isWithinLine: Bool { isTooLong || !unfinished.isEmpty }
 
-    /// The next line that ends within `bytes`; `bytes` then begins after it. Nil when there is none; `bytes` is then
-    /// empty.
+    /// Returns the next line that ends within `bytes`, and removes it from `bytes`. Returns nil if there is none;
+    /// `bytes` is then empty.
     mutating func next(in bytes: inout UnsafeRawBufferPointer) -> Line? {
         guard let start = bytes.baseAddress, let newline = memchr(start, 0x0A, bytes.count) else {
             keep(bytes)
@@ -277,7 +279,7 @@ struct LineSplitter {
         return Line(number: number, content: .within(piece.withoutReturn))
     }
 
-    /// The rest when the stream has ended, which is a line as well. Nil if nothing is left.
+    /// Returns the rest at the end of the stream as a line. Nil if it is empty.
     mutating func last() -> Line? {
         isWithinLine ? finish() : nil
     }

@@ -4,36 +4,36 @@ import Synchronization
 
 /// The input of a feed. One thread waits for data, and others can interrupt it.
 package struct FeedInput: ~Copyable, Sendable {
-    /// What came.
+    /// The result of a wait.
     enum Arrival: Equatable {
-        /// So many bytes.
+        /// The number of bytes read.
         case bytes(Int)
         case end
-        /// All of a spool's file that there is so far was read.
+        /// The end of a spool's file, to which a writer may still append.
         case pause
-        /// Nothing yet: interrupted, or the time is over.
+        /// No data: interrupted or timed out.
         case nothing
-        /// The number of the error.
+        /// The value of `errno`.
         case failed(Int32)
     }
 
     private static let pipeBytes: Int32 = 256 << 10
-    /// `F_SETPIPE_SZ`, which Glibc keeps from Swift.
+    /// `F_SETPIPE_SZ`, which Swift does not import from Glibc.
     private static let setPipeSize: Int32 = 1031
 
-    /// As an operator names it.
+    /// The path as the operator wrote it.
     package let path: String
     private let descriptor: Int32
     private let isOurs: Bool
-    /// Whether a read returns at once where there is nothing: a file's, and that of a FIFO that we opened.
+    /// Whether a read returns immediately without data: for a file, and for a FIFO that this type opened.
     private let neverBlocks: Bool
-    /// What is read where the descriptor only says that there is something.
+    /// The spool to read, if the descriptor only signals changes.
     private let spool: FeedSpool?
-    /// A pipe to ourselves, which ends a wait.
+    /// The read end of a pipe to this process, which ends a wait.
     private let interrupts: Int32
     private let interrupter: Int32
 
-    /// Opens standard input for `-`, else a file, a FIFO or the folder of a spool. A file and standard input end. A
+    /// Opens standard input for `-`, else a file, a FIFO or the directory of a spool. A file and standard input end. A
     /// FIFO and a spool do not: writers come and go.
     package init(path: String) throws(FeedError) {
         let isOurs = path != "-"
@@ -50,8 +50,8 @@ package struct FeedInput: ~Copyable, Sendable {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
-        // A pipe that holds as much as is read at once wakes whoever reads a quarter as often. It fails for what is no
-        // pipe, and for a user who has many of them.
+        // A pipe that holds as much as one read wakes the reader a quarter as often. The call fails for other
+        // descriptors and for a user with many pipes.
         _ = fcntl(descriptor, Self.setPipeSize, Self.pipeBytes)
         self.path = path
         self.descriptor = descriptor
@@ -67,30 +67,30 @@ package struct FeedInput: ~Copyable, Sendable {
         if isOurs { close(descriptor) }
     }
 
-    /// Ends the current wait, or the next one. Any thread.
+    /// Ends the current wait, or the next one. Callable from any thread.
     func interrupt() {
-        // A full pipe holds interrupts enough.
+        // If the pipe is full, an interrupt is already pending.
         var byte: UInt8 = 0
         _ = write(interrupter, &byte, 1)
     }
 
-    /// Waits until something comes, somebody interrupts or `time` is over, and reads into `buffer`. With
-    /// `reads` false, nothing is read.
+    /// Waits for data, an interrupt or the end of `time`, and reads into `buffer`. If `reads` is false, it reads no
+    /// data.
     func wait(atMost time: Duration?, reads: Bool, into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
-        // A busy writer has written by now, so that the question whether there is something would be one call more.
+        // A busy writer has written by now, so this saves a `poll`.
         if reads, neverBlocks {
             let arrival = read(into: buffer)
             guard arrival == .nothing else { return arrival }
         }
         var descriptors = [
             pollfd(fd: interrupts, events: Int16(POLLIN), revents: 0),
-            // A negative number is not waited for.
+            // `poll` ignores negative descriptors.
             pollfd(fd: reads ? descriptor : -1, events: Int16(POLLIN), revents: 0),
         ]
         let timeout = time.map { Int32(clamping: max(0, $0.milliseconds)) } ?? -1
         guard poll(&descriptors, nfds_t(descriptors.count), timeout) > 0 else { return .nothing }
         if descriptors[0].revents != 0 {
-            // Those that came while there was always something to read are all in there.
+            // Read all interrupts, including those that arrived while data was always available.
             var ignored = [UInt8](repeating: 0, count: 4_096)
             _ = Glibc.read(interrupts, &ignored, ignored.count)
             return .nothing
@@ -102,7 +102,7 @@ package struct FeedInput: ~Copyable, Sendable {
         return read(into: buffer)
     }
 
-    /// Deletes the file of a spool that was read to its end. Call it when all that was read is dealt with.
+    /// Deletes a spool's file that was read to its end. Call it when all events read are processed.
     func discard(isWithinLine: Bool) -> FeedSpool.Ending { spool?.discard(isWithinLine: isWithinLine) ?? .none }
 
     private func read(into buffer: UnsafeMutableRawBufferPointer) -> Arrival {
@@ -132,7 +132,7 @@ package struct FeedInput: ~Copyable, Sendable {
             throw number == ENOENT ? .missing(path) : .cannotOpen(path, String(cString: strerror(number)))
         }
         switch status.st_mode & S_IFMT {
-        // What a shell opened for us (`<(…)`) ends, unlike a FIFO.
+        // An input that a shell opened (`<(…)`) ends, unlike a FIFO.
         case S_IFIFO where !path.hasPrefix("/dev/"):
             let descriptor = Glibc.open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
             guard descriptor >= 0 else { throw .cannotOpenFIFO(path, String(cString: strerror(errno))) }
@@ -147,7 +147,7 @@ package struct FeedInput: ~Copyable, Sendable {
     }
 }
 
-/// Why a feed cannot begin.
+/// An error from opening a feed.
 package struct FeedError: Error, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -164,12 +164,12 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
         FeedError(description: "cannot open \(path): \(reason)")
     }
 
-    /// A FIFO is held open on both sides, which takes the right to write as well.
+    /// A FIFO is opened for both reading and writing, which requires write permission.
     static func cannotOpenFIFO(_ path: String, _ reason: String) -> FeedError {
         FeedError(description: "cannot open the FIFO \(path) for reading and writing, which is needed: \(reason)")
     }
 
-    /// What was read and kept is deleted from a spool, which takes the right to write as well.
+    /// Processed files are deleted from a spool, which requires write permission.
     static func cannotOpenFolder(_ path: String, _ reason: String) -> FeedError {
         FeedError(description: "cannot read and delete files in the folder \(path), which is needed: \(reason)")
     }
@@ -183,19 +183,19 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Reads a spool: a folder of files of lines that writers append to, and that we delete when all in them is dealt with.
-/// So what a router had read and not kept is there for the next one.
+/// Reads a spool: a directory of files of lines that writers append to, and that the router deletes when all their
+/// events are processed. So the next process finds events that this one read but did not process.
 ///
-/// Files have numbers as names, and are read in that order. A writer appends to the last one whole lines, and a file
-/// that is deleted under its lock (`flock`) is none that it goes on with. `contrib/strfry/carillon-feed` is one.
+/// Files have numbers as names, and are read in that order. A writer appends whole lines to the last one, and no longer
+/// uses a file that is deleted under its lock (`flock`). `contrib/strfry/carillon-feed` is such a writer.
 final class FeedSpool: Sendable {
-    /// What can be said of the file that is read.
+    /// The state of the current file.
     enum Ending {
-        /// There is more to read, or no file, or it is deleted now.
+        /// There is more to read, there is no file, or the file is now deleted.
         case none
-        /// A writer is at it. Ask again soon.
+        /// A writer holds the lock. Retry soon.
         case busy
-        /// It ends within a line whose writer is gone.
+        /// The file ends within a line whose writer is gone.
         case halfLine
     }
 
@@ -210,7 +210,7 @@ final class FeedSpool: Sendable {
     private let path: String
     private let current = Mutex<Segment?>(nil)
 
-    /// `path` is a folder.
+    /// `path` is a directory.
     init(path: String) {
         self.path = path
     }
@@ -219,7 +219,7 @@ final class FeedSpool: Sendable {
         if let segment = current.withLock({ $0 }) { close(segment.descriptor) }
     }
 
-    /// A descriptor that can be read from after something in the folder has changed.
+    /// Returns a descriptor that becomes readable after a change in the directory.
     func watch() throws(FeedError) -> Int32 {
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
             throw .cannotOpenFolder(path, String(cString: strerror(errno)))
@@ -234,7 +234,7 @@ final class FeedSpool: Sendable {
         return descriptor
     }
 
-    /// Reads on. Says once of each end of a file that it is reached.
+    /// Reads more. Reports each end of a file once.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> FeedInput.Arrival {
         current.withLock { current in
             do throws(SystemError) {
@@ -254,8 +254,8 @@ final class FeedSpool: Sendable {
         }
     }
 
-    /// Deletes the file that is read, if all of it was read and nobody is writing. Call it only when all that was read
-    /// is dealt with.
+    /// Deletes the current file if all of it was read and no writer holds its lock. Call it only when all events read
+    /// are processed.
     func discard(isWithinLine: Bool) -> Ending {
         current.withLock { current in
             guard let segment = current, segment.isAtEnd else { return .none }
@@ -270,7 +270,7 @@ final class FeedSpool: Sendable {
                 _ = flock(segment.descriptor, LOCK_UN)
                 return .halfLine
             }
-            // The writer may have done so because there was too much.
+            // The writer may already have deleted it to limit the spool's size.
             if status.st_nlink > 0 { unlink("\(path)/\(segment.name)") }
             close(segment.descriptor)
             current = nil
@@ -286,7 +286,7 @@ final class FeedSpool: Sendable {
         while let name = try names().min(by: { ($0.count, $0) < ($1.count, $1) }) {
             let descriptor = open("\(path)/\(name)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
             if descriptor >= 0 { return Segment(name: name, descriptor: descriptor) }
-            // Writers delete the first file when there is too much.
+            // Writers delete the first file if the spool is too large.
             guard errno == ENOENT else { throw SystemError(number: errno) }
         }
         return nil

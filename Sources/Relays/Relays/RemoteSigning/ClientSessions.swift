@@ -5,13 +5,13 @@ import Nostr
 import Registry
 import Synchronization
 
-/// The sessions of clients, in memory and in the registry. Where several routers share a registry, what it says of a
-/// session counts, since another router may have opened or closed it.
+/// The sessions of clients, in memory and in the registry. If several routers share a registry, the registry's state of
+/// a session applies, because another router may have opened or closed it.
 final class ClientSessions: Sendable {
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 
     private let registry: Registry
-    /// Nil: no secret is asked for.
+    /// Nil: no secret is required.
     private let secrets: SecretSource?
     private let isShared: Bool
     private let table: Mutex<SessionTable>
@@ -31,7 +31,7 @@ final class ClientSessions: Sendable {
         table = Mutex(SessionTable(sessions: stored, limits: limits, now: now))
     }
 
-    /// Whether to look at a request at all. Reads memory only.
+    /// Whether to process a request. Reads memory only.
     func admit(_ request: Event, now: Timestamp) -> SessionTable.Decision {
         table.withLock { $0.admit(request.id, from: request.pubkey, madeAt: request.createdAt, now: now) }
     }
@@ -41,7 +41,7 @@ final class ClientSessions: Sendable {
         return table.withLock { $0.hasSession(client, now: now) }
     }
 
-    /// Takes note of what became of a client's session elsewhere.
+    /// Updates a client's session, which another router may have changed.
     private func lookUp(_ client: PublicKey) {
         guard isShared else { return }
         if let found = try? registry.remoteSession(of: client) {
@@ -56,7 +56,7 @@ final class ClientSessions: Sendable {
         table.withLock { $0.mayRegister(client, now: now) }
     }
 
-    /// Stores now and then that a session is in use.
+    /// Notes that a session is in use, and stores that at intervals.
     func noteUse(by client: PublicKey, now: Timestamp) {
         guard let session = table.withLock({ $0.use(by: client, now: now) }) else { return }
         do {
@@ -66,7 +66,7 @@ final class ClientSessions: Sendable {
         }
     }
 
-    /// Answers a client's `connect`, which came with this secret or an empty one.
+    /// Answers a client's `connect` with this secret, which may be empty.
     func open(by request: Event, secret: String, now: Timestamp) -> RemoteSigningResponse.Outcome {
         let client = request.pubkey
         lookUp(client)
@@ -76,12 +76,12 @@ final class ClientSessions: Sendable {
                 $0.displaced(by: client)
             )
         }
-        // A client with a session may connect as often as it likes, but not every connect is stored.
+        // A client with a session may connect any number of times, but not every connect is stored.
         guard !hasSession || table.withLock({ $0.mayWrite(now: now) }) else { return .result("ack") }
         do {
             var digest: [UInt8]?
-            // Clients connect at every start, some with the secret they once had and some without. A client with a
-            // session needs none.
+            // Clients connect at every start, some with the secret of their first connect and some without. A client
+            // with a session needs no secret.
             if let secrets, !hasSession {
                 digest = try secrets.secrets().digest(matching: secret)
                 guard let digest, !registry.access.isBlocked(invitation: Hex.encode(digest)) else {
@@ -115,16 +115,16 @@ final class ClientSessions: Sendable {
     }
 }
 
-/// The NIP-46 sessions, and how often each client may ask. Knows no key but those of clients, no store, no clock and no
-/// socket. It decides before anything is decrypted.
+/// The NIP-46 sessions and the rate limits of clients. Pure: it has only clients' keys, and no store, clock or socket.
+/// It decides before any decryption.
 struct SessionTable {
-    /// Whether to look at a request, decided before it is decrypted.
+    /// Whether to process a request, decided before it is decrypted.
     enum Decision: String, Hashable {
         case admitted
-        /// Not from around now: a replay, or a client whose clock is wrong.
+        /// The timestamp is too far from now: a replay, or a client with a wrong clock.
         case stale
         case repeated
-        /// The client, or all without a session together, ask more than they may.
+        /// The rate limit of the client, or of all clients without a session, is exceeded.
         case limited
     }
 
@@ -149,7 +149,7 @@ struct SessionTable {
     private var writes: TokenBucket
     private var recent: RecentRequests
 
-    /// `sessions` are those that an earlier process wrote down.
+    /// `sessions` are those stored by an earlier process.
     init(sessions: [RemoteSession], limits: SessionLimits = SessionLimits(), now: Timestamp) {
         self.limits = limits
         strangers = limits.strangersRequests
@@ -159,7 +159,7 @@ struct SessionTable {
         for session in sessions { clients[session.client] = Client(session, limits: limits) }
     }
 
-    /// Clients without a session whose rate is remembered.
+    /// The number of clients without a session whose rate is remembered.
     var strangerCount: Int { strangers.count }
 
     func hasSession(_ client: PublicKey, now: Timestamp) -> Bool {
@@ -176,17 +176,17 @@ struct SessionTable {
         return .admitted
     }
 
-    /// Whether `client`, who has a session, may register now.
+    /// Whether `client`, which has a session, may register now.
     mutating func mayRegister(_ client: PublicKey, now: Timestamp) -> Bool {
         (clients[client]?.registrations.take(at: now) ?? false) && mayWrite(now: now)
     }
 
-    /// Whether something that a client with a session wants may be written to disk now.
+    /// Whether a request of a client with a session may be written to disk now.
     mutating func mayWrite(now: Timestamp) -> Bool {
         writes.take(at: now)
     }
 
-    /// Notes that `client` used its session. Returns the session if that is to be stored.
+    /// Notes that `client` used its session. Returns the session if it must be stored.
     mutating func use(by client: PublicKey, now: Timestamp) -> RemoteSession? {
         guard var entry = clients[client] else { return nil }
         entry.session.usedAt = max(entry.session.usedAt, now)
@@ -196,15 +196,15 @@ struct SessionTable {
         return isDue ? entry.session : nil
     }
 
-    /// Clients whose sessions must end so that `client` may have one: the one unused for longest, when all places are
-    /// taken.
+    /// Returns the clients whose sessions must end so that `client` may have one: the one unused for longest, if the
+    /// limit is reached.
     func displaced(by client: PublicKey) -> [PublicKey] {
         guard clients[client] == nil, clients.count >= limits.sessions else { return [] }
         let oldest = clients.min { ($0.value.session.usedAt, $0.key) < ($1.value.session.usedAt, $1.key) }
         return oldest.map { [$0.key] } ?? []
     }
 
-    /// A session is on disk; those of `others` have ended. What the client may still ask carries over.
+    /// Adds a stored session and ends those of `others`. The client's rate limits carry over.
     mutating func opened(_ session: RemoteSession, dropping others: [PublicKey]) {
         for other in others { clients[other] = nil }
         var entry = clients[session.client] ?? Client(session, limits: limits)
@@ -213,21 +213,21 @@ struct SessionTable {
         clients[session.client] = entry
     }
 
-    /// A session is on disk, which another router may have opened.
+    /// Adds a stored session that another router may have opened.
     mutating func learn(_ session: RemoteSession) {
         if clients[session.client]?.session.openedAt == session.openedAt { return }
         opened(session, dropping: [])
     }
 
-    /// The session that `client` would have by a `connect` of `seconds`: a late copy of an earlier one does not make it
-    /// older.
+    /// Returns the session that `client` would have after a `connect` made at `seconds`. A late copy of an earlier one
+    /// does not make it older.
     func session(of client: PublicKey, connectedAt seconds: Int64, now: Timestamp) -> RemoteSession {
         let earlier = clients[client]?.session.openedAt ?? seconds
         return RemoteSession(client: client, openedAt: max(earlier, seconds), usedAt: now)
     }
 
-    /// Whether a `logout` of `seconds` means the session there is, and not an earlier one: somebody may have kept a
-    /// copy of that logout.
+    /// Whether a `logout` made at `seconds` applies to the current session and not to an earlier one: an attacker may
+    /// replay it.
     func mayClose(_ client: PublicKey, by seconds: Int64) -> Bool {
         clients[client].map { seconds >= $0.session.openedAt } ?? false
     }
@@ -242,39 +242,40 @@ struct SessionTable {
     }
 }
 
-/// Limits for clients, so that neither one of them nor many together take the pipeline's time from the others. Buckets
-/// are full, as each client's is at first.
+/// Limits for clients, so that one client or many together cannot use up the pipeline's time. All buckets start full.
 struct SessionLimits {
-    /// Sessions at the same time; for a further one the session that was unused for longest ends.
+    /// The maximum number of sessions. For an additional one, the session unused for longest ends.
     var sessions = 10_000
-    /// A session ends after this time without use: clients register anew every 30 days (contrib/docs/registration.md).
+    /// A session ends after this time without use. Clients renew their registrations every 30 days
+    /// (contrib/docs/registration.md).
     var unused: Duration = .days(90)
-    /// How old the stored time of a session's last use may be before it is stored again.
+    /// The maximum age of the stored last use of a session before it is stored again.
     var useNoted: Duration = .hours(1)
-    /// Requests of one client that has a session.
+    /// The rate of requests of one client with a session.
     var requests = TokenBucket(capacity: 30, perSecond: 1, now: .epoch)
-    /// Registrations of one client that has a session: as many at once as one account may have devices.
+    /// The rate of registrations of one client with a session. The burst is the maximum number of devices of one
+    /// account.
     var registrations = TokenBucket(capacity: 32, perSecond: 0.1, now: .epoch)
-    /// Writes to disk by all clients with a session: registrations, and sessions opened anew.
+    /// The rate of disk writes for all clients with a session: registrations, and sessions opened again.
     var writes = TokenBucket(capacity: 200, perSecond: 50, now: .epoch)
-    /// Requests of one client without a session; of so many clients the rate is remembered.
+    /// The rate of requests of one client without a session, and the number of such clients that are tracked.
     var strangersRequests = RateTable<PublicKey>(burst: 6, perSecond: 0.1, capacity: 10_000)
-    /// Requests of all clients without a session. Under a flood from many keys new clients wait; those with a session
-    /// do not.
+    /// The rate of requests of all clients without a session. During a flood from many keys new clients wait; those
+    /// with a session do not.
     var allStrangersRequests = TokenBucket(capacity: 200, perSecond: 20, now: .epoch)
-    /// Requests that are remembered at least.
+    /// The minimum number of requests that are remembered.
     var recentRequests = 50_000
 }
 
-/// The requests that were taken while they were fresh, so that none is answered twice: relays repeat events, and anyone
+/// The requests processed while they were fresh, so that none is answered twice. Relays repeat events, and attackers
 /// can.
 struct RecentRequests {
-    /// How far a request's stamp may be from now, in seconds.
+    /// The maximum difference between a request's timestamp and now, in seconds.
     private static let tolerance: Int64 = 600
-    /// The longest time that a request can be fresh.
+    /// The maximum time for which a request can be fresh.
     private static let freshness: Duration = .seconds(2 * tolerance)
 
-    /// How many one of the two generations holds; a flood of more makes the memory shorter, not larger.
+    /// The capacity of each of the two generations. A larger flood shortens the memory instead of growing it.
     private let capacity: Int
     private var young: Set<EventID> = []
     private var old: Set<EventID> = []

@@ -6,16 +6,16 @@ import Nostr
 import Registry
 import Synchronization
 
-/// Holds the NIP-46 sessions of clients with this router (contrib/docs/registration.md, "Without the router's socket").
+/// Manages clients' NIP-46 sessions with this router (contrib/docs/registration.md, "Without the router's socket").
 ///
-/// Registering is what a session is for: a registration that comes through one need not touch a public relay. Sessions
-/// are opened by clients with a `bunker://` URL; `nostrconnect://`, with which a client asks a signer to make the first
-/// step, is not supported, since a router has no user who could show it one. Answers a request on the thread it comes
-/// on.
+/// Sessions are for registering: a registration through a session need not be on a public relay. Clients open sessions
+/// with a `bunker://` URL. `nostrconnect://`, with which a client asks a signer to connect first, is not supported,
+/// because a router has no user to show it to. Answers a request on the calling thread.
 package final class RemoteSigningService: Sendable {
-    /// Large enough for a registration with its tags and encrypted content, as JSON within JSON.
+    /// The maximum payload, large enough for a registration with its tags and encrypted content, as JSON within JSON.
     private static let payloadLimit = 131_072
-    /// Of an answer's text. Clients read plaintexts of up to 65,535 bytes (NIP-44), and quotation marks are escaped.
+    /// The maximum length of a response's text. Clients read plaintexts of up to 65,535 bytes (NIP-44), and quotation
+    /// marks are escaped.
     private static let longestAnswer = 48_000
     private static let blocked = MachineReadablePrefix.blocked.message("this router does not serve this key")
 
@@ -23,7 +23,7 @@ package final class RemoteSigningService: Sendable {
     private let keys: RouterKeys
     private let registry: Registry
     private let sessions: ClientSessions
-    /// The answer to `switch_relays`.
+    /// The response to `switch_relays`.
     private let relays: String
     private let reply: @Sendable (Event, RequestSource) -> Void
     private let own: OwnQuestion?
@@ -31,8 +31,8 @@ package final class RemoteSigningService: Sendable {
     private let logger: Logger
     private let refusals = Mutex(RefusalCount())
 
-    /// Reads the existing sessions. `reply` publishes an answer where the client that asked listens. `own` answers what
-    /// accounts ask about themselves; nil: nothing does.
+    /// Reads the existing sessions. `reply` publishes a response where the client listens. `own` answers requests of
+    /// accounts about themselves; nil: not supported.
     ///
     /// Throws a `RegistryStoreError` if the sessions cannot be read, and a ``SecretFileError`` if the configured file
     /// of secrets cannot be used.
@@ -48,7 +48,7 @@ package final class RemoteSigningService: Sendable {
         keys = registry.keys
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
-        // NIP-46: null where nothing is to change.
+        // NIP-46: null means no change.
         relays =
             configuration.relays.isEmpty
             ? "null" : String(decoding: try encoder.encode(configuration.relays), as: UTF8.self)
@@ -60,11 +60,11 @@ package final class RemoteSigningService: Sendable {
         sessions = try ClientSessions(configuration, registry: registry, now: now(), logger: logger)
     }
 
-    /// Takes a request (kind 24133) whose signature was verified, and answers it before this returns, but for what an
-    /// account asks about itself, which takes its time. Ignores requests that are repeated, not from around now, too
-    /// many, or not for us.
+    /// Takes a request (kind 24133) with a verified signature, and answers it before this returns, except for an
+    /// account's requests about itself, which are answered later. Ignores requests that are repeated, not recent, over
+    /// the rate limit, or for another key.
     ///
-    /// `register` takes the registration that a request carries: it verifies and keeps it, or says why not.
+    /// `register` takes the registration in a request: it verifies and stores it, or returns the reason for a refusal.
     package func receive(_ event: Event, from source: RequestSource, register: (Event) -> RegistrationAnswer) {
         let now = now()
         guard event.kind == .remoteSigning, let identity = identity(askedIn: event, now: now) else { return }
@@ -89,7 +89,7 @@ package final class RemoteSigningService: Sendable {
         send(response, to: event, from: source, by: identity, key: key, now: now)
     }
 
-    /// The key of ours that a request names: a client knows no other, and is answered by it.
+    /// Returns the router's key that a request names. The response must come from the same key.
     private func identity(askedIn event: Event, now: Timestamp) -> KeyPair? {
         let named = Set(event.mentionedKeys)
         let isOver = keys.names.former.map { keys.names.isRetired($0, at: now) } ?? true
@@ -98,8 +98,8 @@ package final class RemoteSigningService: Sendable {
         return answering.first { named.contains($0.publicKey) }
     }
 
-    /// Whether a registration that came as a plain event, and not through a session, is allowed: if sessions are
-    /// required, only if its author, or the root that it names as its own, has one or is allowed by name.
+    /// Whether a registration in a plain event, outside of a session, is allowed. If sessions are required, its author,
+    /// or the root that it names as its own, needs a session or an entry in the allowlist.
     package func admits(_ registration: Event) -> Bool {
         let access = registry.access
         guard configuration.requireSession || access.mode == .invited else { return true }
@@ -115,7 +115,7 @@ package final class RemoteSigningService: Sendable {
 
     // MARK: Methods
 
-    /// Does what `request`, which came in `event`, asks `identity` for. Nil: `later` gets the answer.
+    /// Executes `request`, which arrived in `event`, for `identity`. If it returns nil, `later` receives the response.
     private func answer(
         _ request: RemoteSigningRequest,
         in event: Event,
@@ -142,8 +142,8 @@ package final class RemoteSigningService: Sendable {
         }
     }
 
-    /// What an account asks about itself reads the disk and may push, so that nobody waits for it here. How much is in
-    /// work at a time is limited by who answers.
+    /// Answers an account's request about itself asynchronously, because it reads the disk and may push. `own` limits
+    /// the number of concurrent requests.
     private func tell(
         _ request: RemoteSigningRequest,
         _ client: PublicKey,
@@ -195,7 +195,7 @@ package final class RemoteSigningService: Sendable {
             reply(
                 try Event.signed(
                     kind: .remoteSigning,
-                    // A client whose clock is ahead may listen only for what is newer than its own request.
+                    // A client whose clock is ahead may subscribe only to events newer than its own request.
                     createdAt: max(now.seconds, request.createdAt),
                     tags: [["p", request.pubkey.hex]],
                     content: NIP44.encrypt(response.json, key: key, nonce: SecureRandom.bytes(NIP44.nonceByteCount)),
@@ -217,8 +217,8 @@ package final class RemoteSigningService: Sendable {
     }
 }
 
-/// What a client may ask of this router (NIP-46; `register` and `me` are ours). It signs and encrypts nothing for
-/// anybody.
+/// The supported methods (NIP-46; `register` and `me` are extensions). The router signs and encrypts nothing for
+/// clients.
 private enum RemoteMethod: String, CaseIterable {
     case connect
     case ping
@@ -228,18 +228,18 @@ private enum RemoteMethod: String, CaseIterable {
     case me
     case logout
 
-    /// For the answer to any other method.
+    /// The error for any other method.
     static let unknown = "unknown method: this router knows \(allCases.map(\.rawValue).joined(separator: ", "))"
 }
 
-/// Counts unanswered requests and says when a line in the log is due: once a minute, however long a flood is.
+/// Counts ignored requests, and limits their log line to once a minute.
 struct RefusalCount {
     private static let interval: Duration = .minutes(1)
 
     private var counts: [String: Int] = [:]
     private var loggedAt: Timestamp?
 
-    /// Counts one. Returns the counts since the last line when one is due at `now`.
+    /// Counts a request. Returns the counts since the last line if one is due at `now`.
     mutating func add(_ reason: String, now: Timestamp) -> [String: Int]? {
         counts[reason, default: 0] += 1
         if let loggedAt, now - loggedAt < Self.interval, now >= loggedAt { return nil }
@@ -249,17 +249,17 @@ struct RefusalCount {
     }
 }
 
-/// Who may open NIP-46 sessions with this router, and on which relays.
+/// The settings for NIP-46 sessions: access and relays.
 package struct RemoteSigningConfiguration: Sendable {
-    /// Whether a registration that comes as a plain event must be from somebody with a session.
+    /// Whether a registration in a plain event requires a session of its author.
     package var requireSession: Bool
-    /// The file with the secrets that open a session, one a line; nil: no secret is asked for.
+    /// The file with the secrets that open a session, one on each line; nil: no secret is required.
     package var secretFile: String?
-    /// Relays on which we answer, our own socket among them: what `switch_relays` names.
+    /// The relays on which the router answers, including its own socket. The response to `switch_relays` lists them.
     package var relays: [String]
-    /// Whether other routers with the same registry open and close sessions as well.
+    /// Whether other routers with the same registry also open and close sessions.
     package var isShared = false
-    /// How much clients may ask for.
+    /// The rate limits for clients.
     var limits = SessionLimits()
 
     package init(requireSession: Bool = false, secretFile: String? = nil, relays: [String] = []) {
@@ -269,22 +269,22 @@ package struct RemoteSigningConfiguration: Sendable {
     }
 }
 
-/// Where a request came in, which is where its answer goes: a stranger on our socket must not make us publish
-/// elsewhere.
+/// The source of a request, to which its response is sent. A stranger on the router's socket must not cause
+/// publications elsewhere.
 package enum RequestSource: Hashable, Sendable {
     case ownSocket
-    /// A relay, or a feed of one.
+    /// A relay, or a relay's feed.
     case relays
 }
 
-/// Answers what an account asks about itself: gets the signed event (NIP-98) as JSON, the body, and who has the
+/// Answers an account's request about itself. Gets the signed event (NIP-98) as JSON, the body, and the client of the
 /// session.
 package typealias OwnQuestion =
     @Sendable (_ proof: String, _ body: String, _ client: PublicKey) async -> Result<String, any Error>
 
-/// What the registry said to a registration that came through a session.
+/// The registry's result for a registration through a session.
 package enum RegistrationAnswer: Hashable, Sendable {
     case accepted
-    /// With the text an `OK` answer would have (NIP-01).
+    /// With the message of the corresponding `OK` (NIP-01).
     case refused(String)
 }

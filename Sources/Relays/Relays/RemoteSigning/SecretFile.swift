@@ -5,12 +5,12 @@ import Nostr
 import Registry
 import Synchronization
 
-/// The file with the secrets that open NIP-46 sessions: one a line; empty lines and lines that begin with `#` do not
-/// count.
+/// The file with the secrets that open NIP-46 sessions, one on each line. Empty lines and lines that start with `#` are
+/// ignored.
 package struct SecretFile: Sendable {
-    /// Random bytes in a secret made by ``add(random:)``.
+    /// The number of random bytes in a secret made by ``add(random:)``.
     private static let strength = 16
-    /// Shorter ones could be guessed.
+    /// Shorter secrets could be guessed.
     private static let shortest = 16
     private static let longest = 256
     private static let largest = 1 << 20
@@ -21,8 +21,8 @@ package struct SecretFile: Sendable {
         self.path = path
     }
 
-    /// The secrets in the file; none where there is no file yet. Throws a ``SecretFileError`` when it cannot be read,
-    /// others may read it, or a line is no secret.
+    /// Returns the secrets in the file; none if there is no file yet. Throws a ``SecretFileError`` if it cannot be
+    /// read, if other users may read it, or if a line is not a valid secret.
     package func read() throws(SecretFileError) -> [String] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -50,8 +50,8 @@ package struct SecretFile: Sendable {
         return secrets
     }
 
-    /// Makes a secret and adds it to the file, which is made when there is none, for this user only. Throws a
-    /// ``SecretFileError`` when that fails; the file is then as it was.
+    /// Makes a secret and adds it to the file, creating the file for this user only if necessary. Throws a
+    /// ``SecretFileError`` if that fails; the file is then unchanged.
     package func add(random: RandomBytes) throws(SecretFileError) -> String {
         _ = try read()
         let secret = Hex.encode(random(Self.strength))
@@ -59,7 +59,7 @@ package struct SecretFile: Sendable {
         guard descriptor >= 0 else { throw SecretFileError(path, .unwritable) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         do {
-            // A file that people edit may end without a line end; an empty line does no harm.
+            // A file that people edit may lack a final line break; an empty line is harmless.
             try file.write(contentsOf: Data("\(try endsLine(descriptor) ? "" : "\n")\(secret)\n".utf8))
             try file.synchronize()
         } catch {
@@ -85,7 +85,7 @@ package struct SecretFile: Sendable {
     }
 }
 
-/// Why a file of secrets cannot be used. Names the file and the line, never its content.
+/// An error from using a file of secrets. It names the file and the line, never its content.
 package struct SecretFileError: Error, Hashable, CustomStringConvertible {
     enum Code: Hashable {
         case unreadable
@@ -104,7 +104,7 @@ package struct SecretFileError: Error, Hashable, CustomStringConvertible {
 
     package var description: String { "\(path): \(reason)" }
 
-    /// The same without the name of the file before it.
+    /// The reason without the name of the file.
     package var reason: String {
         switch code {
         case .unreadable: "expected a text file of at most 1 MiB that the user who runs Carillon may read"
@@ -115,10 +115,10 @@ package struct SecretFileError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The secrets that open sessions (NIP-46), as keyed digests: what the process keeps and the registry stores tells
-/// nothing of them.
+/// The secrets that open sessions (NIP-46), as keyed digests. Neither the process's copy nor the registry's reveals the
+/// secrets.
 struct ConnectSecrets: Sendable, Concealed {
-    /// Draws digests under a key of the router's, so that they mean nothing elsewhere.
+    /// Computes digests with a key of this router, so that they are useless elsewhere.
     struct Digester: Sendable, Concealed {
         private let key: [UInt8]
 
@@ -140,8 +140,8 @@ struct ConnectSecrets: Sendable, Concealed {
         self.digester = digester
     }
 
-    /// The digest of `candidate` if it is one of the secrets. The time that takes reveals neither which one nor how
-    /// similar.
+    /// Returns the digest of `candidate` if it is one of the secrets. The time taken reveals neither which secret
+    /// matched nor how similar it is.
     func digest(matching candidate: String) -> [UInt8]? {
         let digest = digester.digest(of: candidate)
         let isKnown = digests.reduce(false) { ConstantTime.areEqual($1, digest) || $0 }
@@ -184,9 +184,9 @@ final class SecretSource: Sendable {
         self.digester = digester
     }
 
-    /// Throws a ``SecretFileError`` when the file cannot be used as it is now.
+    /// Returns the current secrets. Throws a ``SecretFileError`` if the file cannot be used.
     func secrets() throws -> ConnectSecrets {
-        // Taken before reading: a change between the two is read the next time.
+        // Taken before reading, so that a change in between is read the next time.
         let stamp = Stamp(path: file.path)
         if let stamp, let secrets = known.withLock({ $0?.stamp == stamp ? $0?.secrets : nil }) { return secrets }
         let secrets = ConnectSecrets(try file.read(), digester: digester)
@@ -195,13 +195,14 @@ final class SecretSource: Sendable {
     }
 }
 
-/// What a rule about an invitation is kept under.
+/// The key under which a rule about an invitation is stored.
 package enum InvitationDigest {
-    /// The hex digits for an invitation, as a `bunker://` URL or its secret alone; nil: the URL has no secret.
+    /// Returns the hex digest of an invitation, given as a `bunker://` URL or only its secret; nil: the URL has no
+    /// secret.
     package static func text(of invitation: String, _ seeds: KeySeeds) throws -> String? {
         var secret: Substring? = invitation[...]
         if invitation.hasPrefix("bunker://") {
-            // Ours are of letters and digits, so there is nothing to decode.
+            // The router's secrets are letters and digits, so no decoding is needed.
             let parameters = invitation.split(separator: "?").dropFirst().first?.split(separator: "&") ?? []
             secret = parameters.first { $0.hasPrefix("secret=") }?.dropFirst("secret=".count)
         }

@@ -4,7 +4,7 @@ import Cipher
 package enum NIP44 {
     /// The length of a nonce in bytes.
     package static let nonceByteCount = 32
-    /// How long a payload may be, in characters, unless the caller says otherwise: enough for a plaintext of 1 MiB.
+    /// The default maximum length of a payload, in characters: enough for a plaintext of 1 MiB.
     package static let defaultPayloadLimit = 3 << 19
 
     private static let version: UInt8 = 2
@@ -13,12 +13,12 @@ package enum NIP44 {
     private static let minimumByteCount = 1 + nonceByteCount + 34 + macByteCount
     private static let minimumLength = (minimumByteCount + 2) / 3 * 4
 
-    /// How many bytes a plaintext of `length` bytes has with its padding, the length prefix left out.
+    /// Returns the length of a plaintext of `length` bytes with its padding, without the length prefix.
     package static func paddedLength(_ length: Int) -> Int {
         Padding.paddedLength(length)
     }
 
-    /// Encrypts a plaintext of 1 to 2^32 - 1 bytes; `nonce` is 32 random bytes, fresh for each message.
+    /// Encrypts a plaintext of 1 to 2^32 - 1 bytes. `nonce` must be 32 new random bytes for each message.
     package static func encrypt(_ plaintext: [UInt8], key: ConversationKey, nonce: [UInt8]) throws -> String {
         let keys = try MessageKeys(conversation: key, nonce: nonce)
         let padded = try Padding.pad(plaintext)
@@ -28,21 +28,21 @@ package enum NIP44 {
         return Base64.encode([self.version] + authenticated + mac)
     }
 
-    /// Encrypts a text; `nonce` is 32 random bytes, fresh for each message.
+    /// Encrypts a string. `nonce` must be 32 new random bytes for each message.
     package static func encrypt(_ plaintext: String, key: ConversationKey, nonce: [UInt8]) throws -> String {
         try self.encrypt(Array(plaintext.utf8), key: key, nonce: nonce)
     }
 
-    /// Decrypts a payload of at most `limit` characters.
+    /// Decrypts a payload of up to `limit` characters.
     ///
-    /// NIP-44 wants the signature of the event around it verified before. Throws a ``NIP44Error`` that says which
-    /// check failed.
+    /// NIP-44 requires that the signature of the surrounding event was verified before. Throws a ``NIP44Error`` that
+    /// names the failed check.
     package static func decrypt(
         _ payload: String,
         key: ConversationKey,
         limit: Int = defaultPayloadLimit
     ) throws -> [UInt8] {
-        // Says that a future version does not use base64.
+        // A `#` means a future version without base64.
         guard payload.utf8.first != UInt8(ascii: "#") else { throw NIP44Error.unsupportedVersion }
         guard payload.utf8.count <= limit else { throw NIP44Error.tooLong(limit: limit) }
         guard payload.utf8.count >= self.minimumLength else { throw NIP44Error.invalidLength }
@@ -56,7 +56,7 @@ package enum NIP44 {
         )
     }
 
-    /// Decrypts a payload of at most `limit` characters that holds a text in UTF-8.
+    /// Decrypts a payload of up to `limit` characters to a UTF-8 string.
     package static func decryptText(
         _ payload: String,
         key: ConversationKey,
@@ -84,10 +84,10 @@ package enum NIP44 {
 
 /// NIP-44's padding: a length prefix, the plaintext, and zeros that blur the length.
 enum Padding {
-    /// Lengths from here on take the extended prefix.
+    /// Plaintexts of at least this length get the extended prefix.
     private static let extendedLength = 65_536
 
-    /// How many bytes plaintext and zeros have together; the prefix is not counted.
+    /// Returns the length of plaintext and zeros together, without the prefix.
     static func paddedLength(_ length: Int) -> Int {
         guard length > 32 else { return 32 }
         let nextPower = 1 << (Int.bitWidth - (length - 1).leadingZeroBitCount)
@@ -114,14 +114,14 @@ enum Padding {
     static func unpad(_ padded: [UInt8]) throws -> [UInt8] {
         guard let (length, prefix) = self.prefix(of: padded) else { throw NIP44Error.invalidPadding }
         let end = prefix + length
-        // The zeros themselves are not looked at: the MAC vouches for them.
+        // The zeros themselves are not checked, because the MAC authenticates them.
         guard length > 0, end <= padded.count, padded.count == prefix + self.paddedLength(length) else {
             throw NIP44Error.invalidPadding
         }
         return Array(padded[prefix..<end])
     }
 
-    /// Returns the declared length, and the bytes that declare it.
+    /// Returns the declared length, and the length of the prefix.
     private static func prefix(of padded: [UInt8]) -> (length: Int, count: Int)? {
         func number(_ range: Range<Int>) -> Int {
             padded[range].reduce(0) { $0 << 8 | Int($1) }
@@ -135,7 +135,7 @@ enum Padding {
     }
 }
 
-/// Why a NIP-44 payload was not made, or not read. Quotes nothing of it.
+/// An error from encrypting or decrypting a NIP-44 payload. Quotes none of it.
 package enum NIP44Error: Error, Hashable, CustomStringConvertible {
     case unsupportedVersion
     case tooLong(limit: Int)
@@ -171,20 +171,20 @@ package enum NIP44Error: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// The secret two keys share for all messages between them (NIP-44, "Calculate a conversation key"); the same from
-/// either side.
+/// The secret that two keys share for all their messages (NIP-44, "Calculate a conversation key"), the same on both
+/// sides.
 package struct ConversationKey: Sendable, Concealed {
     private let bytes: [UInt8]
 
-    /// Computes the key, which takes as long as verifying a signature: one that is needed often is worth keeping.
+    /// Computes the key, which takes as long as verifying a signature: cache it if you need it often.
     ///
-    /// Throws when `publicKey` is no point on the curve.
+    /// Throws if `publicKey` is not a point on the curve.
     package init(secret: SecretKey, public publicKey: PublicKey) throws {
         let shared = try secret.sharedX(withXOnly: publicKey.array)
         self.bytes = HKDFSHA256.extract(salt: Array("nip44-v2".utf8), inputKeyMaterial: shared)
     }
 
-    /// Takes a key computed before.
+    /// Takes a key that was computed before.
     ///
     /// Throws unless it has 32 bytes.
     package init(bytes: [UInt8]) throws {
@@ -194,13 +194,13 @@ package struct ConversationKey: Sendable, Concealed {
         self.bytes = bytes
     }
 
-    /// Hands out the key itself: never for a log.
+    /// Returns the key itself: never for a log.
     package func reveal() -> [UInt8] {
         self.bytes
     }
 }
 
-/// What one message is encrypted and authenticated with (NIP-44, "Calculate message keys").
+/// The keys that encrypt and authenticate one message (NIP-44, "Calculate message keys").
 package struct MessageKeys: Sendable, Concealed {
     package let chachaKey: [UInt8]
     package let chachaNonce: [UInt8]

@@ -4,7 +4,7 @@ import JSON
 
 /// A client's request in a NIP-46 session: the text inside an event of kind 24133.
 package struct RemoteSigningRequest: Hashable, Sendable {
-    /// Ids are at most this many bytes; they are sent back.
+    /// The maximum length of an id, which the response repeats.
     package static let idLimit = 256
 
     /// The response has the same id.
@@ -18,8 +18,8 @@ package struct RemoteSigningRequest: Hashable, Sendable {
         self.params = params
     }
 
-    /// Reads `{"id":…,"method":…,"params":[…]}`. A `null` among the parameters counts as an empty text, which is how
-    /// some clients leave one out; other fields are passed over.
+    /// Reads `{"id":…,"method":…,"params":[…]}`. A `null` parameter counts as an empty string, because some clients
+    /// omit one this way. Other fields are ignored.
     package init(json: String) throws(RemoteSigningRequestError) {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
             case .string(let id)? = object["id"], !id.isEmpty, id.utf8.count <= Self.idLimit
@@ -51,10 +51,10 @@ package struct RemoteSigningRequest: Hashable, Sendable {
     }
 }
 
-/// Why a text is no request of NIP-46. The description can be sent to the author of the request; it quotes nothing of
-/// the text.
+/// An error that makes a NIP-46 request invalid. The description can be sent to the author of the request; it quotes
+/// none of it.
 package enum RemoteSigningRequestError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Nothing that could be answered: no id.
+    /// There is no id, so no response is possible.
     case notARequest
     case noMethod(id: String)
     case wrongParams(id: String)
@@ -76,9 +76,9 @@ package enum RemoteSigningRequestError: Error, Hashable, Sendable, CustomStringC
     }
 }
 
-/// The answer to a ``RemoteSigningRequest`` (NIP-46).
+/// The response to a ``RemoteSigningRequest`` (NIP-46).
 package struct RemoteSigningResponse: Hashable, Sendable {
-    /// How a request ended.
+    /// The result of a request.
     package enum Outcome: Hashable, Sendable {
         case result(String)
         case error(String)
@@ -93,8 +93,8 @@ package struct RemoteSigningResponse: Hashable, Sendable {
         self.outcome = outcome
     }
 
-    /// Reads `{"id":…,"result":…,"error":…}`; nil unless it says one of the two. An error that is not empty decides, as
-    /// it does for other clients.
+    /// Reads `{"id":…,"result":…,"error":…}`; nil if it has neither result nor error. A non-empty error has precedence,
+    /// as in other clients.
     package init?(json: String) {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value,
             case .string(let id)? = object["id"]
@@ -109,7 +109,7 @@ package struct RemoteSigningResponse: Hashable, Sendable {
         }
     }
 
-    /// The text to encrypt. An error comes without a result: clients try to understand any result there is.
+    /// The text to encrypt. An error has no result, because clients would try to read it.
     package var json: String {
         var text = JSONText(spelling: .escaped)
         text.append("{\"id\":")
@@ -127,9 +127,9 @@ package struct RemoteSigningResponse: Hashable, Sendable {
     }
 }
 
-/// The token with which a client finds a remote signer (NIP-46, "Direct connection initiated by remote-signer").
+/// The URL with which a client finds a remote signer (NIP-46, "Direct connection initiated by remote-signer").
 ///
-/// It holds a secret: never for a log.
+/// It contains a secret: never for a log.
 package struct BunkerURL: Sendable, Concealed {
     package var signer: PublicKey
     /// Relays at which the signer listens.

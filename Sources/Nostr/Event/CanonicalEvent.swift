@@ -2,12 +2,13 @@ import Cipher
 import JSON
 
 extension Event {
-    /// What is hashed for the id (NIP-01), with control characters that NIP-01 gives no escape as `\u00xx`.
+    /// The canonical form that is hashed for the id (NIP-01). Control characters without an escape in NIP-01 become
+    /// `\u00xx`.
     package var canonicalBytes: [UInt8] {
         canonicalBytes(as: .escaped)
     }
 
-    /// The id this event ought to have (NIP-01).
+    /// The correct id of this event (NIP-01).
     package var computedID: EventID {
         var digest = Bytes32(words: (0, 0, 0, 0))
         canonicalBytes.withUnsafeBytes { bytes in
@@ -16,7 +17,7 @@ extension Event {
         return EventID(digest)
     }
 
-    /// The event as JSON: canonical spelling, fields in the order of NIP-01.
+    /// The event as JSON in canonical spelling, with the fields in the order of NIP-01.
     package var json: [UInt8] {
         var text = JSONText(spelling: .escaped)
         text.bytes.reserveCapacity(content.utf8.count + 512)
@@ -59,7 +60,7 @@ extension JSONText {
         append("\"")
     }
 
-    /// What is hashed for the id, from the parts of an event.
+    /// Appends the canonical form that is hashed for the id, from the parts of an event.
     mutating func appendCanonical(pubkey: PublicKey, createdAt: Int64, kind: Kind, tags: [[String]], content: String) {
         appendHead(pubkey: pubkey, createdAt: createdAt, kind: kind)
         append(tags)
@@ -68,7 +69,8 @@ extension JSONText {
         append("]")
     }
 
-    /// What is hashed for the id, from the bytes an event was scanned in, copied wherever they are canonical.
+    /// Appends the canonical form that is hashed for the id, from the bytes of a scanned event. Canonical parts are
+    /// copied.
     ///
     /// Throws if these are not the bytes of that event.
     mutating func appendCanonical(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) throws(EventError) {
@@ -131,7 +133,7 @@ extension JSONText {
     }
 }
 
-/// A step through an array of tags.
+/// A step in reading an array of tags.
 enum TagPart {
     case tagBegins
     case string(JSONString)
@@ -139,7 +141,7 @@ enum TagPart {
 }
 
 extension JSONReader<EventError> {
-    /// Reads the whole array of tags, handing out one part after the other.
+    /// Reads the whole array of tags and calls `visit` with each part.
     mutating func tagParts(_ visit: (TagPart) -> Void) throws(EventError) {
         try expect("[", .array)
         skipWhitespace()

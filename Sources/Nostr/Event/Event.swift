@@ -1,10 +1,10 @@
 import JSON
 
-/// A Nostr event (NIP-01). Having one says nothing about its id and signature: ``verify()`` does.
+/// A Nostr event (NIP-01). Its id and signature are unverified until ``verify()`` is called.
 package struct Event: Sendable, Hashable {
     package var id: EventID
     package var pubkey: PublicKey
-    /// Seconds since 1970, as the author claims.
+    /// Seconds since 1970, according to the author.
     package var createdAt: Int64
     package var kind: Kind
     package var tags: [[String]]
@@ -63,7 +63,7 @@ extension Signature {
         self.init(first: first, second: second)
     }
 
-    /// The bytes in an array of their own.
+    /// A copy of the bytes.
     package var array: [UInt8] {
         self.first.array + self.second.array
     }
@@ -83,7 +83,7 @@ extension Event {
         }
     }
 
-    /// Builds the event from the bytes it was scanned in, without going over the other fields again.
+    /// Builds the event from its scanned bytes, without parsing the other fields again.
     ///
     /// Throws if these are not the bytes of that event.
     package init(scanned event: ScannedEvent, in json: UnsafeRawBufferPointer) throws(EventError) {
@@ -112,7 +112,7 @@ extension JSONReader<EventError> {
             switch part {
             case .tagBegins:
                 tags.append([])
-                // Nearly all have two to four parts.
+                // Nearly all tags have two to four parts.
                 tags[tags.count - 1].reserveCapacity(4)
             case .string(let string): tags[tags.count - 1].append(strings.text(string))
             case .tagEnds: break
@@ -122,20 +122,20 @@ extension JSONReader<EventError> {
     }
 }
 
-/// The events of a kind that relays keep (NIP-01).
+/// The events of a kind that a relay keeps (NIP-01).
 package enum Retention: Hashable, Sendable {
-    /// All.
+    /// All events.
     case regular
-    /// The newest of each author.
+    /// The newest event of each author.
     case replaceable
-    /// None: they are passed on and forgotten.
+    /// No events: they are forwarded and dropped.
     case ephemeral
-    /// The newest of each author and value of `d`.
+    /// The newest event of each author and value of `d`.
     case addressable
 }
 
 extension Kind {
-    /// Kinds that NIP-01 puts in no range count as regular.
+    /// The retention by the ranges of NIP-01. Kinds outside of all ranges count as regular.
     package var retention: Retention {
         switch rawValue {
         case 0, 3, 10_000...19_999: .replaceable
@@ -147,15 +147,15 @@ extension Kind {
 }
 
 extension Event {
-    /// Whether this version of a replaceable or addressable event takes the place of `other` (NIP-01): the newer one
-    /// does, and of two from the same second that with the lower id.
+    /// Whether this version of a replaceable or addressable event replaces `other` (NIP-01): the newer one wins, or the
+    /// one with the lower id if both have the same second.
     package func supersedes(_ other: Event) -> Bool {
         createdAt == other.createdAt ? id < other.id : createdAt > other.createdAt
     }
 }
 
-/// Why something is not a valid event (NIP-01). The description can follow `invalid: ` in an answer to its sender; it
-/// quotes nothing of the event.
+/// An error that makes an event invalid (NIP-01). The description can follow `invalid: ` in a response to the sender;
+/// it quotes no part of the event.
 package enum EventError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(JSONSyntaxError)
     case notAnObject
@@ -184,7 +184,7 @@ extension EventError: JSONSyntaxErrorConvertible {
     }
 }
 
-/// The fields every event has (NIP-01), one bit each.
+/// The required fields of an event (NIP-01), one bit each.
 package enum EventField: UInt8, CaseIterable, Hashable, Sendable {
     case id = 1
     case pubkey = 2
@@ -210,7 +210,7 @@ package enum EventField: UInt8, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// What NIP-01 demands of the value.
+    /// The value that NIP-01 requires.
     var expectation: String {
         switch self {
         case .id, .pubkey: "64 lowercase hexadecimal digits"
@@ -224,7 +224,7 @@ package enum EventField: UInt8, CaseIterable, Hashable, Sendable {
 }
 
 extension EventField {
-    /// The field that a key names; `nil` for an unknown one.
+    /// Returns the field with that key; `nil` if it is unknown.
     @inline(__always)
     init?<Failure>(_ key: JSONString, in reader: JSONReader<Failure>) {
         if key.traits.contains(.escaped) {

@@ -1,33 +1,33 @@
 import Cipher
 import JSON
 
-/// Reads events (NIP-01) without building them, to find out which keys they concern.
+/// Reads events (NIP-01) without building them, to find the keys that they concern.
 ///
-/// Checks every byte: the grammar of JSON, UTF-8, and what NIP-01 demands of each field. Stricter than most JSON
-/// parsers where they disagree about what an event says: a field must not be repeated, `kind` and `created_at` are
-/// written as digits only, surrogates come in pairs. Unknown fields may be there, nested at most 64 levels deep.
+/// Checks every byte: the grammar of JSON, UTF-8, and each field's format in NIP-01. It is stricter than most JSON
+/// parsers where they disagree: a field must not be repeated, `kind` and `created_at` must be digits only, and
+/// surrogates must come in pairs. Unknown fields are allowed, up to 64 levels deep.
 ///
-/// Allocates nothing once its buffer of `p` values has grown. Not shared between threads: one for each worker.
+/// Does not allocate once its buffer of `p` values has grown. Not thread-safe: use one for each worker.
 package struct EventScanner {
-    /// The values of the `p` tags of the event scanned last, in their order, repetitions included. Values that are not
-    /// 64 lowercase hexadecimal digits are left out. For a reaction that has none, the author in its last `a` tag:
-    /// NIP-25 has `p` as SHOULD.
+    /// The values of the `p` tags of the last scanned event, in order, with duplicates. Values that are not 64
+    /// lowercase hexadecimal digits are omitted. For a reaction without any, the author in its last `a` tag, because
+    /// `p` is only a SHOULD in NIP-25.
     package private(set) var pValues: [Bytes32] = []
 
-    /// A buffer that one huge event enlarged is not kept.
+    /// The maximum size of the buffer that is kept, because a huge event may enlarge it.
     private static let largestBuffer = 1 << 16
 
     package init() {
         pValues.reserveCapacity(64)
     }
 
-    /// Scans `json`, which holds one event and at most whitespace around it.
+    /// Scans `json`, which must be one event with optional whitespace around it.
     package mutating func scan(_ json: UnsafeRawBufferPointer) throws(EventError) -> ScannedEvent {
         try fields(of: json, readsKeys: true).event()
     }
 
-    /// The id that an event gives, also one that ``scan(_:)`` refuses, as far as its text can be read: an answer to it
-    /// must name it.
+    /// Returns an event's id, even if ``scan(_:)`` refuses the event, as long as the bytes up to the id can be read.
+    /// The response must name it.
     package static func id(in json: UnsafeRawBufferPointer) -> EventID? {
         guard var reader = try? JSONReader<EventError>(json) else { return nil }
         reader.skipWhitespace()
@@ -41,8 +41,8 @@ package struct EventScanner {
         return nil
     }
 
-    /// Says of what kind the event is, and gathers the ``pValues``. Checks all that ``scan(_:)`` checks, but leaves id,
-    /// author and signature as digits, which is a quarter of the work.
+    /// Returns the kind of the event, and collects the ``pValues``. Does all checks of ``scan(_:)``, but does not
+    /// decode id, author and signature, which takes a quarter of the time.
     package mutating func kind(of json: UnsafeRawBufferPointer) throws(EventError) -> Kind {
         try fields(of: json, readsKeys: false).checkedKind()
     }
@@ -78,7 +78,7 @@ package struct EventScanner {
         return fields
     }
 
-    /// The author that the last `a` tag with a usable address names. `tags` were scanned before.
+    /// Returns the author in the last `a` tag with a valid address. `tags` must have been scanned.
     private static func authorOfAddress(
         in json: UnsafeRawBufferPointer,
         _ tags: Range<Int>
@@ -146,7 +146,7 @@ package struct EventScanner {
 }
 
 extension EventScanner {
-    /// Scans the array of tags and gathers what the `p` tags name.
+    /// Scans the array of tags and collects the keys in `p` tags.
     @inline(__always)
     mutating func scanTags(_ reader: inout JSONReader<EventError>) throws(EventError) -> ScannedText {
         let start = reader.position
@@ -178,7 +178,7 @@ extension EventScanner {
         _ hasWhitespace: inout Bool
     ) throws(EventError) {
         if reader.skipWhitespace() { hasWhitespace = true }
-        // Nearly all that name a key begin so.
+        // Nearly all tags with a key start this way.
         var isAwaitingKey = reader.takePlainP()
         var isName = !isAwaitingKey
         if isAwaitingKey, reader.skipWhitespace() { hasWhitespace = true }
@@ -200,7 +200,7 @@ extension EventScanner {
         }
     }
 
-    /// Scans the first value of a `p` tag, which may be anything that is a string.
+    /// Scans the first value of a `p` tag, which may be any string.
     @inline(__always)
     private mutating func scanKey(
         _ reader: inout JSONReader<EventError>,
@@ -216,7 +216,7 @@ extension EventScanner {
         if string.traits.contains(.escaped), let key = reader.hex(string) { pValues.append(key) }
     }
 
-    /// Whether a tag's name says `p`, which it may do in several ways.
+    /// Whether a tag's name is `p`, with or without escapes.
     @inline(__always)
     private func isP(_ name: JSONString, in reader: JSONReader<EventError>) -> Bool {
         if name.traits.contains(.escaped) { return reader.says(name, "p") }
@@ -224,33 +224,30 @@ extension EventScanner {
     }
 }
 
-/// An event as ``EventScanner`` saw it: the fixed fields decoded, content and tags as places in its bytes.
+/// A scanned event: the fixed fields are decoded, content and tags are ranges in its bytes.
 ///
-/// Says nothing about id and signature being right: ``EventVerifier`` does.
+/// Its id and signature are unverified until an ``EventVerifier`` checks them.
 package struct ScannedEvent: Hashable, Sendable {
     package let id: EventID
     package let pubkey: PublicKey
-    /// Seconds since 1970, as the author claims.
+    /// Seconds since 1970, according to the author.
     package let createdAt: Int64
     package let kind: Kind
     package let signature: Signature
     package let content: ScannedText
     package let tags: ScannedText
 
-    /// Whether content and tags stand there exactly as in the canonical form of NIP-01.
+    /// Whether content and tags are already in the canonical form of NIP-01.
     package var isCanonical: Bool { content.isCanonical && tags.isCanonical }
 }
 
-/// Where a part of a scanned event lies, and how it is written.
+/// The range of a part of a scanned event, and its spelling.
 package struct ScannedText: Hashable, Sendable {
-    /// Offsets in the scanned bytes: of the text between the quotation marks of a content, of an array of tags with
-    /// both its brackets.
+    /// Offsets in the scanned bytes. A content excludes its quotation marks; an array of tags includes its brackets.
     package let range: Range<Int>
-    /// Whether it is written exactly as in the canonical form of NIP-01: no whitespace between tags, no escapes that
-    /// need not be.
+    /// Whether it is in the canonical form of NIP-01: no whitespace between tags, no unnecessary escapes.
     package let isCanonical: Bool
-    /// Whether it has control characters without an escape of their own in NIP-01, for which two canonical forms are
-    /// in use.
+    /// Whether it has control characters without an escape in NIP-01. Two canonical forms are in use for them.
     package let hasControlCharacters: Bool
 
     init(range: Range<Int>, traits: JSONString.Traits, hasWhitespace: Bool = false) {
@@ -260,9 +257,9 @@ package struct ScannedText: Hashable, Sendable {
     }
 }
 
-/// The fields of an event while it is being scanned.
+/// The fields of an event during a scan.
 struct ScannedFields {
-    /// The bits of the ``EventField``s met so far.
+    /// The bits of the ``EventField``s found so far.
     var seen: UInt8 = 0
     var id = Bytes32(words: (0, 0, 0, 0))
     var pubkey = Bytes32(words: (0, 0, 0, 0))
@@ -286,7 +283,7 @@ struct ScannedFields {
         )
     }
 
-    /// The kind, where no field is missing.
+    /// Returns the kind. Throws if a field is missing.
     @inline(__always)
     func checkedKind() throws(EventError) -> Kind {
         guard seen == EventField.all else { throw .missing(firstMissing) }
@@ -299,8 +296,8 @@ struct ScannedFields {
 }
 
 extension JSONReader {
-    /// Reads a string of 64 lowercase hexadecimal digits. `nil`, and no further than that, if something else stands
-    /// there.
+    /// Reads a string of 64 lowercase hexadecimal digits. Returns `nil`, without advancing, if the next value is not
+    /// such a string.
     @inline(__always)
     mutating func hexString() throws(Failure) -> Bytes32? {
         if let bytes = takePlainHex() { return bytes }
@@ -320,8 +317,8 @@ extension JSONReader {
         return try escapedHex(count: 128)
     }
 
-    /// Goes past a string of 64 or 128 lowercase hexadecimal digits without reading what they say. False, and no
-    /// further than that, if something else stands there.
+    /// Skips a string of 64 or 128 lowercase hexadecimal digits without decoding it. Returns false, without advancing,
+    /// if the next value is not such a string.
     @inline(__always)
     mutating func skipHex(count digits: Int) throws(Failure) -> Bool {
         if position &+ digits &+ 2 <= count, next == UInt8(ascii: "\""),
@@ -333,7 +330,7 @@ extension JSONReader {
         return try escapedHex(count: digits) != nil
     }
 
-    /// The same as ``hexString()`` for digits without escapes; leaves everything as it is if there is anything else.
+    /// Does the same as ``hexString()`` for digits without escapes. Does not advance otherwise.
     @inline(__always)
     mutating func takePlainHex() -> Bytes32? {
         guard position &+ 66 <= count, next == UInt8(ascii: "\""), byte(position &+ 65) == UInt8(ascii: "\""),
@@ -343,7 +340,7 @@ extension JSONReader {
         return bytes
     }
 
-    /// Goes past `"p",` if that is next, just so.
+    /// Skips `"p",` if these exact bytes are next.
     @inline(__always)
     mutating func takePlainP() -> Bool {
         guard position &+ 8 <= count, word(position) & 0xffff_ffff == 0x2c22_7022 else { return false }
@@ -351,7 +348,7 @@ extension JSONReader {
         return true
     }
 
-    /// `"\u0061…"` says the same as `"a…"`. The second half of the answer is empty for 64 digits.
+    /// Reads digits with escapes: `"\u0061…"` equals `"a…"`. For 64 digits the second half of the result is empty.
     @inline(never)
     private mutating func escapedHex(count digits: Int) throws(Failure) -> Signature? {
         guard next == UInt8(ascii: "\"") else { return nil }
@@ -359,13 +356,13 @@ extension JSONReader {
         return string.traits.contains(.escaped) ? hex(string, count: digits) : nil
     }
 
-    /// What a string of 64 digits says, escaped or not; `nil` if it says something else.
+    /// Returns the value of a string of 64 digits, escaped or not; `nil` for any other string.
     func hex(_ string: JSONString) -> Bytes32? {
         hex(string, count: 64)?.first
     }
 
     private func hex(_ string: JSONString, count digits: Int) -> Signature? {
-        // Escapes make a string six times as long at most; what is longer cannot be worth decoding.
+        // Escapes make a string up to six times as long; a longer one is not decoded.
         guard string.count >= digits, string.count <= 6 * digits else { return nil }
         return bytes(string).withUnsafeBytes { text in
             guard text.count == digits, let start = text.baseAddress, let first = Bytes32(digits: start) else {

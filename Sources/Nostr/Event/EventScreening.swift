@@ -1,39 +1,39 @@
-/// Looks at events where they are read, before they are handed over: most of a busy source's concern nobody.
+/// Filters events where they are read, before they are passed on: most events of a busy source concern no account.
 ///
-/// One for each thread that reads, or for each source on it.
+/// Use one for each thread that reads, or for each source on it.
 package protocol EventScreening: AnyObject {
-    /// Looks at the bytes of one event.
+    /// Checks the bytes of one event.
     func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding
 
-    /// Counts the events that were found to concern nobody since the last time. To be called after each read.
+    /// Reports the number of filtered events since the last call. Call it after each read.
     func report()
 }
 
-/// What a look at an event's bytes says about it.
+/// The result of checking an event's bytes.
 package enum ScreeningFinding: Sendable, Hashable {
-    /// It is done with: no need to hand it over.
+    /// The event concerns no account and need not be passed on.
     case concernsNobody
-    /// Whoever it is handed to will see.
+    /// The event may concern an account; the next stage decides.
     case mayConcernSomebody
-    /// It may also change whom the events after it concern.
+    /// The event may register an account, which changes the recipients of later events.
     case mayRegister
 }
 
-/// Screens one source's events and keeps their order: behind an event that may register somebody, nothing is passed
-/// over until that one is dealt with.
+/// Filters one source's events and keeps their order: after an event that may register an account, no event is filtered
+/// out until that one is settled.
 package struct OrderedScreening {
     private let screening: (any EventScreening)?
-    /// Events handed over that may register somebody, and are not dealt with.
+    /// The number of unsettled events that may register an account.
     private var registering = 0
 
-    /// Without a `screening` everything is handed over.
+    /// Without a `screening` all events are passed on.
     package init(_ screening: (any EventScreening)? = nil) {
         self.screening = screening
     }
 
-    /// Looks at an event that is handed over unless it concerns nobody.
+    /// Checks an event. The caller must pass it on unless it concerns no account.
     package mutating func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
-        // Not bound to a name, which would count a reference for each event.
+        // A local variable would retain and release the object for each event.
         switch screening?.finding(of: json) {
         case .concernsNobody: return registering == 0 ? .concernsNobody : .mayConcernSomebody
         case .mayConcernSomebody, nil: return .mayConcernSomebody
@@ -43,9 +43,9 @@ package struct OrderedScreening {
         }
     }
 
-    /// So many of the events that may register somebody are dealt with.
+    /// Notes that `count` events that may register an account were settled.
     package mutating func settled(registering count: Int) { registering -= count }
 
-    /// Counts what was passed over since the last time.
+    /// Reports the number of filtered events since the last call.
     package func report() { screening?.report() }
 }

@@ -1,27 +1,26 @@
 import Cipher
 import JSON
 
-/// Checks ids and signatures (NIP-01, BIP-340) with buffers that it keeps. Not shared between threads: one for each
-/// worker.
+/// Checks ids and signatures (NIP-01, BIP-340) with reusable buffers. Not thread-safe: use one for each worker.
 ///
-/// The id is compared first, because hashing costs a twentieth of verifying a signature. An id counts as right in both
-/// forms in use for control characters without an escape of their own in NIP-01: `\u00xx`, as JSON encoders write
-/// them, and verbatim, as NIP-01 says.
+/// The id is compared first, because hashing costs a twentieth of verifying a signature. Two spellings of control
+/// characters without an escape in NIP-01 are accepted: `\u00xx`, as JSON encoders write them, and verbatim, as NIP-01
+/// requires.
 package final class EventVerifier {
     private let hasher = SHA256Hasher()
     private var escaped = JSONText(spelling: .escaped)
     private let keys: ParsedKeys?
 
-    /// A buffer that one huge event enlarged is not kept.
+    /// The maximum size of the buffer that is kept, because a huge event may enlarge it.
     private static let largestBuffer = 1 << 20
 
-    /// `remembersKeys`: it keeps the latest authors' keys, which takes memory and pays where many events are verified.
+    /// `remembersKeys` caches recent authors' keys, which takes memory and is worthwhile for many events.
     package init(remembersKeys: Bool = false) {
         keys = remembersKeys ? ParsedKeys() : nil
         escaped.bytes.reserveCapacity(4096)
     }
 
-    /// Verifies an event from the bytes it was scanned in. With other bytes the result is ``Verification/wrongID``.
+    /// Verifies an event from its scanned bytes. With other bytes the result is ``Verification/wrongID``.
     package func verify(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Verification {
         guard hasRightID(event, in: json) else { return .wrongID }
         return isSigned(event.id, by: event.pubkey, event.signature) ? .valid : .wrongSignature
@@ -32,7 +31,7 @@ package final class EventVerifier {
         return isSigned(event.id, by: event.pubkey, event.signature) ? .valid : .wrongSignature
     }
 
-    /// Whether the id is right, whatever the signature is.
+    /// Whether the id is correct. Does not check the signature.
     package func hasRightID(_ event: ScannedEvent, in json: UnsafeRawBufferPointer) -> Bool {
         escaped.bytes.removeAll(keepingCapacity: escaped.bytes.capacity <= Self.largestBuffer)
         do throws(EventError) {
@@ -73,19 +72,19 @@ package final class EventVerifier {
     }
 }
 
-/// Whether an event is what its author signed (NIP-01).
+/// The result of verifying an event's id and signature (NIP-01).
 package enum Verification: Hashable, Sendable {
     case valid
     /// The id is not the SHA-256 of the event.
     case wrongID
-    /// The signature is not one of the id by the pubkey (BIP-340).
+    /// The signature is not a signature of the id by the pubkey (BIP-340).
     case wrongSignature
 }
 
 extension Event {
-    /// Throws ``EventError/wrongID`` or ``EventError/wrongSignature`` unless this is what its author signed (NIP-01).
+    /// Throws ``EventError/wrongID`` or ``EventError/wrongSignature`` if the id or the signature is wrong (NIP-01).
     ///
-    /// For events that come one by one; ``EventVerifier`` is faster for many.
+    /// For single events; ``EventVerifier`` is faster for many.
     package func verify() throws(EventError) {
         switch EventVerifier().verify(self) {
         case .valid: return
@@ -96,9 +95,9 @@ extension Event {
 }
 
 extension Event {
-    /// Makes an event and signs it (NIP-01). `random` yields the 32 bytes that BIP-340 mixes into the nonce.
+    /// Makes an event and signs it (NIP-01). `random` returns the 32 bytes that BIP-340 mixes into the nonce.
     ///
-    /// Throws when libsecp256k1 fails, or `random` yields another number of bytes.
+    /// Throws if libsecp256k1 fails, or if `random` returns another number of bytes.
     package static func signed(
         kind: Kind,
         createdAt: Int64,
@@ -112,7 +111,7 @@ extension Event {
         return event
     }
 
-    /// Makes an event that nobody else is to see: its signature is zeros.
+    /// Makes an event for internal use: its signature is zeros.
     package static func unsigned(
         kind: Kind,
         createdAt: Int64,

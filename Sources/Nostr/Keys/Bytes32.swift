@@ -1,9 +1,9 @@
 import Cipher
 
-/// Thirty-two bytes held in place: an event id, a public key. Four words, so that it is compared, hashed and copied
-/// without touching the heap.
+/// 32 inline bytes, such as an event id or a public key. Four words make comparing, hashing and copying fast, without
+/// heap access.
 package struct Bytes32: Hashable, Sendable {
-    /// The bytes in their order in memory; only meaningful on the machine that holds them.
+    /// The bytes in memory order; only meaningful on this machine.
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
     package init(words: (UInt64, UInt64, UInt64, UInt64)) {
@@ -16,8 +16,8 @@ package struct Bytes32: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(KeyHash.ofThisProcess(self)) }
 
-    // What sets and dictionaries ask where they are of these values alone. Swift's own way takes 20 ns more, some
-    // thirty times for each push.
+    // Sets and dictionaries call this for these values. Swift's own hashing takes 20 ns more, some thirty times for
+    // each push.
     package func _rawHashValue(seed: Int) -> Int { KeyHash.ofThisProcess(self, seed: seed) }
 }
 
@@ -29,12 +29,12 @@ extension Bytes32 {
         withUnsafeMutableBytes(of: &self.words) { $0.copyBytes(from: bytes) }
     }
 
-    /// The bytes in an array of their own.
+    /// A copy of the bytes.
     package var array: [UInt8] {
         self.withUnsafeBytes { [UInt8]($0) }
     }
 
-    /// Lends the 32 bytes in place.
+    /// Calls `body` with the 32 bytes, without a copy.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try Swift.withUnsafeBytes(of: self.words, body)
     }
@@ -70,7 +70,8 @@ extension Bytes32 {
 }
 
 extension Bytes32: Comparable {
-    /// The order of the hexadecimal texts: of two events with the same stamp, NIP-01 keeps the one with the lower id.
+    /// The order of the hexadecimal strings: of two events with the same timestamp, NIP-01 keeps the one with the lower
+    /// id.
     package static func < (left: Bytes32, right: Bytes32) -> Bool {
         left.bigEndianWords < right.bigEndianWords
     }
@@ -83,7 +84,7 @@ extension Bytes32: Comparable {
     }
 }
 
-/// A type that gives 32 bytes a meaning, and shares their forms.
+/// A type that wraps 32 bytes and shares their conversions.
 package protocol WrapsBytes32: Comparable {
     init(_ bytes: Bytes32)
     var bytes: Bytes32 { get }
@@ -107,12 +108,12 @@ extension WrapsBytes32 {
         self.bytes.hex
     }
 
-    /// The bytes in an array of their own.
+    /// A copy of the bytes.
     package var array: [UInt8] {
         self.bytes.array
     }
 
-    /// The order of the hexadecimal texts.
+    /// The order of the hexadecimal strings.
     package static func < (left: Self, right: Self) -> Bool {
         left.bytes < right.bytes
     }
@@ -122,8 +123,8 @@ extension EventID: WrapsBytes32 {}
 
 extension PublicKey: WrapsBytes32 {}
 
-/// An x-only secp256k1 public key (BIP-340), which is who somebody is on Nostr. Not necessarily a point on the curve:
-/// verifying finds out.
+/// An x-only secp256k1 public key (BIP-340), which identifies a user on Nostr. May not be a point on the curve;
+/// verifying checks that.
 package struct PublicKey: Hashable, Sendable {
     package let bytes: Bytes32
 
@@ -136,10 +137,10 @@ package struct PublicKey: Hashable, Sendable {
 
 /// A seeded hash over all bytes of a key.
 ///
-/// With a known hash, or one that reads only some of the bytes, strangers could choose keys that all fall into one
-/// place of a table. Hashes are on disk (``FollowedKeys``), so the function must never change.
+/// With a known hash, or one that reads only some bytes, attackers could choose keys that collide. Hashes are on disk
+/// (``FollowedKeys``), so the function must never change.
 package struct KeyHash: Sendable {
-    /// For sets and dictionaries in memory: its seed differs with each start.
+    /// The hash for sets and dictionaries in memory. Its seed differs with each start.
     static let ofThisProcess: KeyHash = {
         var generator = SystemRandomNumberGenerator()
         return KeyHash(using: &generator)
@@ -169,7 +170,7 @@ package struct KeyHash: Sendable {
         return Self.fold(first ^ seeds.4, second &+ 0x9E37_79B9_7F4A_7C15)
     }
 
-    /// The hash for a table with a seed of its own.
+    /// The hash for a table with its own seed.
     @inline(__always)
     func callAsFunction(_ key: Bytes32, seed: Int) -> Int {
         let hash = Self.fold(self(key) ^ UInt64(truncatingIfNeeded: seed), 0x9E37_79B9_7F4A_7C15)

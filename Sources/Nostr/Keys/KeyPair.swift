@@ -1,6 +1,6 @@
 import Cipher
 
-/// A secret key, and who its owner is on Nostr.
+/// A secret key and its public key.
 package struct KeyPair: Sendable, Concealed {
     package let secret: SecretKey
     package let publicKey: PublicKey
@@ -13,12 +13,12 @@ package struct KeyPair: Sendable, Concealed {
         self.publicKey = publicKey
     }
 
-    /// Makes a fresh pair.
+    /// Makes a new pair.
     package init(random: RandomBytes) throws {
         try self.init(secret: SecretKey(random: random))
     }
 
-    /// Signs the id of an event (NIP-01); `random` yields the 32 bytes that BIP-340 mixes into the nonce.
+    /// Signs the id of an event (NIP-01). `random` returns the 32 bytes that BIP-340 mixes into the nonce.
     package func sign(_ id: EventID, random: RandomBytes = SecureRandom.bytes) throws -> Signature {
         let bytes = try self.secret.sign(id.array, auxiliaryRandomness: random(32))
         guard let signature = Signature(bytes: bytes) else { throw CipherError.libraryFailure(operation: "signing") }
@@ -26,11 +26,11 @@ package struct KeyPair: Sendable, Concealed {
     }
 }
 
-/// The text of a file that holds one secret key: 64 hexadecimal digits, or an `nsec` of NIP-19, on one line.
+/// The content of a file with one secret key: 64 hexadecimal digits, or an `nsec` of NIP-19, on one line.
 package enum KeyFile {
-    /// Reads the key; blanks and line ends around it are allowed.
+    /// Reads the key; whitespace around it is allowed.
     ///
-    /// Throws a ``KeyFileError``, which never quotes the text.
+    /// Throws a ``KeyFileError``, which never quotes the content.
     package static func parse(_ text: String) throws -> SecretKey {
         let words = text.split(whereSeparator: \.isWhitespace)
         guard let word = words.first else { throw KeyFileError.empty }
@@ -49,7 +49,7 @@ package enum KeyFile {
         }
     }
 
-    /// What to write for `key`: the secret itself.
+    /// Returns the file content for `key`: the secret itself.
     package static func text(of key: SecretKey) -> String {
         NIP19.nsec(key) + "\n"
     }
@@ -63,7 +63,7 @@ package enum KeyFile {
     }
 }
 
-/// Why a text is not the content of a key file. Quotes nothing of it.
+/// An error in the content of a key file. Quotes none of it.
 package enum KeyFileError: Error, Hashable, CustomStringConvertible {
     case empty
     case severalWords

@@ -1,6 +1,6 @@
 import Core
 
-/// Keys and ids in the form people copy and paste (NIP-19). Nothing in events or filters looks like this.
+/// Keys and ids in the form that people copy and paste (NIP-19). Events and filters do not use this form.
 package enum NIP19 {
     static let publicKeyPrefix = "npub"
     static let secretKeyPrefix = "nsec"
@@ -9,12 +9,12 @@ package enum NIP19 {
     static let eventPrefix = "nevent"
     static let addressPrefix = "naddr"
 
-    /// Of texts, in characters.
+    /// The maximum length of a string in characters.
     static let longest = 5_000
 
-    /// What a part of an entity with several parts is; a byte before its length.
+    /// The type of a part of an entity, a byte before its length.
     enum PartType: UInt8 {
-        /// What the prefix promises: a key, an event's id or the value of `d`.
+        /// The value named by the prefix: a key, an event's id or the value of `d`.
         case special = 0
         case relay = 1
         case author = 2
@@ -29,7 +29,7 @@ package enum NIP19 {
         Bech32(prefix: self.notePrefix, bytes: id.array).text
     }
 
-    /// An event's id with what helps others find the event, as far as it is known.
+    /// Returns an event's id with the author and kind that help others find the event, if known.
     package static func nevent(_ id: EventID, author: PublicKey? = nil, kind: Kind? = nil) -> String {
         var parts = [(PartType.special, id.array)]
         if let author { parts.append((.author, author.array)) }
@@ -37,13 +37,13 @@ package enum NIP19 {
         return self.text(prefix: self.eventPrefix, parts)
     }
 
-    /// A key in the form that may name relays; names none.
+    /// Returns a key in the form that may name relays; it names none.
     package static func nprofile(_ key: PublicKey) -> String {
         self.text(prefix: self.profilePrefix, [(.special, key.array)])
     }
 
-    /// Where an addressable or replaceable event is found; nil when its identifier is longer than 255 bytes, the most
-    /// that a part may have.
+    /// Returns the address of an addressable or replaceable event; nil if its identifier is longer than 255 bytes, the
+    /// maximum of a part.
     package static func naddr(_ address: EventAddress) -> String? {
         let identifier = Array(address.identifier.utf8)
         guard identifier.count <= UInt8.max else { return nil }
@@ -53,18 +53,18 @@ package enum NIP19 {
         )
     }
 
-    /// Four bytes, the highest first.
+    /// Four bytes, big-endian.
     private static func bytes(of kind: Kind) -> [UInt8] {
         [0, 0, UInt8(kind.rawValue >> 8), UInt8(kind.rawValue & 0xFF)]
     }
 
-    /// Each part is shorter than 256 bytes.
+    /// Each part must be shorter than 256 bytes.
     static func text(prefix: String, _ parts: [(PartType, [UInt8])]) -> String {
         let bytes = parts.flatMap { type, value in [type.rawValue, UInt8(value.count)] + value }
         return Bech32(prefix: prefix, bytes: bytes).text
     }
 
-    /// Spells out the secret itself: for a key file, never for a log.
+    /// Returns the secret itself: for a key file, never for a log.
     package static func nsec(_ key: SecretKey) -> String {
         Bech32(prefix: self.secretKeyPrefix, bytes: key.reveal()).text
     }
@@ -77,17 +77,17 @@ package enum NIP19 {
         self.bytes(of: text, prefix: self.notePrefix).flatMap { EventID(bytes: $0) }
     }
 
-    /// The id in a `nevent`, whatever else it says.
+    /// Returns the id in a `nevent`. Other parts are ignored.
     package static func eventID(nevent text: String) -> EventID? {
         self.parts(of: text, prefix: self.eventPrefix)?.first(.special).flatMap { EventID(bytes: $0) }
     }
 
-    /// The key in an `nprofile`, whatever else it says.
+    /// Returns the key in an `nprofile`. Other parts are ignored.
     package static func publicKey(nprofile text: String) -> PublicKey? {
         self.parts(of: text, prefix: self.profilePrefix)?.first(.special).flatMap { PublicKey(bytes: $0) }
     }
 
-    /// The address in an `naddr`, whatever else it says.
+    /// Returns the address in an `naddr`. Other parts are ignored.
     package static func address(naddr text: String) -> EventAddress? {
         guard let parts = self.parts(of: text, prefix: self.addressPrefix),
             let identifier = parts.first(.special).flatMap({ String(validating: $0, as: UTF8.self) }),
@@ -118,7 +118,7 @@ package enum NIP19 {
         return entity.bytes.map { Parts($0) }
     }
 
-    /// Returns `nil` as well for a number that is no secret key.
+    /// Returns `nil` for a number that is not a valid secret key, too.
     package static func secretKey(nsec text: String) -> SecretKey? {
         self.bytes(of: text, prefix: self.secretKeyPrefix).flatMap { try? SecretKey(bytes: $0) }
     }
@@ -129,17 +129,17 @@ package enum NIP19 {
     }
 }
 
-/// A text of BIP-173: a readable prefix, values of five bits, and a checksum that finds typing mistakes.
+/// A BIP-173 string: a readable prefix, values of five bits, and a checksum that detects typing errors.
 package struct Bech32: Hashable, Sendable {
     private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
     private static let separator = UInt8(ascii: "1")
     private static let checksumCount = 6
-    /// The longest text in characters, beyond which the checksum promises less.
+    /// The maximum length in characters, beyond which the checksum guarantees less.
     package static let maximumCount = 90
 
     /// Lowercase.
     package let prefix: String
-    /// Each below 32, the checksum left out.
+    /// Values below 32, without the checksum.
     package let values: [UInt8]
 
     private init(prefix: String, values: [UInt8]) {
@@ -147,7 +147,7 @@ package struct Bech32: Hashable, Sendable {
         self.values = values
     }
 
-    /// Cuts `bytes` into values of five bits, the last one filled with zeros.
+    /// Splits `bytes` into values of five bits. The last one is padded with zeros.
     init(prefix: String, bytes: [UInt8]) {
         var values: [UInt8] = []
         var group: UInt32 = 0
@@ -166,8 +166,8 @@ package struct Bech32: Hashable, Sendable {
         self.init(prefix: prefix, values: values)
     }
 
-    /// Reads a text in one case, either one; `nil` if anything in it is not as BIP-173 wants it. NIP-19 allows more
-    /// characters than BIP-173 does: `limit` says how many.
+    /// Reads a string that is all lowercase or all uppercase; `nil` if it violates BIP-173. NIP-19 allows more
+    /// characters than BIP-173: up to `limit`.
     package init?(_ text: String, limit: Int = maximumCount) {
         let characters = Array(text.utf8)
         let lowercase = characters.map(\.lowercasedASCII)
@@ -189,7 +189,7 @@ package struct Bech32: Hashable, Sendable {
         self.init(prefix: String(decoding: prefix, as: UTF8.self), values: values.dropLast(Self.checksumCount))
     }
 
-    /// The text in lowercase.
+    /// The string in lowercase.
     package var text: String {
         let padded = Self.expanded(self.prefix.utf8) + self.values + [UInt8](repeating: 0, count: Self.checksumCount)
         let checksum = Self.checksum(padded) ^ 1
@@ -200,7 +200,7 @@ package struct Bech32: Hashable, Sendable {
         return self.prefix + "1" + String(decoding: characters, as: UTF8.self)
     }
 
-    /// The values put together to bytes; `nil` if what is left over is more than four bits, or not zero.
+    /// The values as bytes; `nil` if the remainder has more than four bits or is not zero.
     package var bytes: [UInt8]? {
         var bytes: [UInt8] = []
         var group: UInt32 = 0
@@ -220,7 +220,7 @@ package struct Bech32: Hashable, Sendable {
         prefix.map { $0 >> 5 } + [0] + prefix.map { $0 & 0x1f }
     }
 
-    /// The remainder of BIP-173's generator.
+    /// Returns the remainder of BIP-173's generator.
     private static func checksum(_ values: [UInt8]) -> UInt32 {
         let generator: [UInt32] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3]
         return values.reduce(1) { remainder, value in
@@ -232,24 +232,24 @@ package struct Bech32: Hashable, Sendable {
     }
 }
 
-/// The key, event or address that a `nostr:` URI in a text names (NIP-21, NIP-27).
+/// The key, event or address in a `nostr:` URI (NIP-21, NIP-27).
 package enum NostrReference: Hashable, Sendable {
     case profile(PublicKey)
     case event(EventID)
     case address(EventAddress)
 
-    /// One in a text.
+    /// A reference found in a text.
     package struct Found: Sendable {
         /// The whole URI.
         package let range: Range<String.Index>
         package let reference: NostrReference
-        /// What stands behind `nostr:`.
+        /// The part after `nostr:`.
         package let entity: Substring
     }
 
     private static let scheme = Array("nostr:".utf8)
 
-    /// Reads `npub1…`, `nprofile1…`, `note1…`, `nevent1…` and `naddr1…`; relays and further data in them are left out.
+    /// Reads `npub1…`, `nprofile1…`, `note1…`, `nevent1…` and `naddr1…`. Relays and other data in them are ignored.
     package init?(_ entity: String) {
         let reference: NostrReference? =
             switch entity.prefix(while: { $0 != "1" }).lowercased() {
@@ -264,7 +264,7 @@ package enum NostrReference: Hashable, Sendable {
         self = reference
     }
 
-    /// The first `limit` references in `text`. What is part of a longer word or URL is none.
+    /// Returns the first `limit` references in `text`. Parts of a longer word or URL do not count.
     package static func all(in text: String, limit: Int) -> [Found] {
         let bytes = text.utf8
         var found: [Found] = []
@@ -288,7 +288,7 @@ package enum NostrReference: Hashable, Sendable {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte)
     }
 
-    /// What may stand before a scheme in a longer one, or in a URL that holds another.
+    /// A character before a scheme that is part of a longer scheme, or of a URL that contains another.
     private static func isWordByte(_ byte: UInt8) -> Bool {
         isEntityByte(byte) || "+-._/".utf8.contains(byte)
     }

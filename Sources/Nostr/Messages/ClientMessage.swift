@@ -1,13 +1,13 @@
 import JSON
 
-/// What a client sends to a relay (NIP-01, NIP-42).
+/// A message from a client to a relay (NIP-01, NIP-42).
 package enum ClientMessage: Hashable, Sendable {
-    /// Publishes an event; it lies at these offsets of the message and has not been looked at.
+    /// Publishes an event, given by its offsets in the message. The event is not parsed.
     case event(Range<Int>)
-    /// `REQ`: wants what any of the filters matches, stored and to come.
+    /// `REQ`: requests stored and future events that any of the filters matches.
     case request(SubscriptionID, [Filter])
     case close(SubscriptionID)
-    /// Answers a challenge (NIP-42). The event has not been verified.
+    /// Answers a challenge (NIP-42). The event is unverified.
     case authenticate(Event)
 
     /// Reads the text of one WebSocket message.
@@ -46,7 +46,7 @@ package enum ClientMessage: Hashable, Sendable {
     }
 }
 
-/// What we send to a relay as its client (NIP-01, NIP-42).
+/// A message from the router to a relay (NIP-01, NIP-42).
 package enum ClientCommand: Hashable, Sendable {
     case publish(Event)
     case request(SubscriptionID, [Filter])
@@ -80,7 +80,7 @@ package enum ClientCommand: Hashable, Sendable {
 }
 
 extension JSONReader<MessageError> {
-    /// Reads up to the name of a message's command, and that.
+    /// Reads a message up to and including its command.
     mutating func command() throws(MessageError) -> JSONString {
         skipWhitespace()
         try expect("[", .array)
@@ -88,7 +88,7 @@ extension JSONReader<MessageError> {
         return try string()
     }
 
-    /// Goes to the next element of the message, which is said to be `part` if it is not there.
+    /// Moves to the next element of the message. `part` names it in the error if it is missing.
     mutating func nextElement(_ part: StaticString) throws(MessageError) {
         skipWhitespace()
         guard take(",") else {
@@ -110,8 +110,8 @@ extension JSONReader<MessageError> {
         return text(try string())
     }
 
-    /// The place of the message's last element, which is left for ``EventScanner`` to look at: it will refuse what is
-    /// not exactly one event.
+    /// Returns the range of the message's last element without parsing it: ``EventScanner`` refuses anything but one
+    /// event.
     mutating func lastElement(_ part: StaticString) throws(MessageError) -> Range<Int> {
         try nextElement(part)
         let start = position
@@ -128,7 +128,7 @@ extension JSONReader<MessageError> {
         return start..<end
     }
 
-    /// Nothing but the end of the array may be left.
+    /// Throws unless only the end of the array is left.
     mutating func endMessage() throws(MessageError) {
         skipWhitespace()
         try expect("]", .arrayEnd)
@@ -146,10 +146,10 @@ extension JSONReader<MessageError> {
     }
 }
 
-/// Why a text is not a message of Nostr's protocol (NIP-01, NIP-42). The description can be sent as a `NOTICE`.
+/// An error that makes a Nostr protocol message invalid (NIP-01, NIP-42). The description can be sent as a `NOTICE`.
 package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(JSONSyntaxError)
-    /// With the command's name if that is a short word, else with an empty one.
+    /// With the command's name if it is a short word, otherwise with an empty string.
     case unknownCommand(String, expected: [String])
     case wrongSubscription
     case missing(String)
@@ -183,12 +183,12 @@ extension MessageError: JSONSyntaxErrorConvertible {
     }
 }
 
-/// What a client calls one of its subscriptions (NIP-01): 1 to 64 characters, meaningful on one connection.
+/// A client's name for one of its subscriptions (NIP-01): 1 to 64 characters, valid on one connection.
 package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
     package let name: String
 
-    /// `nil` unless `name` has 1 to 64 characters. Characters are counted as Unicode scalars: what a reader takes for
-    /// one may be of any length.
+    /// `nil` unless `name` has 1 to 64 characters. Characters are Unicode scalars, because a grapheme may have any
+    /// length.
     package init?(_ name: String) {
         let bytes = name.utf8.count
         guard bytes > 0, bytes <= 64 || name.unicodeScalars.count <= 64 else { return nil }
@@ -198,8 +198,7 @@ package struct SubscriptionID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { name }
 }
 
-/// The first word of what a relay says in `OK` and `CLOSED` (NIP-01, NIP-42), which tells a client's program what to
-/// do.
+/// The machine-readable first word in a relay's `OK` and `CLOSED` (NIP-01, NIP-42).
 package enum MachineReadablePrefix: String, CaseIterable, Hashable, Sendable {
     case authRequired = "auth-required"
     case blocked
@@ -212,13 +211,13 @@ package enum MachineReadablePrefix: String, CaseIterable, Hashable, Sendable {
     case restricted
     case unsupported
 
-    /// The prefix that `message` begins with; `nil` if it has none, or one that is unknown.
+    /// The prefix of `message`; `nil` if it has no known prefix.
     package init?(of message: String) {
         guard let colon = message.firstIndex(of: ":") else { return nil }
         self.init(rawValue: String(message[..<colon]))
     }
 
-    /// `text`, which is for people, behind this prefix.
+    /// Returns `text`, which is for people, with this prefix.
     package func message(_ text: some CustomStringConvertible) -> String {
         "\(rawValue): \(text)"
     }

@@ -1,19 +1,19 @@
 import JSON
 
-/// Finds the event in a line of text that programs hand on, one event a line.
+/// Finds the event in a line of text, for input with one event on each line.
 ///
-/// What tools print and relays write is taken as it comes: the event itself, a message of NIP-01 that carries one
-/// (`["EVENT",{…}]`, `["EVENT","subscription",{…}]`), or what strfry tells its plugins (`{"type":"new","event":{…}}`).
+/// Accepts the usual output of tools and relays: the event itself, a message of NIP-01 that contains one
+/// (`["EVENT",{…}]`, `["EVENT","subscription",{…}]`), or strfry's input for plugins (`{"type":"new","event":{…}}`).
 package enum EventLine {
-    /// Where the event lies in `line`, for ``EventScanner`` to look at. Nil for a message that says something else,
-    /// such as `["EOSE","subscription"]`.
+    /// Returns the range of the event in `line`, for ``EventScanner``. Nil for a message without an event, such as
+    /// `["EOSE","subscription"]`.
     package static func event(in line: [UInt8]) throws(EventLineError) -> Range<Int>? {
         try line.withUnsafeBufferPointer { line throws(EventLineError) in
             try event(in: UnsafeRawBufferPointer(line))
         }
     }
 
-    /// The same for bytes that somebody else holds.
+    /// Does the same for borrowed bytes.
     package static func event(in line: UnsafeRawBufferPointer) throws(EventLineError) -> Range<Int>? {
         var reader = try JSONReader<EventLineError>(line)
         reader.skipWhitespace()
@@ -43,7 +43,7 @@ package enum EventLine {
         return last
     }
 
-    /// The first key that is known tells an event from a message about one.
+    /// The first known key distinguishes an event from a message about one.
     private static func object(
         _ reader: inout JSONReader<EventLineError>,
         in line: UnsafeRawBufferPointer
@@ -78,7 +78,7 @@ package enum EventLine {
     }
 }
 
-/// Why a line holds no event. Never quotes the line.
+/// The reason why a line has no event. Never quotes the line.
 package enum EventLineError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(JSONSyntaxError)
     case neitherEventNorMessage

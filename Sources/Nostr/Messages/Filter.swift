@@ -1,18 +1,19 @@
 import JSON
 
-/// Which events a subscription wants (NIP-01). What is `nil` or absent does not matter; an empty set matches nothing.
+/// A subscription's filter for events (NIP-01). `nil` and absent fields match everything; an empty set matches no
+/// event.
 package struct Filter: Hashable, Sendable {
     package var ids: Set<EventID>?
     package var authors: Set<PublicKey>?
     package var kinds: Set<Kind>?
-    /// By letter, `e` for `#e`: an event matches if the first value of such a tag is one of these. Texts that differ
-    /// only in how Unicode composes their characters count as equal.
+    /// Values by letter, `e` for `#e`: an event matches if the first value of such a tag is one of these. Strings that
+    /// differ only in Unicode composition are equal.
     package var tags: [Character: Set<String>]
     /// Seconds since 1970, inclusive.
     package var since: Int64?
     /// Seconds since 1970, inclusive.
     package var until: Int64?
-    /// How many stored events to send at most, the newest. Says nothing about events to come.
+    /// The maximum number of stored events to send, newest first. Does not limit future events.
     package var limit: Int?
 
     package init(
@@ -33,7 +34,7 @@ package struct Filter: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// Whether the subscription wants `event`. ``limit`` has no part in it.
+    /// Whether `event` matches. ``limit`` is ignored.
     package func matches(_ event: Event) -> Bool {
         if let ids, !ids.contains(event.id) { return false }
         if let authors, !authors.contains(event.pubkey) { return false }
@@ -56,10 +57,10 @@ package enum FilterField: Hashable, Sendable {
     case since
     case until
     case limit
-    /// `#` and what follows it.
+    /// The part after `#`.
     case tag(String)
 
-    /// `nil` for a field that NIP-01 does not know, as NIP-50's `search`, and that is passed over.
+    /// `nil` for a field that NIP-01 does not define, such as NIP-50's `search`. Such fields are skipped.
     init?(name: String) {
         switch name {
         case "ids": self = .ids
@@ -73,7 +74,7 @@ package enum FilterField: Hashable, Sendable {
         }
     }
 
-    /// The name in JSON; of a tag only if it is a single letter.
+    /// The name in JSON, for a tag only if it is a single letter.
     var name: String {
         switch self {
         case .ids: "ids"
@@ -86,7 +87,7 @@ package enum FilterField: Hashable, Sendable {
         }
     }
 
-    /// What NIP-01 demands of the value.
+    /// The value that NIP-01 requires.
     var expectation: String {
         switch self {
         case .ids, .authors, .tag("e"), .tag("p"): "an array of strings of 64 lowercase hexadecimal digits"
@@ -97,7 +98,7 @@ package enum FilterField: Hashable, Sendable {
         }
     }
 
-    /// The letter of a tag that can be asked for.
+    /// The letter of a tag that a filter can name.
     var letter: Character? {
         guard case .tag(let name) = self, name.utf8.count == 1, let letter = name.first, letter.isLetter else {
             return nil
@@ -107,7 +108,7 @@ package enum FilterField: Hashable, Sendable {
 }
 
 extension Filter {
-    /// The filter as JSON. Sets are sorted, so that equal filters are equal texts.
+    /// The filter as JSON. Sets are sorted, so that equal filters have equal JSON.
     package var json: [UInt8] {
         var text = JSONText(spelling: .escaped)
         append(to: &text)

@@ -1,8 +1,8 @@
 import JSON
 
-/// What we send to a client as its relay (NIP-01, NIP-42).
+/// A message from the router's relay socket to a client (NIP-01, NIP-42).
 package enum RelayMessage: Hashable, Sendable {
-    /// An event as JSON, well-formed by the word of the caller.
+    /// An event as JSON. The caller guarantees that it is well-formed.
     case event(SubscriptionID, json: [UInt8])
     case ok(EventID, isAccepted: Bool, message: String)
     case endOfStoredEvents(SubscriptionID)
@@ -45,8 +45,8 @@ package enum RelayMessage: Hashable, Sendable {
 }
 
 extension RelayMessage {
-    /// The answer to a client's message that cannot be read. It names the subscription that a `REQ` asks for, or the
-    /// event of an `EVENT` or `AUTH`, where at least those can be read.
+    /// Returns the response to a client's unreadable message. It names the subscription of a `REQ`, or the event of an
+    /// `EVENT` or `AUTH`, if that can be read.
     package static func refusal(of text: UnsafeRawBufferPointer, _ error: MessageError) -> RelayMessage {
         let message = MachineReadablePrefix.invalid.message(error)
         guard var reader = try? JSONReader<MessageError>(text), let command = try? reader.command() else {
@@ -65,11 +65,11 @@ extension RelayMessage {
     }
 }
 
-/// What a relay sends to us as its client (NIP-01, NIP-42).
+/// A message from a relay to the router (NIP-01, NIP-42).
 package enum ReceivedRelayMessage: Hashable, Sendable {
-    /// An event; it lies at these offsets of the message and has not been looked at.
+    /// An event, given by its offsets in the message. The event is not parsed.
     ///
-    /// Reading this allocates nothing as long as the subscription's name fits a small string: 15 bytes.
+    /// Reading this does not allocate if the subscription's name fits a small string: 15 bytes.
     case event(SubscriptionID, Range<Int>)
     case ok(EventID, isAccepted: Bool, message: String)
     case endOfStoredEvents(SubscriptionID)

@@ -1,15 +1,15 @@
 import CSecp256k1
 import Cipher
 
-/// Verification of signatures of BIP-340.
+/// Verifies BIP-340 signatures.
 package enum Schnorr {
     /// The length of a signature in bytes.
     package static let signatureByteCount = 64
     /// The length of an x-only public key in bytes.
     package static let publicKeyByteCount = 32
 
-    /// Whether `signature` (64 bytes) was made over `message`, of any length, by the owner of the x-only `publicKey`
-    /// (32 bytes). Anything malformed is not valid. `keys` remembers the parsed key.
+    /// Whether `signature` (64 bytes) of `message`, of any length, was made with the key of the x-only `publicKey` (32
+    /// bytes). Malformed input is not valid. `keys` caches parsed keys.
     package static func isValid(
         signature: [UInt8],
         message: [UInt8],
@@ -25,7 +25,7 @@ package enum Schnorr {
         }
     }
 
-    /// The same without a copy or an allocation; the buffers are borrowed for the call.
+    /// Does the same without a copy or an allocation; the buffers are borrowed for the call.
     package static func isValid(
         signature: UnsafeRawBufferPointer,
         message: UnsafeRawBufferPointer,
@@ -56,23 +56,23 @@ extension Schnorr {
     }
 }
 
-/// libsecp256k1's context for the process.
+/// The libsecp256k1 context of the process.
 ///
-/// Unsafe in name only: it is blinded once while it is made and never changed after, which is when the library
-/// allows several threads to use one. Never freed.
+/// `nonisolated(unsafe)` is safe: the context is blinded once while it is made and never changed after that, so that
+/// the library allows several threads to use it. Never freed.
 nonisolated(unsafe) let context: OpaquePointer = {
     let context = secp256k1_context_create(UInt32(SECP256K1_CONTEXT_NONE))
     precondition(context != nil, "libsecp256k1 has no memory for a context")
-    // Blinds the multiplications that secrets take part in against measurements of time and power.
+    // Blinds the multiplications with secrets against timing and power measurements.
     let isBlinded = secp256k1_context_randomize(context.unsafelyUnwrapped, SecureRandom.bytes(32))
     precondition(isBlinded == 1, "libsecp256k1 failed to blind its context")
     return context.unsafelyUnwrapped
 }()
 
-/// Public keys that were parsed lately, for one thread: reading one takes a tenth of a verification, as its point has
-/// to be found on the curve, and authors come again.
+/// A cache of parsed public keys, for one thread. Parsing takes a tenth of a verification because it finds the point on
+/// the curve, and authors recur.
 ///
-/// Each key has one place, by its bytes, so a stranger who chooses keys can only push others out of it.
+/// Each key has one slot, chosen by its bytes, so an attacker who chooses keys can only evict others.
 package final class ParsedKeys {
     private struct Slot {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -82,12 +82,12 @@ package final class ParsedKeys {
 
     private var slots: [Slot]
 
-    /// With 1,024 it takes a tenth of a megabyte.
+    /// 1,024 keys take a tenth of a megabyte.
     package init(count: Int = 1024) {
         slots = [Slot](repeating: Slot(), count: max(1, count))
     }
 
-    /// Calls `body` with the key that these 32 bytes stand for; nil where they are no key.
+    /// Calls `body` with the parsed key of these 32 bytes; returns nil if they are not a valid key.
     func withKey<Result>(
         _ bytes: UnsafeRawBufferPointer,
         _ body: (UnsafePointer<secp256k1_xonly_pubkey>) -> Result
@@ -99,7 +99,7 @@ package final class ParsedKeys {
                 guard let start = bytes.assumingMemoryBound(to: UInt8.self).baseAddress,
                     secp256k1_xonly_pubkey_parse(context, &slots[place].parsed, start) == 1
                 else {
-                    // What failed may have left half a key.
+                    // A failed parse may have left half a key.
                     slots[place].isFilled = false
                     return nil
                 }

@@ -1,10 +1,9 @@
 import CSecp256k1
 import Cipher
 
-/// A secret key on secp256k1: signs (BIP-340), and agrees on secrets.
+/// A secret key on secp256k1: signs (BIP-340) and derives shared secrets.
 ///
-/// Its bytes lie in one place, which is wiped when the last reference goes. Unchecked Sendable: that place is written
-/// before init returns and never after.
+/// Its bytes are in one place, which is wiped on deinit. Unchecked Sendable: that place is not changed after init.
 package final class SecretKey: @unchecked Sendable, Concealed {
     /// The length of a secret key in bytes.
     package static let byteCount = 32
@@ -16,7 +15,7 @@ package final class SecretKey: @unchecked Sendable, Concealed {
 
     /// Reads a secret key, most significant byte first.
     ///
-    /// Throws unless it has 32 bytes and lies between 1 and the order of the curve.
+    /// Throws unless it has 32 bytes and is at least 1 and below the order of the curve.
     package init(bytes: [UInt8]) throws {
         guard bytes.count == Self.byteCount else {
             throw CipherError.wrongLength(of: "secret key", expected: "32", actual: bytes.count)
@@ -35,9 +34,9 @@ package final class SecretKey: @unchecked Sendable, Concealed {
         self.publicKeyBytes = publicKeyBytes
     }
 
-    /// Makes a fresh key of what `random` yields.
+    /// Makes a new key from the bytes of `random`.
     ///
-    /// Throws for the one draw in 2^128 that is no valid key.
+    /// Throws for the one draw in 2^128 that is not a valid key.
     package convenience init(random: RandomBytes) throws {
         try self.init(bytes: random(Self.byteCount))
     }
@@ -47,7 +46,7 @@ package final class SecretKey: @unchecked Sendable, Concealed {
         self.keypair.deallocate()
     }
 
-    /// Hands out the secret itself, 32 bytes: for a key file, never for a log.
+    /// Returns the secret itself, 32 bytes: for a key file, never for a log.
     package func reveal() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: Self.byteCount)
         let status = secp256k1_keypair_sec(context, &bytes, self.keypair)
@@ -57,7 +56,7 @@ package final class SecretKey: @unchecked Sendable, Concealed {
 
     /// Signs a message of any length, and returns 64 bytes (BIP-340).
     ///
-    /// `auxiliaryRandomness` must be 32 bytes, fresh for each signature. Throws for another length, or when the
+    /// `auxiliaryRandomness` must be 32 new random bytes for each signature. Throws for another length, or if the
     /// library fails.
     package func sign(_ message: [UInt8], auxiliaryRandomness: [UInt8]) throws -> [UInt8] {
         guard auxiliaryRandomness.count == 32 else {
@@ -105,8 +104,8 @@ package final class SecretKey: @unchecked Sendable, Concealed {
     }
 }
 
-/// Stands where libsecp256k1 would hash the shared point: a function rather than a closure, which would belong to the
-/// actor it is written in.
+/// Replaces libsecp256k1's hash of the shared point. A function, because a closure would inherit the isolation of its
+/// context.
 private func copyX(
     output: UnsafeMutablePointer<UInt8>?,
     x: UnsafePointer<UInt8>?,

@@ -1,6 +1,7 @@
-/// The keys that an event names, and what it answers and quotes. Read once for all these keys, which may be thousands.
+/// The keys that an event names, and the events it replies to and quotes. Parsed once for all these keys, which may be
+/// thousands.
 package struct EventRelations: Sendable {
-    /// What is quoted beyond that decides nothing; each quoted event may take a look at a disk.
+    /// The maximum number of quoted events that are considered, because each may require a disk access.
     private static let quoteLimit = 16
 
     private let named: Set<PublicKey>
@@ -22,11 +23,11 @@ package struct EventRelations: Sendable {
     /// Whether the event names at most one key.
     package var isForOne: Bool { named.count < 2 }
 
-    /// The relation of the event to `key`.
+    /// Returns the relation of the event to `key`.
     ///
-    /// Who wrote what is answered or quoted decides: `authors`, where it knows the event, else the tag that names it
-    /// (NIP-10, NIP-18, NIP-22). Where neither tells, whoever a `p` tag names is taken for that author, because clients
-    /// name them there; when several are named, that is a guess.
+    /// It depends on the author of the event that is replied to or quoted: from `authors`, if known there, else from
+    /// the tag that names the event (NIP-10, NIP-18, NIP-22). If neither has the author, a key in a `p` tag is assumed
+    /// to be the author, because clients name the author there. With several `p` tags, that is a guess.
     package func relation(to key: PublicKey, authors: (EventID) -> [PublicKey]? = { _ in nil }) -> RelationFinding {
         let answered = answered.map { ($0, isBy($0, key, authors)) }
         if let answered, answered.1 == true { return RelationFinding(relation: .reply) }
@@ -53,32 +54,32 @@ package struct EventRelations: Sendable {
     }
 }
 
-/// The relation of a note or a comment to somebody.
+/// The relation of a note or a comment to a user.
 package enum Relation: String, CaseIterable, Hashable, Sendable {
-    /// It answers something that they wrote.
+    /// It replies to an event of the user.
     case reply
-    /// It quotes something that they wrote.
+    /// It quotes an event of the user.
     case quote
-    /// It names them.
+    /// It names the user.
     case mention
 }
 
-/// What an event's tags, and what is known of the events they name, say about its relation to somebody.
+/// The relation of an event to a user, from its tags and the known events that they name.
 package struct RelationFinding: Hashable, Sendable {
-    /// Nil when there is none.
+    /// Nil if there is no relation.
     package var relation: Relation?
-    /// The event whose author would settle it; nil when it is settled. Until then ``relation`` is a guess.
+    /// The event whose author would decide the relation; nil if it is decided. Until then ``relation`` is a guess.
     package var openQuestion: EventID?
 }
 
-/// What a quote, a comment or a reaction is about.
+/// The target of a quote, a comment or a reaction.
 package enum EventTarget: Hashable, Sendable {
     case event(EventReference)
     case address(EventAddress)
     /// Something outside of Nostr (NIP-73), by its identifier.
     case external(String)
 
-    /// Who is said to have written it.
+    /// The author according to the tag, unverified.
     package var author: PublicKey? {
         switch self {
         case .event(let reference): reference.author
@@ -87,7 +88,7 @@ package enum EventTarget: Hashable, Sendable {
         }
     }
 
-    /// The event's id; nil for an address and for what is outside of Nostr.
+    /// The event's id; nil for an address and for a target outside of Nostr.
     package var eventID: EventID? {
         if case .event(let reference) = self { reference.id } else { nil }
     }
@@ -96,9 +97,9 @@ package enum EventTarget: Hashable, Sendable {
 /// Another event, as an `e` or `q` tag names it (NIP-01, NIP-10).
 package struct EventReference: Hashable, Sendable {
     package let id: EventID
-    /// Where it may be found; unchecked.
+    /// A relay that may have the event; unchecked.
     package let relay: String?
-    /// Who is said to have written it.
+    /// The author according to the tag, unverified.
     package let author: PublicKey?
 
     package init(id: EventID, relay: String? = nil, author: PublicKey? = nil) {
@@ -107,8 +108,7 @@ package struct EventReference: Hashable, Sendable {
         self.author = author
     }
 
-    /// Reads a tag whose first value is an id, whose second may be a relay, and which names the author at
-    /// `authorIndex`.
+    /// Reads a tag with an id, an optional relay and an author at `authorIndex`.
     init?(tag: [String], authorIndex: Int) {
         guard tag.count > 1, let id = EventID(hex: tag[1]) else { return nil }
         self.id = id
@@ -117,7 +117,7 @@ package struct EventReference: Hashable, Sendable {
     }
 }
 
-/// Where the newest version of a replaceable or addressable event is found (NIP-01): `kind:pubkey:d`.
+/// The address of the newest version of a replaceable or addressable event (NIP-01): `kind:pubkey:d`.
 package struct EventAddress: Hashable, Sendable, CustomStringConvertible {
     package let kind: Kind
     package let pubkey: PublicKey
@@ -130,7 +130,7 @@ package struct EventAddress: Hashable, Sendable, CustomStringConvertible {
         self.identifier = identifier
     }
 
-    /// Reads the value of an `a` tag. The colon after the pubkey must be there even if nothing follows it.
+    /// Reads the value of an `a` tag. The colon after the pubkey is required even if the identifier is empty.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let kind = UInt16(parts[0]), let pubkey = PublicKey(hex: parts[1]) else { return nil }
@@ -142,11 +142,11 @@ package struct EventAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What a note answers (NIP-10).
+/// The thread position of a note (NIP-10).
 package struct ThreadReference: Hashable, Sendable {
-    /// The note that began the thread. `nil` only where a client left the marker out.
+    /// The note that started the thread. `nil` only if a client omitted the marker.
     package let root: EventReference?
-    /// The note answered, which is the root itself for a first answer.
+    /// The note that is replied to, which is the root for a first reply.
     package let parent: EventReference
 
     package init(root: EventReference?, parent: EventReference) {
@@ -156,10 +156,10 @@ package struct ThreadReference: Hashable, Sendable {
 }
 
 extension Event {
-    /// What the event answers by its `e` tags (NIP-10); `nil` if it begins a thread of its own.
+    /// The note that the event replies to by its `e` tags (NIP-10); `nil` if it starts a thread.
     ///
-    /// With markers, they decide; a root alone is answered itself. Without any, the deprecated order of tags does:
-    /// the first is the root, the last is answered.
+    /// Markers have precedence; with only a root marker, the event replies to the root. Without markers, the deprecated
+    /// order of tags applies: the first is the root, the last is replied to.
     package var thread: ThreadReference? {
         var root: EventReference?
         var reply: EventReference?
@@ -180,20 +180,20 @@ extension Event {
     }
 }
 
-/// What a comment (NIP-22) is about and what it answers.
+/// The targets of a comment (NIP-22).
 package struct CommentReference: Hashable, Sendable {
-    /// What all the comments are about, from the tags in capitals.
+    /// The root of all the comments, from the uppercase tags.
     package let root: EventTarget?
-    /// What this comment answers, from the tags in small letters: the root or another comment.
+    /// The target that this comment replies to, from the lowercase tags: the root or another comment.
     package let parent: EventTarget?
-    /// Who wrote what is answered: by its own tag, else by the first `p` tag.
+    /// The author of the parent, from its own tag or else from the first `p` tag.
     package let parentAuthor: PublicKey?
-    /// The kind of what is answered; `nil` if it is nothing on Nostr.
+    /// The kind of the parent; `nil` if it is outside of Nostr.
     package let parentKind: Kind?
 }
 
 extension Event {
-    /// What the event comments on (NIP-22); `nil` if it is not a comment.
+    /// The targets of the comment (NIP-22); `nil` if the event is not a comment.
     package var comment: CommentReference? {
         guard kind == .comment else { return nil }
         let parent = target(event: "e", address: "a", external: "i")
@@ -205,7 +205,7 @@ extension Event {
         )
     }
 
-    /// An event is preferred to its address, because it says which version is meant.
+    /// An event is preferred to its address, because it identifies the version.
     private func target(event: String, address: String, external: String) -> EventTarget? {
         if let reference = tags.lazy.filter({ $0.first == event })
             .compactMap({ EventReference(tag: $0, authorIndex: 3) }).first
@@ -217,11 +217,11 @@ extension Event {
     }
 }
 
-/// What a reaction (NIP-25) is to.
+/// The target of a reaction (NIP-25).
 package struct ReactionTarget: Hashable, Sendable {
     /// From the last `e` tag.
     package let event: EventReference
-    /// From the last `p` tag, else what the `e` tag says, else the one of the last `a` tag.
+    /// From the last `p` tag, else from the `e` tag, else from the last `a` tag.
     package let author: PublicKey?
     package let address: EventAddress?
     /// The kind of the event reacted to.
@@ -229,7 +229,7 @@ package struct ReactionTarget: Hashable, Sendable {
 }
 
 extension Event {
-    /// What the event reacts to (NIP-25); `nil` if it is no reaction, or has no usable `e` tag.
+    /// The target of the reaction (NIP-25); `nil` if the event is not a reaction, or has no valid `e` tag.
     package var reactionTarget: ReactionTarget? {
         guard kind == .reaction,
             let event = tags.last(where: { $0.first == "e" }).flatMap({ EventReference(tag: $0, authorIndex: 3) })

@@ -1,35 +1,35 @@
 extension Event {
-    /// The first value of the first tag called `name` that has one.
+    /// Returns the first value of the first tag called `name` that has one.
     package func value(of name: String) -> String? {
         tags.first { $0.count > 1 && $0[0] == name }?[1]
     }
 
-    /// The first values of all tags called `name`, in their order.
+    /// Returns the first values of all tags called `name`, in order.
     package func values(of name: String) -> [String] {
         tags.compactMap { $0.count > 1 && $0[0] == name ? $0[1] : nil }
     }
 
-    /// The last of them.
+    /// Returns the first value of the last tag called `name` that has one.
     func lastValue(of name: String) -> String? {
         tags.last { $0.count > 1 && $0[0] == name }?[1]
     }
 
-    /// The keys in the `p` tags, in their order, with repetitions. Values that are no keys are left out.
+    /// The keys in the `p` tags, in order, with duplicates. Values that are not valid keys are omitted.
     package var mentionedKeys: [PublicKey] {
         values(of: "p").compactMap { PublicKey(hex: $0) }
     }
 
-    /// The value of `d`, which tells addressable events of one author apart (NIP-01); empty if there is none.
+    /// The value of `d`, which distinguishes addressable events of one author (NIP-01); empty if there is none.
     package var identifier: String {
         value(of: "d") ?? ""
     }
 
-    /// Where this event is found, if it is addressable or replaceable (NIP-01).
+    /// The address of this event, if it is addressable or replaceable (NIP-01).
     package var address: EventAddress {
         EventAddress(kind: kind, pubkey: pubkey, identifier: identifier)
     }
 
-    /// When the event ceases to mean anything (NIP-40), in seconds since 1970; `nil` if it says nothing understandable.
+    /// When the event expires (NIP-40), in seconds since 1970; `nil` if the tag is missing or invalid.
     package var expiration: Int64? {
         value(of: "expiration").flatMap { Int64($0) }
     }
@@ -41,7 +41,7 @@ extension Event {
 }
 
 extension Event {
-    /// What the event quotes (NIP-18), in the order of its `q` tags.
+    /// The targets that the event quotes (NIP-18), in the order of its `q` tags.
     package var quotes: [EventTarget] {
         tags.compactMap { tag in
             guard tag.count > 1, tag[0] == "q" else { return nil }
@@ -52,14 +52,13 @@ extension Event {
 }
 
 extension Event {
-    /// What the event reposts (NIP-18): the id in its first `e` tag that has one; nil if it is no repost.
+    /// The reposted event (NIP-18), from the first `e` tag with an id; nil if this is not a repost.
     package var repostedID: EventID? {
         guard kind == .repost || kind == .genericRepost || kind == .audioRepost else { return nil }
         return values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// The event that a repost carries in its content (NIP-18); nil unless it is what its author signed and what `e`
-    /// names.
+    /// The event in a repost's content (NIP-18); nil unless its id and signature are valid and `e` names it.
     package var reposted: Event? {
         guard let repostedID, content.first == "{", let event = try? Event(json: Array(content.utf8)),
             event.id == repostedID, (try? event.verify()) != nil
@@ -68,8 +67,8 @@ extension Event {
     }
 }
 
-/// What a kind 10050 says in public: the relays its author receives messages at (NIP-17), and in Gozzip the devices
-/// that speak for that root identity and the keys it receives messages under.
+/// The public content of a kind 10050: the relays at which its author receives messages (NIP-17), and in Gozzip the
+/// devices of that root identity and the keys under which it receives messages.
 package struct DeviceList: Hashable, Sendable {
     /// Public keys of devices, from `device` tags.
     package var devices: [PublicKey]
@@ -77,8 +76,8 @@ package struct DeviceList: Hashable, Sendable {
     package var messageKeys: [PublicKey]
     /// From `relay` tags; URLs are as the author wrote them.
     package var relays: [String]
-    /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them was written by an app
-    /// that knows of relays only (NIP-17), and says nothing of devices.
+    /// Whether it has any `device` or `dm_key` tag, even one without a value. A list without them is from an app that
+    /// supports only relays (NIP-17), so it says nothing about devices.
     package var speaksOfDevices: Bool
 
     package init(
@@ -93,7 +92,7 @@ package struct DeviceList: Hashable, Sendable {
         self.speaksOfDevices = speaksOfDevices
     }
 
-    /// Reads the tags in their order. What is no key is left out.
+    /// Reads the tags in order. Invalid keys are omitted.
     package init(_ event: Event) {
         self.init(
             devices: event.values(of: "device").compactMap { PublicKey(hex: $0) },
@@ -106,9 +105,9 @@ package struct DeviceList: Hashable, Sendable {
 
 /// A list of relays (NIP-65, kind 10002). URLs are as the author wrote them.
 package struct RelayList: Hashable, Sendable {
-    /// Where the author reads: what is addressed to him is to be published there.
+    /// The relays from which the author reads. Events addressed to the author should be published there.
     package var read: [String]
-    /// Where the author publishes.
+    /// The relays to which the author publishes.
     package var write: [String]
 
     package init(read: [String] = [], write: [String] = []) {
@@ -116,8 +115,7 @@ package struct RelayList: Hashable, Sendable {
         self.write = write
     }
 
-    /// Reads the `r` tags, in their order; a relay without a marker is for both, and one with another marker for
-    /// neither.
+    /// Reads the `r` tags in order. A relay without a marker is for both, and one with an unknown marker for neither.
     package init(_ event: Event) {
         self.init()
         for tag in event.tags where tag.count > 1 && tag[0] == "r" {
@@ -128,19 +126,19 @@ package struct RelayList: Hashable, Sendable {
     }
 }
 
-/// What an author takes back: single events (kind 5, NIP-09), or everything so far (kind 62, NIP-62). Concerns only the
-/// author's own events.
+/// An author's deletion of single events (kind 5, NIP-09), or of everything so far (kind 62, NIP-62). Applies only to
+/// the author's own events.
 package struct Deletion: Hashable, Sendable {
     package enum Scope: Hashable, Sendable {
-        /// These, and what was at these addresses until then.
+        /// These events, and older events at these addresses.
         case events(Set<EventID>, Set<EventAddress>)
-        /// Everything until then, at the relays that the request names.
+        /// All older events, at the relays that the request names.
         case everything(relays: [String])
     }
 
-    /// How many events, addresses or relays of one request are taken.
+    /// The maximum number of events, addresses or relays that are read from one request.
     private static let limit = 256
-    /// Stands in a request to vanish for every relay there is.
+    /// Means all relays in a request to vanish.
     package static let allRelays = "ALL_RELAYS"
 
     package let author: PublicKey
@@ -148,7 +146,7 @@ package struct Deletion: Hashable, Sendable {
     package let createdAt: Int64
     package let scope: Scope
 
-    /// Nil when the event is of another kind.
+    /// Nil if the event has another kind.
     package init?(_ event: Event) {
         author = event.pubkey
         createdAt = event.createdAt
@@ -169,7 +167,7 @@ package struct Deletion: Hashable, Sendable {
         }
     }
 
-    /// The single events that it names.
+    /// The ids of the deleted events.
     package var ids: Set<EventID> {
         if case .events(let ids, _) = scope { ids } else { [] }
     }

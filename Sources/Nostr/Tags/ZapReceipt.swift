@@ -1,21 +1,22 @@
 /// The content of a zap receipt (NIP-57): sender, recipient, amount and comment.
 ///
-/// A receipt proves that somebody asked for an invoice, not that it was paid: for that one trusts the receipt's author.
-/// Whether that is the recipient's wallet only the recipient's LNURL server knows, which is not asked here.
+/// A receipt proves that an invoice was requested, not that it was paid. For the payment, the receipt's author must be
+/// trusted. Only the recipient's LNURL server knows whether that author is the recipient's wallet; it is not queried
+/// here.
 ///
-/// A class, since all that is known of an event holds one or the place for one, and is passed on for each recipient.
+/// A class, because the data of an event, which has an optional receipt, is copied for each recipient.
 package final class ZapReceipt: Hashable, Sendable {
-    /// The request for the zap: one zap, however many receipts there are.
+    /// The id of the zap request. It identifies the zap, even if there are several receipts.
     package let request: EventID
-    /// Who signed the request for the zap.
+    /// The author of the zap request.
     package let sender: PublicKey
-    /// The sender signed with a key for this once and does not want to be known.
+    /// Whether the sender signed with a one-time key to stay anonymous.
     package let isAnonymous: Bool
     package let recipient: PublicKey
-    /// What the invoice asks for, in thousandths of a satoshi.
+    /// The amount of the invoice, in thousandths of a satoshi.
     package let millisats: UInt64
     package let comment: String
-    /// The event that was zapped; nil when it was the person.
+    /// The event that was zapped; nil if it was the user.
     package let zapped: EventID?
 
     package init(
@@ -48,10 +49,10 @@ package final class ZapReceipt: Hashable, Sendable {
 }
 
 extension ZapReceipt {
-    /// Reads `receipt`, whose own signature was verified before.
+    /// Reads `receipt`, whose signature must have been verified before.
     ///
-    /// Throws unless it holds a request (kind 9734) with a right signature for the same recipient, and an invoice
-    /// (BOLT-11) of the amount that the request names, if it names one.
+    /// Throws unless it has a request (kind 9734) with a valid signature for the same recipient, and an invoice
+    /// (BOLT-11) with the requested amount, if one was requested.
     package convenience init(_ receipt: Event) throws(ZapReceiptError) {
         guard receipt.kind == .zapReceipt else { throw .notAReceipt }
         let request = try Self.request(in: receipt)
@@ -88,7 +89,7 @@ extension ZapReceipt {
     }
 }
 
-/// Why an event is not a zap receipt to be believed (NIP-57).
+/// An error that makes a zap receipt invalid (NIP-57).
 package enum ZapReceiptError: Error, Hashable, Sendable, CustomStringConvertible {
     case notAReceipt
     case noRequest
@@ -109,15 +110,15 @@ package enum ZapReceiptError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// What a Lightning invoice (BOLT-11) asks for, which stands in its human-readable part.
+/// The amount of a Lightning invoice (BOLT-11), from its human-readable part.
 package enum InvoiceAmount {
-    /// Bitcoin's main network. The coins of test networks (`lnbcrt`, `lntb`, `lntbs`) are worth no satoshi.
+    /// Bitcoin's main network. The coins of test networks (`lnbcrt`, `lntb`, `lntbs`) have no value.
     private static let prefix = "lnbc"
-    /// More bitcoin than there will ever be.
+    /// More bitcoin than can ever exist.
     private static let limit: UInt64 = 21_000_000 * 100_000_000_000
 
-    /// The amount in thousandths of a satoshi; nil when `invoice` is none, leaves the amount open, or is of an amount
-    /// that cannot be paid.
+    /// Returns the amount in thousandths of a satoshi; nil if `invoice` is not an invoice, has no amount, or has an
+    /// amount that cannot be paid.
     package static func millisats(of invoice: String) -> UInt64? {
         let lowercase = invoice.lowercased()
         guard invoice == lowercase || invoice == invoice.uppercased(),

@@ -154,7 +154,7 @@ package final class AccountWatch: Sendable {
         self.wake(at: wake)
     }
 
-    /// Returns the second, since 1970, up to which all events of a relay were processed. Nil also for a mark in the
+    /// Returns the second, since 1970, up to which all events of a relay were processed. Nil if the mark is in the
     /// future, from a wrong clock, because no event would be read. Cheap: reads memory.
     package func mark(of relay: RelayURL) -> Int64? { inbox.mark(of: relay) }
 

@@ -156,7 +156,7 @@ final class WatchInbox: Sendable {
         state.withLock(body)
     }
 
-    /// Returns the second up to which all events of a relay were processed. Nil for a future mark too, from a
+    /// Returns the second up to which all events of a relay were processed. Nil if the mark is in the future, from a
     /// wrong clock, because no event would be read.
     func mark(of relay: RelayURL) -> Int64? {
         let latest = latestMark

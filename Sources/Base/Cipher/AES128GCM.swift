@@ -1,6 +1,6 @@
-/// The content encoding `aes128gcm` (RFC 8188): a header, and records that authenticate one by one.
+/// The content encoding `aes128gcm` (RFC 8188): a header, and separately authenticated records.
 package enum AES128GCM {
-    /// Each record's tag and the delimiter behind its data.
+    /// Each record's tag and the delimiter after its data.
     private static let recordOverhead = AESGCM.tagByteCount + 1
 
     private enum Delimiter: UInt8 {
@@ -10,7 +10,7 @@ package enum AES128GCM {
 
     /// Encrypts a plaintext of any length.
     ///
-    /// `padding` zeros hide its length. The records take them in order; each leaves room for at least one byte of data.
+    /// `padding` zeros hide its length. The records are padded in order; each has at least one byte of data.
     package static func encrypt(
         _ plaintext: [UInt8],
         inputKeyMaterial: [UInt8],
@@ -43,7 +43,7 @@ package enum AES128GCM {
 
     /// Decrypts content with the key material that `inputKeyMaterial` returns for its header.
     ///
-    /// Throws a ``WebPushEncryptionError`` when a record was changed, removed, added or moved.
+    /// Throws a ``WebPushEncryptionError`` if a record was changed, removed, added or moved.
     package static func decrypt(
         _ content: [UInt8],
         inputKeyMaterial: (AES128GCMHeader) throws -> [UInt8]
@@ -78,7 +78,7 @@ package enum AES128GCM {
         }
     }
 
-    /// Removes the padding. The byte before it must be the delimiter of a record in this position.
+    /// Removes the padding. The byte before it must be the delimiter for this position.
     private static func data(of opened: [UInt8], delimiter: Delimiter) throws -> ArraySlice<UInt8> {
         guard let end = opened.lastIndex(where: { $0 != 0 }), opened[end] == delimiter.rawValue else {
             let place = delimiter == .last ? "the last record" : "each record but the last"
@@ -91,16 +91,16 @@ package enum AES128GCM {
 /// The header of `aes128gcm` content (RFC 8188 section 2.1).
 package struct AES128GCMHeader: Hashable, Sendable {
     package static let saltByteCount = 16
-    /// The smallest record holds a delimiter, one byte and a tag.
+    /// The smallest record contains a delimiter, one byte and a tag.
     package static let minimumRecordSize = 18
 
     private static let fixedByteCount = saltByteCount + 4 + 1
 
-    /// 16 bytes, fresh for each message.
+    /// 16 bytes, new for each message.
     package let salt: [UInt8]
     /// The size of each record in bytes, with its tag. The last record may be smaller.
     package let recordSize: UInt32
-    /// Names the key the content is encrypted with; at most 255 bytes.
+    /// The identifier of the encryption key, up to 255 bytes.
     package let keyIdentifier: [UInt8]
 
     /// Throws for a salt that is not 16 bytes long, a record size below 18 and an identifier of more than 255 bytes.
@@ -119,7 +119,7 @@ package struct AES128GCMHeader: Hashable, Sendable {
         self.keyIdentifier = keyIdentifier
     }
 
-    /// Reads the header that `content` begins with.
+    /// Reads the header at the start of `content`.
     package init(startOf content: [UInt8]) throws {
         guard content.count >= Self.fixedByteCount else {
             throw WebPushEncryptionError.malformedMessage(expected: "a header of at least 21 bytes")

@@ -7,14 +7,14 @@ package enum AESGCM {
     /// The length of a nonce in bytes.
     package static let nonceByteCount = 12
 
-    /// Looked up once, immutable and never freed, hence safe to share.
+    /// Fetched once, immutable and never freed, so it is safe to share.
     nonisolated(unsafe) private static let aes128: OpaquePointer? = EVP_CIPHER_fetch(nil, "AES-128-GCM", nil)
-    /// Looked up once, immutable and never freed, hence safe to share.
+    /// Fetched once, immutable and never freed, so it is safe to share.
     nonisolated(unsafe) private static let aes256: OpaquePointer? = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
     /// Encrypts, and returns the ciphertext followed by the tag.
     ///
-    /// A nonce must never meet the same key twice. Throws unless `key` has 16 or 32 and `nonce` 12 bytes.
+    /// A nonce must never be used twice with the same key. Throws unless `key` has 16 or 32 and `nonce` 12 bytes.
     package static func seal(
         _ plaintext: [UInt8],
         key: [UInt8],
@@ -51,7 +51,7 @@ package enum AESGCM {
 
     /// Decrypts a ciphertext followed by its tag.
     ///
-    /// Throws ``CipherError/authenticationFailed`` unless key, nonce and additional data are those it was sealed with.
+    /// Throws ``CipherError/authenticationFailed`` unless key, nonce and additional data are the same as for sealing.
     package static func open(
         _ sealed: [UInt8],
         key: [UInt8],
@@ -68,7 +68,7 @@ package enum AESGCM {
         var tag = Array(sealed[plainCount...])
         let context = EVP_CIPHER_CTX_new()
         defer { EVP_CIPHER_CTX_free(context) }
-        // One byte to spare: with an empty plaintext libcrypto still wants a place to write nothing to.
+        // One extra byte: libcrypto requires an output buffer even for an empty plaintext.
         return try [UInt8](unsafeUninitializedCapacity: plainCount + 1) { buffer, initialized in
             var written: Int32 = 0
             guard

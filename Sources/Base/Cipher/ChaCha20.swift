@@ -2,10 +2,10 @@ import COpenSSL
 
 /// The ChaCha20 stream cipher (RFC 8439 section 2.4), without an authenticator.
 package enum ChaCha20 {
-    /// Looked up once, immutable and never freed, hence safe to share.
+    /// Fetched once, immutable and never freed, so it is safe to share.
     nonisolated(unsafe) private static let implementation: OpaquePointer? = EVP_CIPHER_fetch(nil, "ChaCha20", nil)
 
-    /// Encrypts or decrypts, which is the same, with the block counter starting at 0.
+    /// Encrypts or decrypts (the same operation), with the block counter starting at 0.
     ///
     /// Throws unless `key` has 32 and `nonce` 12 bytes.
     package static func apply(to bytes: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
@@ -15,13 +15,13 @@ package enum ChaCha20 {
         guard nonce.count == 12 else {
             throw CipherError.wrongLength(of: "ChaCha20 nonce", expected: "12", actual: nonce.count)
         }
-        // One block is 64 bytes and the counter has 32 bits; libcrypto counts in Int32.
+        // A block is 64 bytes and the counter has 32 bits; libcrypto counts in Int32.
         guard let count = Int32(exactly: bytes.count) else {
             throw CipherError.wrongLength(of: "ChaCha20 input", expected: "less than 2^31", actual: bytes.count)
         }
         let context = EVP_CIPHER_CTX_new()
         defer { EVP_CIPHER_CTX_free(context) }
-        // libcrypto's 16-byte vector is the counter, little-endian, followed by RFC 8439's nonce.
+        // libcrypto's 16-byte vector is the little-endian counter followed by RFC 8439's nonce.
         let vector = [0, 0, 0, 0] + nonce
         guard EVP_EncryptInit_ex2(context, self.implementation, key, vector, nil) == 1 else {
             Library.clearErrors()

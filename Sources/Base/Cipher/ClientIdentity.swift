@@ -1,22 +1,22 @@
 import COpenSSL
 
-/// A certificate with its private key and the certificates that belong to it: what a client proves itself with in TLS.
+/// A client certificate for TLS with its private key and the other certificates of its chain.
 package struct ClientIdentity: Sendable, Concealed {
-    /// The own one, then the others as they came.
+    /// The client's certificate first, then the others in their original order.
     package let certificates: [X509Certificate]
-    /// The private key as a PEM text, not encrypted: the secret itself.
+    /// The private key as PEM, not encrypted: the secret itself.
     package let keyPEM: String
 
-    /// The certificates as one PEM text, the own one first.
+    /// The certificates as one PEM string, the client's first.
     package var certificatesPEM: String { self.certificates.map(\.pemRepresentation).joined() }
 
-    /// The certificate that the private key belongs to.
+    /// The certificate of the private key.
     package var certificate: X509Certificate { self.certificates[0] }
 
-    /// Reads PEM texts: `CERTIFICATE` blocks from one and a private key from the other, which may be the same text.
+    /// Reads PEM strings: `CERTIFICATE` blocks from one and a private key from the other. Both may be the same string.
     ///
-    /// Throws when either is missing or unreadable, when `passphrase` does not open the key, and when the key belongs
-    /// to none of the certificates.
+    /// Throws if either is missing or unreadable, if `passphrase` does not decrypt the key, or if no certificate has
+    /// this key.
     package init(certificates: String, key: String, passphrase: String? = nil) throws {
         let found = try PEM.certificates(certificates).map { try X509Certificate(adopting: $0) }
         guard !found.isEmpty else { throw CipherError.unreadableCertificate }
@@ -25,13 +25,13 @@ package struct ClientIdentity: Sendable, Concealed {
         try self.init(found, key: key)
     }
 
-    /// Reads a PKCS#12 file (RFC 7292), also one that is encrypted in the old ways.
+    /// Reads a PKCS#12 file (RFC 7292), including one with legacy encryption.
     ///
-    /// Throws when it is none, when `passphrase` does not open it, and when there is no certificate with its private
-    /// key in it.
+    /// Throws if it is not such a file, if `passphrase` does not decrypt it, or if it has no certificate with its
+    /// private key.
     package init(pkcs12 bytes: [UInt8], passphrase: String = "") throws {
         let content = try PKCS12Content(bytes, passphrase: passphrase)
-        // It frees the key.
+        // Its deinit frees the key.
         defer { withExtendedLifetime(content) {} }
         try self.init(content.certificates, key: content.key)
     }
@@ -45,15 +45,15 @@ package struct ClientIdentity: Sendable, Concealed {
     }
 }
 
-/// What a PKCS#12 file (RFC 7292) holds.
+/// The content of a PKCS#12 file (RFC 7292).
 ///
-/// It is read in a context of libcrypto of its own, in which the old ciphers are allowed, too: Apple's Keychain still
-/// writes files that are encrypted with RC2. Nothing else gets to use them.
+/// It is read in a separate libcrypto context that allows legacy ciphers: Apple's Keychain still encrypts files with
+/// RC2. All other code cannot use these ciphers.
 final class PKCS12Content {
     let certificates: [X509Certificate]
-    /// Freed with this.
+    /// Freed on deinit.
     let key: OpaquePointer
-    /// The key is of this context.
+    /// The key belongs to this context.
     private let context: Context
 
     private final class Context {
@@ -63,7 +63,7 @@ final class PKCS12Content {
         init() {
             let library = OSSL_LIB_CTX_new()
             self.library = library
-            // Without the old ones, which not every installation has, the new ones are read all the same.
+            // If the legacy provider is not installed, files with current encryption can still be read.
             self.providers = [OSSL_PROVIDER_load(library, "default"), OSSL_PROVIDER_load(library, "legacy")]
             Library.clearErrors()
         }
@@ -76,8 +76,8 @@ final class PKCS12Content {
         }
     }
 
-    /// Throws when `bytes` are no such file, when `passphrase` does not open it, and when there is no private key and
-    /// no certificate in it.
+    /// Throws if `bytes` are not such a file, if `passphrase` does not decrypt it, or if it has no private key or no
+    /// certificate.
     init(_ bytes: [UInt8], passphrase: String) throws {
         let context = Context()
         let file = try PKCS12Content.file(bytes, context)
@@ -130,14 +130,14 @@ final class PKCS12Content {
         return file
     }
 
-    /// An empty passphrase may be written in two ways.
+    /// An empty passphrase has two encodings.
     private static func opens(_ file: OpaquePointer, _ passphrase: String) -> Bool {
         guard PKCS12_mac_present(file) == 1 else { return true }
         return PKCS12_verify_mac(file, passphrase, -1) == 1
             || passphrase.isEmpty && PKCS12_verify_mac(file, nil, 0) == 1
     }
 
-    /// The certificate in the ordinary context of libcrypto; frees the one that it is of.
+    /// Copies a certificate into the default libcrypto context, and frees the original.
     private static func copy(of certificate: OpaquePointer) throws -> X509Certificate {
         defer { X509_free(certificate) }
         let text = PEM.write(certificate: certificate)

@@ -6,8 +6,8 @@ package enum SHA256 {
     /// The length of a digest in bytes.
     package static let byteCount = 32
 
-    /// libcrypto's implementation, looked up once: a look-up costs as much as hashing a short message. Unsafe in name
-    /// only: a fetched digest is immutable, and never freed.
+    /// libcrypto's implementation, fetched once: a fetch costs as much as hashing a short message.
+    /// `nonisolated(unsafe)` is safe: a fetched digest is immutable and never freed.
     nonisolated(unsafe) static let implementation: OpaquePointer = {
         let digest = EVP_MD_fetch(nil, "SHA256", nil)
         Library.require(digest != nil, "EVP_MD_fetch")
@@ -29,9 +29,9 @@ package enum SHA256 {
     }
 }
 
-/// Hashes one message after the other with SHA-256 in one context of libcrypto, allocating nothing.
+/// Hashes messages with SHA-256 in one reusable libcrypto context, without allocating.
 ///
-/// For one thread at a time.
+/// Not thread-safe.
 package final class SHA256Hasher {
     private let context: OpaquePointer
 
@@ -45,7 +45,7 @@ package final class SHA256Hasher {
         EVP_MD_CTX_free(self.context)
     }
 
-    /// Writes the digest of `bytes` to the start of `digest`, which must have room for 32 bytes.
+    /// Writes the digest of `bytes` to the start of `digest`, which must have at least 32 bytes.
     package func hash(_ bytes: UnsafeRawBufferPointer, into digest: UnsafeMutableRawBufferPointer) {
         precondition(digest.count >= SHA256.byteCount, "a SHA-256 digest needs 32 bytes")
         let status =
@@ -56,7 +56,7 @@ package final class SHA256Hasher {
     }
 }
 
-/// The SHA-256 digest of bytes that come in parts. For one thread at a time.
+/// The SHA-256 digest of bytes that arrive in parts. Not thread-safe.
 package final class SHA256Stream {
     private let context: OpaquePointer
 
@@ -78,7 +78,7 @@ package final class SHA256Stream {
         Library.require(status == 1, "EVP_DigestUpdate")
     }
 
-    /// The 32 bytes of the digest. To be called once, after the last part.
+    /// Returns the 32 bytes of the digest. Call it once, after the last part.
     package func finish() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, initialized in
             let status = EVP_DigestFinal_ex(self.context, buffer.baseAddress, nil)
@@ -93,7 +93,7 @@ package enum HMACSHA256 {
     /// The length of a code in bytes.
     package static let byteCount = 32
 
-    /// Looked up once, immutable and never freed, hence safe to share.
+    /// Fetched once, immutable and never freed, so it is safe to share.
     nonisolated(unsafe) private static let implementation: OpaquePointer = {
         let mac = EVP_MAC_fetch(nil, "HMAC", nil)
         Library.require(mac != nil, "EVP_MAC_fetch")
@@ -107,11 +107,11 @@ package enum HMACSHA256 {
         return self.authenticationCode(for: message, context)
     }
 
-    /// A context of libcrypto that begins with `key`.
+    /// Returns a libcrypto context initialized with `key`.
     fileprivate static func context(key: [UInt8]) -> OpaquePointer {
         let context = EVP_MAC_CTX_new(self.implementation)
         Library.require(context != nil, "EVP_MAC_CTX_new")
-        // libcrypto takes an absent key for "keep the last one"; RFC 2104 pads a key with zeros, so this is the same
+        // For libcrypto, an empty key means "keep the last one". RFC 2104 pads keys with zeros, so this is the same
         // key.
         let key = key.isEmpty ? [0] : key
         // OSSL_MAC_PARAM_DIGEST.
@@ -130,9 +130,9 @@ package enum HMACSHA256 {
     }
 }
 
-/// HMAC with SHA-256 under one key for many messages: what the key costs, it costs once.
+/// HMAC with SHA-256 for many messages with one key. The key is set up only once.
 package final class HMACSHA256Authenticator: Sendable {
-    // Unsafe in name only: it is used by whoever holds the lock.
+    // `nonisolated(unsafe)` is safe: it is only used under the lock.
     private nonisolated(unsafe) let context: OpaquePointer
     private let lock = Mutex(())
 
@@ -140,7 +140,7 @@ package final class HMACSHA256Authenticator: Sendable {
 
     deinit { EVP_MAC_CTX_free(self.context) }
 
-    /// Writes the 32 bytes that authenticate `message` to the start of `code`, which must have room for them.
+    /// Writes the 32 bytes that authenticate `message` to the start of `code`, which must have at least 32 bytes.
     package func authenticate(_ message: UnsafeRawBufferPointer, into code: UnsafeMutableRawBufferPointer) {
         precondition(code.count >= HMACSHA256.byteCount, "a code needs 32 bytes")
         let (start, bytes) = (
@@ -148,7 +148,7 @@ package final class HMACSHA256Authenticator: Sendable {
         )
         let status = self.lock.withLock { _ in
             var length = 0
-            // Begins anew with the same key.
+            // Restart with the same key.
             return EVP_MAC_init(self.context, nil, 0, nil)
                 & EVP_MAC_update(self.context, bytes.baseAddress, bytes.count)
                 & EVP_MAC_final(self.context, start, &length, HMACSHA256.byteCount)
@@ -157,7 +157,7 @@ package final class HMACSHA256Authenticator: Sendable {
     }
 }
 
-/// The two steps of HKDF with SHA-256 (RFC 5869), which only composes HMAC.
+/// The two steps of HKDF with SHA-256 (RFC 5869), composed of HMACs.
 package enum HKDFSHA256 {
     /// The longest output of ``expand(pseudoRandomKey:info:length:)`` in bytes (RFC 5869 section 2.3).
     package static let maximumLength = 255 * HMACSHA256.byteCount
@@ -167,9 +167,9 @@ package enum HKDFSHA256 {
         HMACSHA256.authenticationCode(for: inputKeyMaterial, key: salt)
     }
 
-    /// Stretches a pseudorandom key to `length` bytes (RFC 5869 section 2.3).
+    /// Expands a pseudorandom key to `length` bytes (RFC 5869 section 2.3).
     ///
-    /// Throws when `length` lies outside 0 to 8160.
+    /// Throws unless `length` is from 0 to 8160.
     package static func expand(pseudoRandomKey: [UInt8], info: [UInt8], length: Int) throws -> [UInt8] {
         guard (0...self.maximumLength).contains(length) else {
             throw CipherError.wrongLength(of: "HKDF output", expected: "0 to \(self.maximumLength)", actual: length)

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// A private key of Ed25519 (RFC 8032): signs.
+/// An Ed25519 private key (RFC 8032): signs.
 ///
-/// Unchecked Sendable: the key of libcrypto is never changed after init, and libcrypto allows reading one from several
-/// threads at once; each operation makes its own context.
+/// Unchecked Sendable: the libcrypto key is never changed after init, and libcrypto allows several threads to read it.
+/// Each operation makes its own context.
 package final class Ed25519PrivateKey: @unchecked Sendable, Concealed {
     private static let byteCount = 32
     private static let signatureByteCount = 64
@@ -32,7 +32,7 @@ package final class Ed25519PrivateKey: @unchecked Sendable, Concealed {
         EVP_PKEY_free(self.key)
     }
 
-    /// The 64 bytes of the signature over a message.
+    /// Returns the 64 bytes of the signature of a message.
     package func sign(_ message: [UInt8]) -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }

@@ -1,24 +1,24 @@
 import COpenSSL
 
-/// How failures of libcrypto are met.
+/// Handles failures of libcrypto.
 enum Library {
-    /// Stops the process when libcrypto cannot do what no input can make it refuse: without memory, a digest or
-    /// entropy, going on would mean wrong signatures or guessable keys.
+    /// Stops the process if libcrypto fails for a reason other than its input: without memory, a digest or entropy,
+    /// continuing would produce wrong signatures or guessable keys.
     static func require(_ condition: Bool, _ operation: StaticString) {
         precondition(condition, "libcrypto failed at \(operation): no memory, no entropy or a broken installation")
     }
 
-    /// Forgets what libcrypto noted about a refused input: its queue belongs to the thread, and other users of
-    /// the library on that thread would take the note for theirs.
+    /// Clears libcrypto's errors for a refused input. The error queue belongs to the thread, and other users of the
+    /// library on that thread would see these errors as theirs.
     static func clearErrors() {
         ERR_clear_error()
     }
 }
 
-/// Parameters whose names, and values that are names, are constants of the program.
+/// Parameters whose names and string values are constants.
 ///
-/// A Swift string lends C its characters for one call only, and a parameter keeps the pointer: built with
-/// libcrypto's own constants, which Swift imports as strings, it would point to where its name has been.
+/// Swift passes a string to C for one call only, but a parameter keeps the pointer. With libcrypto's own constants,
+/// which Swift imports as strings, the pointer would dangle.
 extension OSSL_PARAM {
     static func text(_ name: StaticString, _ value: StaticString) -> OSSL_PARAM {
         OSSL_PARAM_construct_utf8_string(name.start, UnsafeMutablePointer(mutating: value.start), 0)
@@ -29,7 +29,7 @@ extension OSSL_PARAM {
         OSSL_PARAM_construct_octet_string(name.start, bytes.baseAddress, bytes.count)
     }
 
-    /// Points to `bytes`, a number in the byte order of this machine, which must outlive the parameter.
+    /// Points to `bytes`, a number in native byte order, which must outlive the parameter.
     static func number(_ name: StaticString, _ bytes: UnsafeMutableBufferPointer<UInt8>) -> OSSL_PARAM {
         OSSL_PARAM_construct_BN(name.start, bytes.baseAddress, bytes.count)
     }
@@ -45,7 +45,7 @@ extension StaticString {
     }
 }
 
-/// Why a cryptographic operation was refused. Says what was expected, never what the bytes were.
+/// An error of a cryptographic operation. It names the expected input, never the actual bytes.
 package struct CipherError: Error, Hashable, CustomStringConvertible {
     private enum Code: Hashable {
         case wrongLength(of: String, expected: String, actual: Int)
@@ -71,55 +71,55 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
         self.code = code
     }
 
-    /// An input has another number of bytes than the operation is defined for.
+    /// An input does not have the length that the operation requires.
     package static func wrongLength(of input: String, expected: String, actual: Int) -> CipherError {
         CipherError(.wrongLength(of: input, expected: expected, actual: actual))
     }
 
-    /// The bytes have the form of a public key, but name no point of the curve.
+    /// The bytes have the form of a public key, but are not a point on the curve.
     package static let notOnCurve = CipherError(.notOnCurve)
 
     /// A secret key is zero, or not below the order of the curve.
     package static let invalidSecretKey = CipherError(.invalidSecretKey)
 
-    /// A PEM text holds no key that could be read; `expected` names the blocks that would have been.
+    /// A PEM string has no readable key; `expected` names the accepted blocks.
     package static func unreadablePEM(expected: String) -> CipherError {
         CipherError(.unreadablePEM(expected: expected))
     }
 
-    /// A PEM text holds no private key that could be read, with or without a passphrase.
+    /// A PEM string has no readable private key, with or without a passphrase.
     package static let unreadableKey = CipherError(.unreadableKey)
 
-    /// A PEM text holds no certificate that could be read.
+    /// A PEM string has no readable certificate.
     package static let unreadableCertificate = CipherError(.unreadableCertificate)
 
-    /// A private key and certificates do not belong together.
+    /// A private key does not match any of the certificates.
     package static let keyOfAnotherCertificate = CipherError(.keyOfAnotherCertificate)
 
-    /// The bytes are no PKCS#12 file.
+    /// The bytes are not a PKCS#12 file.
     package static let unreadablePKCS12 = CipherError(.unreadablePKCS12)
 
-    /// A PKCS#12 file lacks a certificate or its private key, or is encrypted in a way that libcrypto does not know.
+    /// A PKCS#12 file lacks a certificate or its private key, or has an encryption that libcrypto does not support.
     package static let emptyPKCS12 = CipherError(.emptyPKCS12)
 
-    /// The passphrase is not the one that a file is encrypted with.
+    /// The passphrase does not decrypt a file.
     package static let wrongPassphrase = CipherError(.wrongPassphrase)
 
-    /// A PEM text holds a key, but of another algorithm or curve than P-256.
+    /// A PEM string has a key of another algorithm or curve than P-256.
     package static let notP256 = CipherError(.notP256)
 
-    /// A PEM text holds a key, but no RSA key, or one that is for RSA-PSS only.
+    /// A PEM string has a key that is not an RSA key, or only for RSA-PSS.
     package static let notRSA = CipherError(.notRSA)
 
-    /// An RSA key is shorter than is safe.
+    /// An RSA key is too short to be safe.
     package static func shortRSAKey(bitCount: Int) -> CipherError {
         CipherError(.shortRSAKey(bitCount: bitCount))
     }
 
-    /// A ciphertext does not belong to this key, nonce and additional data, or was changed on its way.
+    /// A ciphertext does not match this key, nonce and additional data, or was changed in transit.
     package static let authenticationFailed = CipherError(.authenticationFailed)
 
-    /// libcrypto or libsecp256k1 refused an operation for no reason that lies in the input.
+    /// libcrypto or libsecp256k1 failed for a reason other than the input.
     package static func libraryFailure(operation: String) -> CipherError {
         CipherError(.libraryFailure(operation: operation))
     }

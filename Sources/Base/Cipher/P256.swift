@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What private and public keys on P-256 share: the curve, and keys of libcrypto made of plain bytes.
+/// Shared parts of private and public P-256 keys: the curve, and libcrypto keys from plain bytes.
 enum P256 {
     static let scalarByteCount = 32
     static let pointByteCount = 65
@@ -10,8 +10,8 @@ enum P256 {
         OSSL_KEYMGMT_SELECT_DOMAIN_PARAMETERS | OSSL_KEYMGMT_SELECT_OTHER_PARAMETERS | OSSL_KEYMGMT_SELECT_PUBLIC_KEY
     private static let pairSelection = publicSelection | OSSL_KEYMGMT_SELECT_PRIVATE_KEY
 
-    /// Makes a key of libcrypto of a point, and of a scalar if it is to be a private one; `nil` when libcrypto refuses
-    /// them, as it does for a point off the curve. The caller frees it.
+    /// Makes a libcrypto key from a point, and from a scalar for a private key. Returns `nil` if libcrypto refuses
+    /// them, such as a point off the curve. The caller frees it.
     static func makeKey(point: [UInt8], scalar: [UInt8]?) -> OpaquePointer? {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -38,7 +38,7 @@ enum P256 {
         return status ? key : nil
     }
 
-    /// Makes a fresh pair of keys. The caller frees it.
+    /// Makes a new key pair. The caller frees it.
     static func makeFreshKey() -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -50,8 +50,8 @@ enum P256 {
         return key.unsafelyUnwrapped
     }
 
-    /// Computes the uncompressed point that belongs to a scalar; `nil` unless the scalar lies between 1 and the order
-    /// of the curve.
+    /// Returns the uncompressed point of a scalar; `nil` unless the scalar is at least 1 and below the order of the
+    /// curve.
     static func point(of scalar: [UInt8]) -> [UInt8]? {
         let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
         let point = EC_POINT_new(group)
@@ -72,7 +72,7 @@ enum P256 {
         return encoded
     }
 
-    /// Whether a key of libcrypto lies on this curve.
+    /// Whether a libcrypto key is on this curve.
     static func isOnCurve(_ key: OpaquePointer) -> Bool {
         var name = [CChar](repeating: 0, count: 64)
         var length = 0
@@ -83,7 +83,7 @@ enum P256 {
         return OBJ_sn2nid(name) == NID_X9_62_prime256v1
     }
 
-    /// Reads one number of a key of libcrypto as 32 bytes, most significant first.
+    /// Returns one number of a libcrypto key as 32 bytes, most significant first.
     static func number(_ name: String, of key: OpaquePointer) -> [UInt8]? {
         var number: OpaquePointer?
         guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else {
@@ -95,24 +95,24 @@ enum P256 {
         return BN_bn2binpad(number, &bytes, Int32(self.scalarByteCount)) == self.scalarByteCount ? bytes : nil
     }
 
-    /// Turns a number, most significant byte first, into the order that libcrypto's parameters have on this machine.
+    /// Converts a number, most significant byte first, to the byte order of libcrypto's parameters on this machine.
     private static func nativeOrder(_ scalar: [UInt8]) -> [UInt8] {
         let isLittleEndian = UInt16(1).littleEndian == 1
         return isLittleEndian ? scalar.reversed() : scalar
     }
 }
 
-/// A public key on P-256: the verifying half of ES256 (RFC 7518 section 3.4), and one side of a key agreement.
+/// A P-256 public key: verifies ES256 (RFC 7518 section 3.4) and takes part in a key agreement.
 ///
-/// Unchecked Sendable: the key of libcrypto is never changed after init, and libcrypto allows reading one from several
-/// threads at once; each operation makes its own context.
+/// Unchecked Sendable: the libcrypto key is never changed after init, and libcrypto allows several threads to read it.
+/// Each operation makes its own context.
 package final class P256PublicKey: @unchecked Sendable {
     let key: OpaquePointer
 
-    /// The uncompressed point: 65 bytes, the first of them 4 (SEC 1 section 2.3.3).
+    /// The uncompressed point: 65 bytes, the first of which is 4 (SEC 1 section 2.3.3).
     package let x963Representation: [UInt8]
 
-    /// Takes over `key`, which must hold the point `x963Representation`, and frees it in the end.
+    /// Takes ownership of `key`, whose point must be `x963Representation`.
     init(adopting key: OpaquePointer, x963Representation: [UInt8]) {
         self.key = key
         self.x963Representation = x963Representation
@@ -120,7 +120,7 @@ package final class P256PublicKey: @unchecked Sendable {
 
     /// Reads an uncompressed point.
     ///
-    /// Throws unless it is 65 bytes, begins with 4 and lies on the curve.
+    /// Throws unless it is 65 bytes, starts with 4 and is on the curve.
     package convenience init(x963Representation: [UInt8]) throws {
         guard x963Representation.count == P256.pointByteCount else {
             throw CipherError.wrongLength(
@@ -135,9 +135,9 @@ package final class P256PublicKey: @unchecked Sendable {
         self.init(adopting: key, x963Representation: x963Representation)
     }
 
-    /// Reads a PEM text with a `PUBLIC KEY` block.
+    /// Reads a PEM string with a `PUBLIC KEY` block.
     ///
-    /// Throws when there is none, or its key is not on P-256.
+    /// Throws if there is none, or if its key is not on P-256.
     package convenience init(pem: String) throws {
         guard let key = PEM.publicKey(pem) else { throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block") }
         defer { EVP_PKEY_free(key) }
@@ -153,13 +153,12 @@ package final class P256PublicKey: @unchecked Sendable {
         EVP_PKEY_free(self.key)
     }
 
-    /// The key as a PEM text with a `PUBLIC KEY` block.
+    /// The key as PEM with a `PUBLIC KEY` block.
     package var pemRepresentation: String {
         PEM.write(publicKey: self.key)
     }
 
-    /// Whether `signature`, 64 bytes of r and s, was made over `message` with the private half of this key
-    /// (RFC 7518 section 3.4).
+    /// Whether `signature`, 64 bytes of r and s, is the private key's signature of `message` (RFC 7518 section 3.4).
     package func isValidES256(_ signature: [UInt8], for message: [UInt8]) -> Bool {
         guard let encoded = ECDSASignature.der(of: signature) else { return false }
         let context = EVP_MD_CTX_new()
@@ -174,10 +173,10 @@ package final class P256PublicKey: @unchecked Sendable {
     }
 }
 
-/// The two forms of an ECDSA signature on P-256: r and s side by side, as JOSE has them, and libcrypto's DER.
+/// The two forms of an ECDSA signature on P-256: the concatenation of r and s, as in JOSE, and libcrypto's DER.
 enum ECDSASignature {
     static let rawByteCount = 64
-    /// A sequence of two numbers of at most 33 bytes.
+    /// A sequence of two numbers of up to 33 bytes.
     static let maximumDERByteCount = 72
 
     static func raw(of der: [UInt8]) -> [UInt8]? {
@@ -217,10 +216,10 @@ enum ECDSASignature {
     }
 }
 
-/// A private key on P-256: signs ES256 (RFC 7518 section 3.4) and agrees on secrets.
+/// A P-256 private key: signs ES256 (RFC 7518 section 3.4) and derives shared secrets.
 ///
-/// Unchecked Sendable: the key of libcrypto is never changed after init, and libcrypto allows reading one from several
-/// threads at once; each operation makes its own context.
+/// Unchecked Sendable: the libcrypto key is never changed after init, and libcrypto allows several threads to read it.
+/// Each operation makes its own context.
 package final class P256PrivateKey: @unchecked Sendable, Concealed {
     private let key: OpaquePointer
 
@@ -228,12 +227,12 @@ package final class P256PrivateKey: @unchecked Sendable, Concealed {
 
     private init(adopting key: OpaquePointer, point: [UInt8]) {
         self.key = key
-        // The same key of libcrypto serves as the public half, which saves making a second one.
+        // Both halves share one libcrypto key, which avoids making a second one.
         Library.require(EVP_PKEY_up_ref(key) == 1, "EVP_PKEY_up_ref")
         self.publicKey = P256PublicKey(adopting: key, x963Representation: point)
     }
 
-    /// Makes a fresh key.
+    /// Makes a new key.
     package convenience init() {
         let key = P256.makeFreshKey()
         var point = [UInt8](repeating: 0, count: P256.pointByteCount)
@@ -257,9 +256,9 @@ package final class P256PrivateKey: @unchecked Sendable, Concealed {
         self.init(adopting: key, point: point)
     }
 
-    /// Reads a PEM text with a `PRIVATE KEY` (PKCS#8, as in Apple's `.p8` files) or `EC PRIVATE KEY` (SEC 1) block.
+    /// Reads a PEM string with a `PRIVATE KEY` (PKCS#8, as in Apple's `.p8` files) or `EC PRIVATE KEY` (SEC 1) block.
     ///
-    /// Throws when there is none, when it needs a passphrase, and when its key is not on P-256.
+    /// Throws if there is none, if it is encrypted, or if its key is not on P-256.
     package convenience init(pem: String) throws {
         guard let key = PEM.privateKey(pem) else {
             throw CipherError.unreadablePEM(expected: "a PRIVATE KEY (PKCS#8) or EC PRIVATE KEY block")
@@ -282,14 +281,14 @@ package final class P256PrivateKey: @unchecked Sendable, Concealed {
         return scalar ?? []
     }
 
-    /// The key as a PEM text with a `PRIVATE KEY` block (PKCS#8), not encrypted: the secret itself.
+    /// The key as PEM with a `PRIVATE KEY` block (PKCS#8), not encrypted: the secret itself.
     package var pemRepresentation: String {
         PEM.write(privateKey: self.key)
     }
 
     /// Signs a message, and returns r and s, 32 bytes each (RFC 7518 section 3.4).
     ///
-    /// Throws only when libcrypto has no memory or no entropy.
+    /// Throws only if libcrypto has no memory or no entropy.
     package func signES256(_ message: [UInt8]) throws -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
@@ -306,15 +305,15 @@ package final class P256PrivateKey: @unchecked Sendable, Concealed {
         return signature
     }
 
-    /// Agrees on the 32 bytes that the owner of `publicKey` computes with this key's public half (SEC 1 section 3.3.1).
+    /// Returns the shared secret, 32 bytes, which is the same for the owner of `publicKey` (SEC 1 section 3.3.1).
     ///
-    /// The bytes are not evenly distributed: derive keys from them. Throws only when libcrypto fails.
+    /// The bytes are not uniformly distributed: derive keys from them. Throws only if libcrypto fails.
     package func sharedSecret(with publicKey: P256PublicKey) throws -> [UInt8] {
         let context = EVP_PKEY_CTX_new_from_pkey(nil, self.key, nil)
         defer { EVP_PKEY_CTX_free(context) }
         var secret = [UInt8](repeating: 0, count: P256.scalarByteCount)
         var count = secret.count
-        // The peer is not validated again: a P256PublicKey holds a point on the curve, and the curve has no other
+        // The peer is not validated again: a P256PublicKey is always on the curve, and the curve has no other
         // subgroups.
         guard
             EVP_PKEY_derive_init(context) == 1,

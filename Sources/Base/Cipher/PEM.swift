@@ -1,24 +1,24 @@
 import COpenSSL
 
-/// Keys in the textual form of RFC 7468.
+/// Keys and certificates in the textual encoding of RFC 7468.
 enum PEM {
-    /// Reads the first private key (PKCS#8 or SEC1) in `text`; `nil` if there is none, or it wants a passphrase. The
+    /// Reads the first private key (PKCS#8 or SEC1) in `text`; `nil` if there is none, or if it is encrypted. The
     /// caller frees it.
     static func privateKey(_ text: String) -> OpaquePointer? {
         self.read(text) { PEM_read_bio_PrivateKey($0, nil, refusePassphrase, nil) }
     }
 
-    /// Reads the first private key in `text`, which `passphrase` opens where it is encrypted; `nil` if there is none,
-    /// or the passphrase is another. The caller frees it.
+    /// Reads the first private key in `text`, and decrypts it with `passphrase` if necessary; `nil` if there is none,
+    /// or if the passphrase is wrong. The caller frees it.
     static func privateKey(_ text: String, passphrase: String?) -> OpaquePointer? {
         guard let passphrase else { return self.privateKey(text) }
-        // Without a function that asks for it, the last argument is the passphrase.
+        // Without a callback, the last argument is the passphrase.
         return passphrase.withCString { passphrase in
             self.read(text) { PEM_read_bio_PrivateKey($0, nil, nil, UnsafeMutableRawPointer(mutating: passphrase)) }
         }
     }
 
-    /// Reads all certificates in `text`, up to the first that cannot be read. The caller frees them.
+    /// Reads all certificates in `text`, up to the first unreadable one. The caller frees them.
     static func certificates(_ text: String) -> [OpaquePointer] {
         var text = text
         return text.withUTF8 { bytes in
@@ -43,7 +43,6 @@ enum PEM {
         self.write { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) }
     }
 
-    /// Writes a certificate.
     static func write(certificate: OpaquePointer) -> String {
         self.write { PEM_write_bio_X509($0, certificate) }
     }
@@ -77,7 +76,7 @@ enum PEM {
     }
 }
 
-/// Answers libcrypto's question for a passphrase, which without an answer it would put to the terminal.
+/// Refuses libcrypto's request for a passphrase, which would otherwise prompt on the terminal.
 private func refusePassphrase(
     _: UnsafeMutablePointer<CChar>?,
     _: Int32,

@@ -2,8 +2,8 @@ import COpenSSL
 
 /// An RSA private key: signs RS256 (RFC 7518 section 3.3).
 ///
-/// Unchecked Sendable: the key of libcrypto is never changed after init, and libcrypto allows reading one from several
-/// threads at once; each operation makes its own context.
+/// Unchecked Sendable: the libcrypto key is never changed after init, and libcrypto allows several threads to read it.
+/// Each operation makes its own context.
 package final class RSAPrivateKey: @unchecked Sendable, Concealed {
     private let key: OpaquePointer
 
@@ -11,7 +11,7 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
         self.key = key
     }
 
-    /// Makes a fresh key of 2048 bits, which takes some 100 ms.
+    /// Makes a new key of 2048 bits, which takes some 100 ms.
     package convenience init() {
         let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -24,10 +24,10 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
         self.init(adopting: key.unsafelyUnwrapped)
     }
 
-    /// Reads a PEM text with a `PRIVATE KEY` (PKCS#8, as in Google's service account files) or `RSA PRIVATE KEY`
+    /// Reads a PEM string with a `PRIVATE KEY` (PKCS#8, as in Google's service account files) or `RSA PRIVATE KEY`
     /// (PKCS#1) block.
     ///
-    /// Throws when there is none, when it needs a passphrase, and when its key is no RSA key of 2048 bits or more.
+    /// Throws if there is none, if it is encrypted, or if its key is not an RSA key of 2048 bits or more.
     package convenience init(pem: String) throws {
         guard let key = PEM.privateKey(pem) else {
             throw CipherError.unreadablePEM(expected: "a PRIVATE KEY (PKCS#8) or RSA PRIVATE KEY block")
@@ -39,22 +39,21 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
         EVP_PKEY_free(self.key)
     }
 
-    /// The public half.
     package var publicKey: RSAPublicKey {
-        // The same key of libcrypto serves as the public half, which saves making a second one.
+        // Both halves share one libcrypto key, which avoids making a second one.
         Library.require(EVP_PKEY_up_ref(self.key) == 1, "EVP_PKEY_up_ref")
         return RSAPublicKey(adopting: self.key)
     }
 
-    /// The key as a PEM text with a `PRIVATE KEY` block (PKCS#8), not encrypted: the secret itself.
+    /// The key as PEM with a `PRIVATE KEY` block (PKCS#8), not encrypted: the secret itself.
     package var pemRepresentation: String {
         PEM.write(privateKey: self.key)
     }
 
-    /// Signs a message with PKCS#1 v1.5 padding over its SHA-256 (RFC 8017 section 8.2.1); the same message always
-    /// gives the same bytes, as many as the modulus has.
+    /// Signs a message with PKCS#1 v1.5 padding over its SHA-256 (RFC 8017 section 8.2.1). The signature is
+    /// deterministic and as long as the modulus.
     ///
-    /// Throws when libcrypto has no memory, and when the numbers of the key do not belong together.
+    /// Throws if libcrypto has no memory, or if the numbers of the key do not match.
     package func signRS256(_ message: [UInt8]) throws -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
@@ -72,21 +71,21 @@ package final class RSAPrivateKey: @unchecked Sendable, Concealed {
     }
 }
 
-/// An RSA public key: the verifying half of RS256 (RFC 7518 section 3.3).
+/// An RSA public key: verifies RS256 (RFC 7518 section 3.3).
 ///
-/// Unchecked Sendable: the key of libcrypto is never changed after init, and libcrypto allows reading one from several
-/// threads at once; each operation makes its own context.
+/// Unchecked Sendable: the libcrypto key is never changed after init, and libcrypto allows several threads to read it.
+/// Each operation makes its own context.
 package final class RSAPublicKey: @unchecked Sendable {
     private let key: OpaquePointer
 
-    /// Takes over `key`, an RSA key, and frees it in the end.
+    /// Takes ownership of `key`, an RSA key.
     init(adopting key: OpaquePointer) {
         self.key = key
     }
 
-    /// Reads a PEM text with a `PUBLIC KEY` block.
+    /// Reads a PEM string with a `PUBLIC KEY` block.
     ///
-    /// Throws when there is none, and when its key is no RSA key of 2048 bits or more.
+    /// Throws if there is none, or if its key is not an RSA key of 2048 bits or more.
     package convenience init(pem: String) throws {
         guard let key = PEM.publicKey(pem) else { throw CipherError.unreadablePEM(expected: "a PUBLIC KEY block") }
         self.init(adopting: try RSA.checked(key))
@@ -96,12 +95,12 @@ package final class RSAPublicKey: @unchecked Sendable {
         EVP_PKEY_free(self.key)
     }
 
-    /// The key as a PEM text with a `PUBLIC KEY` block.
+    /// The key as PEM with a `PUBLIC KEY` block.
     package var pemRepresentation: String {
         PEM.write(publicKey: self.key)
     }
 
-    /// Whether `signature` was made over `message` with the private half of this key (RFC 8017 section 8.2.2).
+    /// Whether `signature` is the private key's signature of `message` (RFC 8017 section 8.2.2).
     package func isValidRS256(_ signature: [UInt8], for message: [UInt8]) -> Bool {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
@@ -115,13 +114,13 @@ package final class RSAPublicKey: @unchecked Sendable {
     }
 }
 
-/// What private and public RSA keys share.
+/// Shared checks of private and public RSA keys.
 enum RSA {
-    /// NIST SP 800-57 part 1, table 4: shorter moduli are disallowed since 2014.
+    /// NIST SP 800-57 part 1, table 4: shorter moduli have been disallowed since 2014.
     static let minimumBitCount = 2048
 
-    /// Returns a key of libcrypto that is a plain RSA key of a length that is safe; frees any other and throws. RSA-PSS
-    /// keys are none: they must not sign with PKCS#1 v1.5 padding (RFC 8017).
+    /// Returns a libcrypto key that is a plain RSA key of a safe length; frees any other key and throws. RSA-PSS keys
+    /// are refused because they must not sign with PKCS#1 v1.5 padding (RFC 8017).
     static func checked(_ key: OpaquePointer) throws -> OpaquePointer {
         do {
             guard EVP_PKEY_is_a(key, "RSA") == 1 else { throw CipherError.notRSA }

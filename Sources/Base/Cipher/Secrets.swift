@@ -2,7 +2,7 @@ import COpenSSL
 import Core
 import Glibc
 
-/// A value that holds a secret and shows nothing of it: neither described, nor interpolated, nor dumped.
+/// A value with a secret that never appears in descriptions, interpolations or dumps.
 package protocol Concealed: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Concealed {
@@ -21,18 +21,18 @@ extension Concealed {
 
 /// Comparisons in constant time.
 package enum ConstantTime {
-    /// Whether both hold the same bytes. The lengths are not secret.
+    /// Whether both have the same bytes. The lengths are not secret.
     package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
     }
 }
 
-/// Where random bytes come from; injected, so that tests reproduce published vectors.
+/// A source of random bytes; injected, so that tests can reproduce published vectors.
 package typealias RandomBytes = @Sendable (_ count: Int) -> [UInt8]
 
 /// libcrypto's generator, seeded by the kernel and reseeded after a fork.
 package enum SecureRandom {
-    /// Returns `count` unpredictable bytes; none if `count` is not positive.
+    /// Returns `count` unpredictable bytes; empty if `count` is not positive.
     package static func bytes(_ count: Int) -> [UInt8] {
         guard count > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -48,19 +48,19 @@ package enum SecureRandom {
     }
 }
 
-/// Overwrites secrets that are no longer needed, which an optimiser may not leave out.
+/// Overwrites secrets that are no longer needed. The optimizer cannot remove this.
 package enum SecureWipe {
     package static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         OPENSSL_cleanse(bytes.baseAddress, bytes.count)
     }
 }
 
-/// Makes files that hold a secret: readable by us alone, and whole from the moment they have their name.
+/// Creates files that contain a secret: readable only by their owner, and complete as soon as they have their name.
 package enum NewSecretFile {
-    /// Writes `bytes` to a file that must not be there yet. The name appears once all bytes are on disk, so that a
-    /// killed process never leaves an empty key behind. Answers with the system's error number; 0 when it is done.
+    /// Writes `bytes` to a file that must not exist yet. The name appears once all bytes are on disk, so that a killed
+    /// process never leaves an empty key. Returns the system's error number, or 0 on success.
     ///
-    /// `owner` gets the file; nil: we do.
+    /// `owner` is the owner of the file; nil: this process's user.
     package static func create(_ path: String, _ bytes: [UInt8], owner: (user: uid_t, group: gid_t)? = nil) -> Int32 {
         removeRemains(of: path)
         let unfinished = path + suffix
@@ -71,8 +71,8 @@ package enum NewSecretFile {
         if let owner, fchown(descriptor, owner.user, owner.group) != 0 { return errno }
         let written = write(bytes, to: descriptor)
         guard written == 0 else { return written }
-        // Unlike a renaming, this fails when there is a file by now. It names what was written here, whoever has
-        // changed the name since.
+        // Unlike a rename, this fails if a file exists by now. It links the descriptor's file, even if another process
+        // has replaced the unfinished name.
         guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 else {
             return errno
         }
@@ -80,7 +80,7 @@ package enum NewSecretFile {
         return 0
     }
 
-    /// Removes what a process left beside `path` that was killed while it made the file.
+    /// Removes the file that a killed process left next to `path` while creating it.
     package static func removeRemains(of path: String) { unlink(path + suffix) }
 
     private static let suffix = "-new"
@@ -98,7 +98,7 @@ package enum NewSecretFile {
         return fsync(descriptor) == 0 ? 0 : errno
     }
 
-    /// Has the folder of `path` on disk as it is.
+    /// Flushes the directory of `path` to disk.
     package static func flushFolder(of path: String) {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard let stream = opendir(folder) else { return }
@@ -107,20 +107,20 @@ package enum NewSecretFile {
     }
 }
 
-/// Who else can get at a file that holds a secret.
+/// The access that other users have to a file with a secret.
 ///
-/// A file of ours is for us alone. One of root's may be open to a group: that is how systemd hands credentials out
-/// (`LoadCredential=`, mode 0440 with an access list), and how operators share a key with a service. Root, who runs
-/// commands on what belongs to a service, takes every owner's file for one of that owner's.
+/// A file of this process's user must be private. A file of root may be readable by a group: systemd passes credentials
+/// this way (`LoadCredential=`, mode 0440 with an access list), and operators share a key with a service this way.
+/// Root, which runs commands on a service's files, accepts any owner.
 package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
-    /// Others may read it.
+    /// Other users may read it.
     case readable
-    /// Others may write it, and so say who we are.
+    /// Other users may write it, and so replace the identity.
     case writable
-    /// It belongs to neither us nor root, who can open it to anybody.
+    /// It belongs to neither this user nor root. Its owner can give access to any user.
     case foreign(owner: UInt32)
 
-    /// Nil when only we can get at what `status` describes. `user` is who we are.
+    /// Nil if only this user can access the file with that `status`. `user` is this process's user.
     package init?(_ status: stat, user: uid_t = geteuid()) {
         if user != 0, status.st_uid != 0, status.st_uid != user {
             self = .foreign(owner: status.st_uid)
@@ -133,14 +133,14 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The same of the file at `path`; nil also where there is none.
+    /// Checks the file at `path`; nil if there is none, too.
     package init?(ofFile path: String) {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         self.init(status)
     }
 
-    /// What is wrong, to be said after the file's name.
+    /// The problem, shown after the file's name.
     package var description: String {
         switch self {
         case .readable: "is open to other users"
@@ -149,7 +149,8 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What an operator runs to mend that for `path`. `user` is who we are: a number, as it is root who runs it.
+    /// Returns the command that fixes the problem for `path`. `user` is this process's user, as a number because root
+    /// runs the command.
     package func remedy(for path: String, user: uid_t = geteuid()) -> String {
         switch self {
         case .readable, .writable: "chmod 600 \(path)"
@@ -158,10 +159,10 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Secrets that sign messages as Standard Webhooks says (standardwebhooks.com). With several, each signs: while a
-/// secret is replaced, receivers with the old one and receivers with the new one both find a signature of theirs.
+/// Secrets that sign messages as Standard Webhooks defines (standardwebhooks.com). Each of several secrets signs: while
+/// a secret is being replaced, receivers with the old and with the new one can both verify.
 package struct WebhookSecrets: Sendable, Hashable {
-    /// What is wrong with secrets.
+    /// An error in the configured secrets.
     package struct Mistake: Error, Sendable, Hashable, CustomStringConvertible {
         package let description: String
 
@@ -170,10 +171,10 @@ package struct WebhookSecrets: Sendable, Hashable {
         }
     }
 
-    /// Receivers try every signature.
+    /// The maximum number of secrets. Receivers try every signature.
     private static let limit = 8
     private static let prefix = "whsec_"
-    /// What the specification allows.
+    /// The lengths that the specification allows.
     private static let keyLengths = 24...64
     private static let expected =
         "\(prefix) and the base64 of \(keyLengths.lowerBound) to \(keyLengths.upperBound) random bytes"
@@ -182,7 +183,7 @@ package struct WebhookSecrets: Sendable, Hashable {
 
     package var isEmpty: Bool { keys.isEmpty }
 
-    /// Throws for a text that is no secret, without quoting it.
+    /// Throws for an invalid secret, without quoting it.
     package init(_ secrets: [String]) throws(Mistake) {
         guard secrets.count <= Self.limit else {
             throw Mistake(description: "expected at most \(Self.limit) secrets, found \(secrets.count)")
@@ -197,7 +198,7 @@ package struct WebhookSecrets: Sendable, Hashable {
         self.keys = keys
     }
 
-    /// The value of `webhook-signature`: a signature of each secret.
+    /// Returns the value of `webhook-signature`: one signature for each secret.
     package func signatures(id: String, sentAt: Timestamp, body: [UInt8]) -> String {
         let message = [UInt8]("\(id).\(sentAt.seconds).".utf8) + body
         return keys.map { "v1," + Base64.encode(HMACSHA256.authenticationCode(for: message, key: $0)) }

@@ -1,6 +1,6 @@
 import Core
 
-/// Hexadecimal digits, two a byte.
+/// Hexadecimal digits, two for each byte.
 public enum Hex {
     private static let digits = Array("0123456789abcdef".utf8)
 
@@ -10,12 +10,12 @@ public enum Hex {
             ?? Array(bytes).withUnsafeBufferPointer { self.encode(contiguous: $0) }
     }
 
-    /// Returns the bytes that lowercase digits stand for, as NIP-01 wants them; `nil` for anything else.
+    /// Returns the bytes of lowercase digits, as NIP-01 requires; `nil` for any other text.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         self.decode(text, uppercase: false)
     }
 
-    /// Returns the bytes that digits of either case stand for; `nil` for anything else.
+    /// Returns the bytes of digits of either case; `nil` for any other text.
     package static func decode(anyCase text: some StringProtocol) -> [UInt8]? {
         self.decode(text, uppercase: true)
     }
@@ -31,7 +31,7 @@ public enum Hex {
     }
 
     private static func decode(_ text: some StringProtocol, uppercase: Bool) -> [UInt8]? {
-        // Read in place where the text allows it: through the protocol, each character would be a call.
+        // Read in place if possible: through the protocol, each character would be a call.
         let bytes = text.utf8.withContiguousStorageIfAvailable { self.decode(contiguous: $0, uppercase: uppercase) }
         return bytes ?? Array(text.utf8).withUnsafeBufferPointer { self.decode(contiguous: $0, uppercase: uppercase) }
     }
@@ -55,11 +55,11 @@ public enum Hex {
     }
 }
 
-/// Eight lowercase digits at a time, for ids, keys and signatures (NIP-01), which come by the thousand.
+/// Conversions of eight lowercase digits at a time, for ids, keys and signatures (NIP-01), which are frequent.
 ///
 /// Public, because the compiler inlines only public code into other modules.
 extension Hex {
-    /// Reads 64 lowercase digits into 32 bytes; `nil` if one is not of `0123456789abcdef`. All 64 must be readable.
+    /// Reads 64 lowercase digits into 32 bytes; `nil` if one is not in `0123456789abcdef`. All 64 must be readable.
     @inlinable @inline(__always)
     public static func words(_ digits: UnsafeRawPointer) -> (UInt64, UInt64, UInt64, UInt64)? {
         var faults: UInt64 = 0
@@ -70,7 +70,7 @@ extension Hex {
         return faults & highBits == 0 ? words : nil
     }
 
-    /// Whether so many bytes, a multiple of eight, are lowercase digits; all of them must be readable.
+    /// Whether `count` bytes, a multiple of eight, are lowercase digits. All of them must be readable.
     @inlinable @inline(__always)
     public static func areDigits(_ digits: UnsafeRawPointer, count: Int) -> Bool {
         var faults: UInt64 = 0
@@ -107,8 +107,8 @@ extension Hex {
         return (low | high &<< 32).littleEndian
     }
 
-    /// Marks, in its top bit, each byte that is no lowercase digit. The other bits say nothing. A sum carries into the
-    /// next byte only from a byte that is marked itself.
+    /// Sets the top bit of each byte that is not a lowercase digit. Other bits are undefined. A sum carries into the
+    /// next byte only from a byte that is itself marked.
     @inlinable @inline(__always)
     static func faults(in digits: UInt64) -> UInt64 {
         let isAboveF = digits &+ 0x1919_1919_1919_1919
@@ -118,7 +118,7 @@ extension Hex {
         return digits | isAboveF | ~isFromZeroOn | (isAboveNine & ~isFromAOn)
     }
 
-    /// Eight digits to four bytes. `faults` has no top bit of a byte set if all are digits.
+    /// Decodes eight digits to four bytes. If all are digits, `faults` has no top bit of a byte set.
     @inlinable @inline(__always)
     static func decodeEight(_ digits: UInt64, _ faults: inout UInt64) -> UInt64 {
         faults |= Self.faults(in: digits)
@@ -128,7 +128,7 @@ extension Hex {
         return (bytes | (bytes &>> 16)) & 0xffff_ffff
     }
 
-    /// Four bytes to eight digits.
+    /// Encodes four bytes as eight digits.
     @inlinable @inline(__always)
     static func encodeEight(_ bytes: UInt64) -> UInt64 {
         var spread = (bytes | (bytes &<< 16)) & 0x0000_ffff_0000_ffff
@@ -145,24 +145,24 @@ package enum Base64 {
         Base64Alphabet.standard.encode(bytes, padded: true)
     }
 
-    /// Returns `nil` unless `text` is exactly what ``encode(_:)`` makes of some bytes.
+    /// Returns `nil` unless `text` is exactly the output of ``encode(_:)`` for some bytes.
     package static func decode(_ text: String) -> [UInt8]? {
         Base64Alphabet.standard.decode(text, padding: .required)
     }
 }
 
-/// Base 64 with the alphabet that is safe in URLs and file names (RFC 4648 section 5), written without padding.
+/// Base 64 with the alphabet for URLs and file names (RFC 4648 section 5), encoded without padding.
 package enum Base64URL {
     package static func encode(_ bytes: [UInt8]) -> String {
         Base64Alphabet.urlSafe.encode(bytes, padded: false)
     }
 
-    /// The same with padding, as Ruby's `Base64.urlsafe_encode64` and others write it.
+    /// Encodes with padding, like Ruby's `Base64.urlsafe_encode64` and others.
     package static func encodePadded(_ bytes: [UInt8]) -> String {
         Base64Alphabet.urlSafe.encode(bytes, padded: true)
     }
 
-    /// Returns `nil` unless `text` is what ``encode(_:)`` makes of some bytes, with or without padding.
+    /// Returns `nil` unless `text` is the output of ``encode(_:)`` for some bytes, with or without padding.
     package static func decode(_ text: String) -> [UInt8]? {
         Base64Alphabet.urlSafe.decode(text, padding: .optional)
     }

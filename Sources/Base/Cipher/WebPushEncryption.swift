@@ -1,17 +1,17 @@
 /// Message encryption for Web Push (RFC 8291): one record of `aes128gcm` content, encrypted to a subscription's keys.
 package enum WebPushEncryption {
-    /// The longest body that every push service must accept, in bytes (RFC 8030 section 7.2).
+    /// The maximum body that every push service must accept, in bytes (RFC 8030 section 7.2).
     package static let maximumBodyByteCount = 4096
     /// The bytes that encryption adds to the plaintext: a header of 86, a delimiter and a tag of 16.
     package static let overheadByteCount = 103
-    /// The longest plaintext including its padding, in bytes.
+    /// The maximum plaintext including its padding, in bytes.
     package static let maximumPlaintextByteCount = maximumBodyByteCount - overheadByteCount
 
     private static let recordSize: UInt32 = 4096
 
     /// Encrypts a message. Returns the body of the request to the push service; its `Content-Encoding` is `aes128gcm`.
     ///
-    /// `padding` zeros hide the length; message and padding together are at most 3993 bytes. `ephemeral` must be used
+    /// `padding` zeros hide the length; message and padding together have up to 3993 bytes. `ephemeral` must be used
     /// for this message only. `random` makes the salt.
     package static func encrypt(
         _ plaintext: [UInt8],
@@ -42,8 +42,8 @@ package enum WebPushEncryption {
         )
     }
 
-    /// Encrypts a message padded to `size` bytes, so that the length of the body reveals nothing. Throws when the
-    /// message is longer than `size`, and when `size` is more than 3993.
+    /// Encrypts a message padded to `size` bytes, so that the length of the body reveals nothing. Throws if the message
+    /// is longer than `size`, or if `size` is more than 3993.
     package static func encrypt(
         _ plaintext: [UInt8],
         paddedTo size: Int,
@@ -71,10 +71,10 @@ package enum WebPushEncryption {
         return try self.encrypt(plaintext, to: keys, padding: padding, ephemeral: ephemeral, random: random)
     }
 
-    /// Decrypts the body of a message with the private half of a subscription's keys.
+    /// Decrypts the body of a message with the private key of a subscription.
     ///
-    /// Throws a ``WebPushEncryptionError`` when the body is not one record of `aes128gcm`, when the sender's key is not
-    /// on the curve, and when the message was encrypted to other keys.
+    /// Throws a ``WebPushEncryptionError`` if the body is not one record of `aes128gcm`, if the sender's key is not on
+    /// the curve, or if the message was encrypted to other keys.
     package static func decrypt(
         _ body: [UInt8],
         privateKey: P256PrivateKey,
@@ -110,7 +110,7 @@ package struct MessageKeyMaterial: Sendable, Concealed {
     package init(sharedSecret: [UInt8], authenticationSecret: [UInt8], receiver: [UInt8], sender: [UInt8]) {
         self.pseudoRandomKey = HKDFSHA256.extract(salt: authenticationSecret, inputKeyMaterial: sharedSecret)
         self.keyInfo = Array("WebPush: info\0".utf8) + receiver + sender
-        // One block of HKDF's expansion, as the RFC writes it.
+        // One block of HKDF's expansion, as in the RFC.
         self.inputKeyMaterial = HMACSHA256.authenticationCode(for: self.keyInfo + [1], key: self.pseudoRandomKey)
     }
 }
@@ -125,10 +125,10 @@ package struct WebPushKeys: Sendable, Concealed {
     /// The Push API's `auth`: 16 bytes.
     package let authenticationSecret: [UInt8]
 
-    /// Reads the texts of a subscription's `keys`: base64url with or without padding, or standard base64, which some
+    /// Reads the strings of a subscription's `keys`: base64url with or without padding, or standard base64, which some
     /// clients write.
     ///
-    /// Throws a ``WebPushEncryptionError`` that names the wrong key and what was expected.
+    /// Throws a ``WebPushEncryptionError`` that names the wrong key and the expected format.
     package init(p256dh: String, auth: String) throws {
         guard let point = Self.decode(p256dh) else {
             throw WebPushEncryptionError.malformedSubscriptionKey("p256dh", expected: "base64url")
@@ -139,7 +139,7 @@ package struct WebPushKeys: Sendable, Concealed {
         try self.init(p256dh: point, auth: secret)
     }
 
-    /// Throws a ``WebPushEncryptionError`` that names the wrong key and what was expected.
+    /// Throws a ``WebPushEncryptionError`` that names the wrong key and the expected format.
     package init(p256dh: [UInt8], auth: [UInt8]) throws {
         guard p256dh.count == Self.publicKeyByteCount else {
             throw WebPushEncryptionError.malformedSubscriptionKey(
@@ -165,7 +165,7 @@ package struct WebPushKeys: Sendable, Concealed {
     }
 }
 
-/// Why a message could not be encrypted to a Web Push subscription, or read.
+/// An error from encrypting or decrypting a Web Push message.
 package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible {
     private enum Code: Hashable {
         case malformedSubscriptionKey(name: String, expected: String)
@@ -183,7 +183,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         self.code = code
     }
 
-    /// A subscription's key is not as RFC 8291 requires. `name` is its name in the Push API (`p256dh`, `auth`).
+    /// A subscription's key violates RFC 8291. `name` is its name in the Push API (`p256dh`, `auth`).
     package static func malformedSubscriptionKey(_ name: String, expected: String) -> WebPushEncryptionError {
         WebPushEncryptionError(.malformedSubscriptionKey(name: name, expected: expected))
     }
@@ -196,7 +196,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
     /// A salt is not 16 bytes long.
     package static let invalidSalt = WebPushEncryptionError(.invalidSalt)
 
-    /// A record size leaves no room for a byte of data.
+    /// A record size has no capacity for a byte of data.
     package static let invalidRecordSize = WebPushEncryptionError(.invalidRecordSize)
 
     /// A key identifier has more than 255 bytes.

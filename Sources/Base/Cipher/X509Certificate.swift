@@ -1,20 +1,20 @@
 import COpenSSL
 
-/// A certificate (RFC 5280): what it says of itself. Nothing here checks who signed it.
+/// An X.509 certificate (RFC 5280). Its signature is not checked here.
 ///
-/// Unchecked Sendable: the certificate of libcrypto is never changed after init, and its caches are libcrypto's own,
-/// under locks.
+/// Unchecked Sendable: the libcrypto certificate is never changed after init, and libcrypto protects its caches with
+/// locks.
 package final class X509Certificate: @unchecked Sendable {
     let certificate: OpaquePointer
 
-    /// From when on it is valid, in seconds since 1970.
+    /// When it becomes valid, in seconds since 1970.
     package let notBefore: Int64
-    /// Until when it is valid, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     package let notAfter: Int64
 
-    /// Takes over `certificate`, and frees it in the end.
+    /// Takes ownership of `certificate`.
     ///
-    /// Throws when its times cannot be read.
+    /// Throws if its times cannot be read.
     init(adopting certificate: OpaquePointer) throws {
         guard
             let notBefore = X509Certificate.seconds(X509_get0_notBefore(certificate)),
@@ -46,12 +46,12 @@ package final class X509Certificate: @unchecked Sendable {
         return values
     }
 
-    /// The certificate as a PEM text with a `CERTIFICATE` block.
+    /// The certificate as PEM with a `CERTIFICATE` block.
     package var pemRepresentation: String {
         PEM.write(certificate: self.certificate)
     }
 
-    /// The SHA-256 digest of the whole certificate: 32 bytes that tell it from all others.
+    /// The SHA-256 digest of the whole certificate: 32 bytes that identify it.
     package var fingerprint: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: SHA256.byteCount) { buffer, initialized in
             let status = X509_digest(self.certificate, SHA256.implementation, buffer.baseAddress, nil)
@@ -60,8 +60,8 @@ package final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    /// The texts that stand directly in the SEQUENCE that an extension holds, without those deeper in it; none when
-    /// there is no such extension or it is something else. `identifier` is dotted: `1.2.840.113635.100.6.3.6`.
+    /// Returns the strings directly in the SEQUENCE of an extension, without nested ones; empty if there is no such
+    /// extension or it is not a SEQUENCE. `identifier` is dotted: `1.2.840.113635.100.6.3.6`.
     package func strings(inExtension identifier: String) -> [String] {
         guard let object = OBJ_txt2obj(identifier, 1) else {
             Library.clearErrors()
@@ -100,16 +100,16 @@ package final class X509Certificate: @unchecked Sendable {
     }
 }
 
-/// One element of an ASN.1 value in its distinguished encoding (X.690): what it is and where its content lies.
+/// An element of an ASN.1 value in its distinguished encoding (X.690): its tag and its content.
 struct DERElement {
     let tag: Int32
     let content: UnsafeBufferPointer<UInt8>
 
-    /// Reads the element at the start of `bytes` and moves them behind it; `nil` when there is none that is whole.
+    /// Reads the element at the start of `bytes` and advances them past it; `nil` if there is no complete element.
     init?(_ bytes: inout UnsafeBufferPointer<UInt8>) {
         var position = bytes.baseAddress
         var (length, tag, tagClass) = (0, Int32(0), Int32(0))
-        // 0x80 is libcrypto's sign for an error, 1 for a length that is not stated, which DER does not know.
+        // libcrypto returns 0x80 for an error, and 1 for an indefinite length, which DER does not allow.
         let kind = ASN1_get_object(&position, &length, &tag, &tagClass, bytes.count)
         guard kind & 0x81 == 0, tagClass == V_ASN1_UNIVERSAL, let start = bytes.baseAddress, let position else {
             Library.clearErrors()
@@ -122,13 +122,13 @@ struct DERElement {
         bytes = UnsafeBufferPointer(rebasing: bytes[(header + length)...])
     }
 
-    /// Nil when it is no text, or none of ASCII or UTF-8.
+    /// Nil unless it is a string in ASCII or UTF-8.
     var text: String? {
         let isText = [V_ASN1_UTF8STRING, V_ASN1_PRINTABLESTRING, V_ASN1_IA5STRING].contains(self.tag)
         return isText ? String(validating: self.content, as: UTF8.self) : nil
     }
 
-    /// The texts directly in the SEQUENCE that `bytes` are; none when they are something else, or broken anywhere.
+    /// Returns the strings directly in the SEQUENCE of `bytes`; empty if they are not a SEQUENCE, or malformed.
     static func strings(inSequence bytes: UnsafeBufferPointer<UInt8>) -> [String] {
         var rest = bytes
         guard let sequence = DERElement(&rest), sequence.tag == V_ASN1_SEQUENCE, rest.isEmpty else { return [] }

@@ -1,4 +1,4 @@
-/// What a byte is as a character of ASCII.
+/// ASCII classification of a byte.
 extension UInt8 {
     @inlinable public var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
@@ -6,7 +6,7 @@ extension UInt8 {
 
     @inlinable public var isASCIILetterOrDigit: Bool { isASCIIDigit || isASCIILetter }
 
-    /// The lowercase letter of a capital of ASCII, else the byte itself.
+    /// The lowercase letter for an uppercase ASCII letter, else the byte itself.
     @inlinable public var lowercasedASCII: UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
@@ -23,10 +23,10 @@ extension UInt8 {
         }
     }
 
-    /// Whether the byte is printable ASCII and not a blank.
+    /// Whether the byte is printable ASCII and not a space.
     @inlinable public var isVisibleASCII: Bool { (0x21...0x7E).contains(self) }
 
-    /// Whether the byte is one of the characters of `text`, which is ASCII.
+    /// Whether the byte is one of the characters of `text`, which must be ASCII.
     @inlinable public func isOne(of text: StaticString) -> Bool {
         UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount).contains(self)
     }
@@ -34,7 +34,7 @@ extension UInt8 {
 
 /// Percent encoding of URLs (RFC 3986, section 2.1).
 public enum PercentEncoding {
-    /// Encodes all but what RFC 3986 calls unreserved, which no reader of a URL takes for anything else.
+    /// Encodes all characters except those that RFC 3986 calls unreserved.
     public static func encode(_ text: String) -> String {
         text.utf8.reduce(into: "") { encoded, byte in
             if byte.isASCIILetterOrDigit || byte.isOne(of: "-._~") {
@@ -45,7 +45,7 @@ public enum PercentEncoding {
         }
     }
 
-    /// The decoded bytes; nil where a `%` is not followed by two hex digits.
+    /// Returns the decoded bytes; nil if a `%` is not followed by two hex digits.
     public static func decode(_ encoded: some Sequence<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
         var bytes = encoded.makeIterator()
@@ -60,7 +60,7 @@ public enum PercentEncoding {
         return decoded
     }
 
-    /// Whether RFC 3986 allows these bytes in a path and a query, `%` only before two hex digits.
+    /// Whether RFC 3986 allows these bytes in a path and a query, with `%` only before two hex digits.
     @inlinable
     public static func isTarget(_ bytes: some Sequence<UInt8>) -> Bool {
         var digitsAwaited = 0
@@ -78,17 +78,17 @@ public enum PercentEncoding {
     }
 }
 
-/// The 64 characters of an encoding of RFC 4648, and the way to and from them.
+/// The 64 characters of an encoding of RFC 4648, with encoding and decoding.
 package struct Base64Alphabet: Sendable {
-    /// Whether a text that is decoded ends in `=`.
+    /// Whether encoded text must end in `=`.
     package enum Padding {
         case required
         case optional
     }
 
-    /// That of RFC 4648 section 4.
+    /// The alphabet of RFC 4648 section 4.
     package static let standard = Base64Alphabet(last: "+/")
-    /// That of section 5, which is safe in URLs and file names.
+    /// The alphabet of section 5, which is safe in URLs and file names.
     package static let urlSafe = Base64Alphabet(last: "-_")
 
     private static let invalid: UInt8 = 0xff
@@ -97,7 +97,7 @@ package struct Base64Alphabet: Sendable {
     private let characters: [UInt8]
     private let values: [UInt8]
 
-    /// Makes the alphabet of letters and digits, and of the two characters in `last`.
+    /// Makes the alphabet of letters and digits, and the two characters in `last`.
     private init(last: StaticString) {
         let common = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
         let characters = Array(common.utf8) + UnsafeBufferPointer(start: last.utf8Start, count: last.utf8CodeUnitCount)
@@ -109,7 +109,7 @@ package struct Base64Alphabet: Sendable {
         self.values = values
     }
 
-    /// The text for `bytes`, with `=` at its end where it is padded.
+    /// Returns the encoded `bytes`, with `=` at the end if padded.
     package func encode(_ bytes: [UInt8], padded: Bool) -> String {
         String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { output in
             var length = 0
@@ -135,7 +135,7 @@ package struct Base64Alphabet: Sendable {
         }
     }
 
-    /// The bytes that ``encode(_:padded:)`` makes `text` of; nil for any other text.
+    /// Returns the bytes for which ``encode(_:padded:)`` returns `text`; nil if there are none.
     package func decode(_ text: String, padding: Padding) -> [UInt8]? {
         var text = text
         return text.withUTF8 { self.decode($0, padding: padding) }
@@ -148,7 +148,7 @@ package struct Base64Alphabet: Sendable {
         }
         let isPadded = text.count % 4 == 0
         let isBare = count == text.count && padding == .optional
-        // One character alone cannot hold a byte.
+        // A single character is too short for a byte.
         guard isPadded || isBare, count % 4 != 1, isBare || count + (4 - count % 4) % 4 == text.count else {
             return nil
         }
@@ -166,7 +166,7 @@ package struct Base64Alphabet: Sendable {
                 bytes.append(UInt8(truncatingIfNeeded: group >> bits))
             }
         }
-        // Bits that belong to no byte must be zero, or two texts would mean the same bytes.
+        // Unused bits must be zero. Otherwise two strings would decode to the same bytes.
         return group & (1 << bits - 1) == 0 ? bytes : nil
     }
 }

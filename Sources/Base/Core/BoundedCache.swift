@@ -1,5 +1,5 @@
-/// A bounded cache in two generations: when the younger is full, the older is forgotten. It holds at least the latest
-/// half of its capacity. A value that is looked up moves to the younger generation and so stays.
+/// A bounded cache in two generations: when the younger is full, the older is dropped. It keeps at least the latest
+/// half of its capacity. A value that is looked up moves to the younger generation.
 ///
 /// With `Void` as its value it is a bounded set.
 public struct BoundedCache<Key: Hashable, Value> {
@@ -7,29 +7,28 @@ public struct BoundedCache<Key: Hashable, Value> {
     @usableFromInline let cost: @Sendable (Value) -> Int
     @usableFromInline var younger: [Key: Value] = [:]
     @usableFromInline var older: [Key: Value] = [:]
-    /// The cost of the younger generation.
+    /// The total cost of the younger generation.
     @usableFromInline var held = 0
 
-    /// `capacity` bounds how many values are kept, or what they cost together. The latest value is kept whatever it
-    /// costs.
+    /// `capacity` limits the number of values, or their total cost. The latest value is kept regardless of its cost.
     @inlinable
     public init(capacity: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
         half = max(1, capacity / 2)
         self.cost = cost
     }
 
-    /// How many values are kept now.
+    /// The current number of values.
     @inlinable public var count: Int { younger.count + older.count }
 
-    /// Whether `key` has a value. This does not make it stay.
+    /// Whether `key` has a value. Does not renew it.
     @inlinable
     public func contains(_ key: Key) -> Bool { younger[key] != nil || older[key] != nil }
 
-    /// The value of `key`. This does not make it stay.
+    /// Returns the value of `key` without renewing it.
     @inlinable
     public func peek(_ key: Key) -> Value? { younger[key] ?? older[key] }
 
-    /// The value of `key`, which stays for longer thereby.
+    /// Returns the value of `key` and renews it.
     @inlinable
     public mutating func value(of key: Key) -> Value? {
         if let value = younger[key] { return value }
@@ -38,17 +37,17 @@ public struct BoundedCache<Key: Hashable, Value> {
         return value
     }
 
-    /// The value of `key`, or, where there is none, what `make` makes, which is kept then.
+    /// Returns the value of `key`, or stores and returns the value that `make` returns.
     @inlinable
     public mutating func value(of key: Key, orSet make: () throws -> Value) rethrows -> Value {
         if let value = value(of: key) { return value }
         let value = try make()
-        // It is in neither generation.
+        // The key is in neither generation.
         insert(value, for: key)
         return value
     }
 
-    /// Keeps `value`, and forgets the older generation if there is no room.
+    /// Stores `value`, and drops the older generation if the capacity is exceeded.
     @inlinable
     public mutating func set(_ value: Value, for key: Key) {
         older[key] = nil
@@ -63,20 +62,19 @@ public struct BoundedCache<Key: Hashable, Value> {
         guard held > half, held > cost else { return }
         younger[key] = nil
         swap(&younger, &older)
-        // A cache that is full stays so: growing anew would hash everything twice.
+        // Keep the capacity: growing again would hash all keys twice.
         younger.removeAll(keepingCapacity: true)
         younger[key] = value
         held = cost
     }
 
-    /// Removes the value of `key`.
     @inlinable
     public mutating func remove(_ key: Key) {
         if let former = younger.removeValue(forKey: key) { held -= cost(former) }
         older[key] = nil
     }
 
-    /// Removes all values that `isRemoved` says yes to.
+    /// Removes all values for which `isRemoved` returns true.
     @inlinable
     public mutating func remove(where isRemoved: (Key, Value) -> Bool) {
         younger = younger.filter { !isRemoved($0.key, $0.value) }
@@ -84,7 +82,6 @@ public struct BoundedCache<Key: Hashable, Value> {
         held = younger.values.reduce(0) { $0 + cost($1) }
     }
 
-    /// Removes all values.
     @inlinable
     public mutating func removeAll() {
         younger = [:]
@@ -96,7 +93,7 @@ public struct BoundedCache<Key: Hashable, Value> {
 extension BoundedCache: Sendable where Key: Sendable, Value: Sendable {}
 
 extension BoundedCache where Value == Void {
-    /// Keeps `key`, and forgets the older generation if there is no room.
+    /// Stores `key`, and drops the older generation if the capacity is exceeded.
     @inlinable
     public mutating func insert(_ key: Key) { set((), for: key) }
 }

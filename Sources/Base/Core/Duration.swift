@@ -14,7 +14,7 @@ extension Duration {
     @inlinable public var seconds: Int64 { components.seconds }
 }
 
-/// A number of bytes, where a size meets a limit.
+/// A number of bytes, used for sizes and limits.
 @frozen public struct ByteCount: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let bytes: Int
 

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A moment of the wall clock, in whole milliseconds since 1970 (UTC, leap seconds not counted).
+/// A moment of the wall clock, in whole milliseconds since 1970 (UTC, without leap seconds).
 ///
-/// Wall clocks jump: what measures a span or waits uses ``Deadline``.
+/// Wall clocks jump: use ``Deadline`` to measure or wait for a duration.
 @frozen public struct Timestamp: Moment {
     /// Milliseconds since 1970.
     public let milliseconds: Int64
@@ -13,59 +13,59 @@ import Glibc
     /// `seconds` since 1970, the unit of Nostr (NIP-01) and of JWTs (RFC 7519).
     @inlinable public init(seconds: Int64) { milliseconds = seconds.saturating(times: 1_000) }
 
-    /// The beginning of 1970.
+    /// The start of 1970.
     @inlinable public static var epoch: Timestamp { Timestamp(milliseconds: 0) }
 
-    /// What the system's clock shows.
+    /// Returns the system's time.
     @Sendable public static func now() -> Timestamp { Timestamp(milliseconds: reading(of: CLOCK_REALTIME)) }
 
     /// Whole seconds since 1970, rounded down.
     @inlinable public var seconds: Int64 { milliseconds < 0 ? ~(~milliseconds / 1_000) : milliseconds / 1_000 }
 }
 
-/// A moment of the monotonic clock, which no correction of the time moves: by then something is to be done.
+/// A moment of the monotonic clock, which corrections of the time do not affect. Used for timeouts.
 @frozen public struct Deadline: Moment {
-    /// Milliseconds since the clock's beginning, which differs from one start of the machine to the next.
+    /// Milliseconds since the clock's start, which differs for each boot of the machine.
     public let milliseconds: Int64
 
     @inlinable public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// What the system's monotonic clock shows.
+    /// Returns the time of the system's monotonic clock.
     @Sendable public static func now() -> Deadline { Deadline(milliseconds: reading(of: CLOCK_MONOTONIC)) }
 
-    /// The same as of the last interrupt of the system's timer, up to 10 ms ago: it costs a tenth.
+    /// Returns the time of the last timer interrupt, up to 10 ms ago, at a tenth of the cost.
     public static func nowRoughly() -> Deadline { Deadline(milliseconds: reading(of: CLOCK_MONOTONIC_COARSE)) }
 }
 
-/// Milliseconds since the beginning of one of the system's clocks.
+/// Returns the milliseconds since the start of a system clock.
 private func reading(of clock: clockid_t) -> Int64 {
     var time = timespec()
     clock_gettime(clock, &time)
     return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
 }
 
-/// What ``Timestamp`` and ``Deadline`` have in common: a point on a clock, in whole milliseconds.
+/// The common part of ``Timestamp`` and ``Deadline``: a point on a clock, in whole milliseconds.
 ///
-/// Its description is the number of milliseconds. Arithmetic saturates at both ends, so that a date or a span from
-/// outside cannot overflow.
+/// Its description is the number of milliseconds. Arithmetic saturates at both ends, so that external dates and
+/// durations cannot overflow.
 public protocol Moment: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// Milliseconds since the clock's beginning.
+    /// Milliseconds since the clock's start.
     var milliseconds: Int64 { get }
 
     init(milliseconds: Int64)
 }
 
 extension Moment {
-    /// Later than everything: never.
+    /// Later than all other moments: never.
     @inlinable public static var distantFuture: Self { Self(milliseconds: .max) }
-    /// Earlier than everything.
+    /// Earlier than all other moments.
     @inlinable public static var distantPast: Self { Self(milliseconds: .min) }
 
     public var description: String { String(milliseconds) }
 
     @inlinable public static func < (one: Self, other: Self) -> Bool { one.milliseconds < other.milliseconds }
 
-    /// The distant future and the distant past stay where they are.
+    /// Adds a duration. The distant future and the distant past do not change.
     @inlinable public static func + (moment: Self, span: Duration) -> Self {
         moment.milliseconds == .max || moment.milliseconds == .min
             ? moment : Self(milliseconds: moment.milliseconds.saturating(adding: span.milliseconds))
@@ -77,7 +77,7 @@ extension Moment {
 
     @inlinable public static func -= (moment: inout Self, span: Duration) { moment = moment - span }
 
-    /// How long after `other` this moment is; negative if it is before.
+    /// Returns the duration from `other` to this moment; negative if this is earlier.
     @inlinable public static func - (moment: Self, other: Self) -> Duration {
         .milliseconds(moment.milliseconds.saturating(subtracting: other.milliseconds))
     }
@@ -113,7 +113,7 @@ public struct CivilDate: Hashable, Sendable {
         (self.year, self.month, self.day) = (year, month, day)
     }
 
-    /// Howard Hinnant, "chrono-compatible low-level date algorithms": years begin in March, so that the leap day comes
+    /// Howard Hinnant, "chrono-compatible low-level date algorithms": years start in March, so that the leap day is
     /// last, and are grouped in eras of 400 years.
     public init(daysSince1970 days: Int64) {
         let shifted = days + 719_468

@@ -1,22 +1,22 @@
 import CSemaphore
 import Glibc
 
-/// Wake-ups of other threads, put off until the work at hand on this thread is done.
+/// Wake-ups of other threads, postponed until this thread has finished its current work.
 ///
-/// Who hands over many things one after the other wakes the receiver with the first: that takes this one alone, and
-/// sleeps and is woken again for every few of the rest. Within ``together(_:)`` it is woken once, and finds them all.
+/// A thread that queues many items wakes the receiver with the first one. The receiver then processes only that item,
+/// sleeps, and is woken again for every few of the rest. Within ``together(_:)`` it is woken once, and finds all items.
 package enum WakeUps {
     private final class Pending {
         var actions: [() -> Void] = []
     }
 
-    /// Where a thread has its ``Pending``, while it has one; nil: this system gives no more such places.
+    /// The thread-local key for a thread's ``Pending``; nil: the system has no more keys.
     private static let place: pthread_key_t? = {
         var key = pthread_key_t()
         return pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// Runs `body`, and after it the actions of all ``ask(_:)`` within. What `body` waits for must not depend on them.
+    /// Runs `body`, and then the actions of all ``ask(_:)`` calls in it. `body` must not wait for these actions.
     package static func together(_ body: () -> Void) {
         guard let place, pthread_getspecific(place) == nil else { return body() }
         let pending = Pending()
@@ -28,22 +28,23 @@ package enum WakeUps {
         for action in pending.actions { action() }
     }
 
-    /// Runs `action`, which wakes somebody: at once, or at the end of ``together(_:)`` if this thread is inside.
+    /// Runs `action`, which wakes another thread: immediately, or at the end of ``together(_:)`` if this thread is
+    /// inside it.
     package static func ask(_ action: @escaping () -> Void) {
         guard let place, let pointer = pthread_getspecific(place) else { return action() }
         Unmanaged<Pending>.fromOpaque(pointer).takeUnretainedValue().actions.append(action)
     }
 }
 
-/// A semaphore that waits by a clock nobody can set. A `DispatchSemaphore` waits for a time of day on Linux: where the
-/// clock is put back meanwhile, it sleeps for longer by as much.
+/// A semaphore that waits by the monotonic clock. On Linux, a `DispatchSemaphore` waits for a wall-clock time: if the
+/// clock is set back while it waits, it sleeps longer by that amount.
 ///
-/// `@unchecked Sendable`: the system's semaphore is made for many threads, and it never moves.
+/// `@unchecked Sendable`: the system's semaphore is thread-safe, and it never moves in memory.
 package final class MonotonicSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     package init() {
-        // Within a process and at zero it cannot fail.
+        // This cannot fail for a process-private semaphore with value zero.
         sem_init(semaphore, 0, 0)
     }
 
@@ -52,12 +53,12 @@ package final class MonotonicSemaphore: @unchecked Sendable {
         semaphore.deallocate()
     }
 
-    /// Lets one wait end, the next one if nobody waits. Any thread.
+    /// Ends one wait, or the next one if no thread waits. Callable from any thread.
     package func signal() {
         sem_post(semaphore)
     }
 
-    /// Waits for a signal until `deadline`; nil: however long it takes. False when none came.
+    /// Waits for a signal until `deadline`; nil: without a timeout. Returns false on a timeout.
     package func wait(until deadline: Deadline?) -> Bool {
         while true {
             let result: Int32
@@ -73,7 +74,7 @@ package final class MonotonicSemaphore: @unchecked Sendable {
 }
 
 extension timespec {
-    /// A moment as the system's calls want it.
+    /// A moment in the format of system calls.
     fileprivate init(_ deadline: Deadline) {
         let milliseconds = max(0, deadline.milliseconds)
         self.init(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000 * 1_000_000))

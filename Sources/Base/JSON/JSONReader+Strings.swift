@@ -1,4 +1,4 @@
-/// The place of a string in a JSON text, between its quotation marks, and how the string is written.
+/// The range of a string in a JSON text, between its quotation marks, and its spelling.
 public struct JSONString {
     public struct Traits: OptionSet {
         public let rawValue: UInt8
@@ -8,7 +8,7 @@ public struct JSONString {
         }
 
         @inlinable public static var escaped: Traits { Traits(rawValue: 1) }
-        /// Not written as in NIP-01's canonical form, for example `\/`, `\u0041`, `\u000A`.
+        /// Not spelled as in NIP-01's canonical form, for example `\/`, `\u0041`, `\u000A`.
         @inlinable public static var recoded: Traits { Traits(rawValue: 2) }
         /// Has control characters for which NIP-01 defines no escape, such as `\u0001`.
         @inlinable public static var control: Traits { Traits(rawValue: 4) }
@@ -51,7 +51,7 @@ extension JSONReader {
         return try stringRest(start: start, from: at)
     }
 
-    /// Goes on where plain ASCII ends, or where fewer than eight bytes are left.
+    /// Continues after plain ASCII, or if fewer than eight bytes are left.
     @inlinable @inline(never)
     mutating func stringRest(start: Int, from: Int) throws(Failure) -> JSONString {
         var traits: JSONString.Traits = []
@@ -87,7 +87,7 @@ extension JSONReader {
         }
     }
 
-    /// Checks a backslash and what it escapes.
+    /// Checks a backslash and its escape.
     @inlinable mutating func escape() throws(Failure) -> JSONString.Traits {
         guard position &+ 1 < count else { throw fault(.escape) }
         switch byte(position &+ 1) {
@@ -127,7 +127,7 @@ extension JSONReader {
         }
     }
 
-    /// The four hexadecimal digits, of either case, at `offset`.
+    /// Returns the value of four hexadecimal digits, of either case, at `offset`.
     @inlinable public func hexUnit(at offset: Int) -> UInt32? {
         guard offset &+ 4 <= count else { return nil }
         var unit: UInt32 = 0
@@ -143,7 +143,8 @@ extension JSONReader {
         return unit
     }
 
-    /// Checks a run of characters of two to four bytes (RFC 3629: shortest form, no surrogates, none above U+10FFFF).
+    /// Checks consecutive characters of two to four bytes (RFC 3629: shortest form, no surrogates, none above
+    /// U+10FFFF).
     @inlinable mutating func charactersBeyondASCII() throws(Failure) {
         while position < count, byte(position) >= 0x80 {
             let length = characterLength()
@@ -152,8 +153,8 @@ extension JSONReader {
         }
     }
 
-    /// The bytes of the character at ``position``; 0 if it is not well-formed. Bytes stand in `sequence` in their
-    /// order, the first lowest.
+    /// Returns the length in bytes of the character at ``position``; 0 if it is not well-formed. `sequence` has the
+    /// bytes in order, the first one lowest.
     @inlinable @inline(__always)
     func characterLength() -> Int {
         var sequence: UInt32 = 0
@@ -178,9 +179,9 @@ extension JSONReader {
 }
 
 extension JSONReader {
-    /// Appends what a string says to `text`, its own escapes undone and those of `spelling` put in their place.
+    /// Appends the value of a string to `text`, with its own escapes replaced by those of `spelling`.
     ///
-    /// `string` must come from this reader: its escapes have been checked.
+    /// `string` must come from this reader, which has checked its escapes.
     @inlinable public func decode(_ string: JSONString, as spelling: JSONSpelling, into text: inout [UInt8]) {
         guard string.traits.contains(.escaped) else { return copy(string.range, into: &text) }
         var at = string.start
@@ -197,7 +198,7 @@ extension JSONReader {
         copy(run..<string.end, into: &text)
     }
 
-    /// What a string says.
+    /// Returns the value of a string.
     @inlinable public func text(_ string: JSONString) -> String {
         guard string.traits.contains(.escaped) else {
             return String(
@@ -208,7 +209,7 @@ extension JSONReader {
         return String(decoding: bytes(string), as: UTF8.self)
     }
 
-    /// What a string says, in UTF-8.
+    /// Returns the value of a string in UTF-8.
     @inlinable public func bytes(_ string: JSONString) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(string.count)
@@ -216,7 +217,7 @@ extension JSONReader {
         return bytes
     }
 
-    /// Whether a string says `text`, however it is written.
+    /// Whether a string equals `text`, with or without escapes.
     @inlinable public func says(_ string: JSONString, _ text: StaticString) -> Bool {
         let expected = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         if string.traits.contains(.escaped) { return bytes(string).elementsEqual(expected) }
@@ -229,7 +230,7 @@ extension JSONReader {
         text.append(contentsOf: UnsafeRawBufferPointer(start: base + range.lowerBound, count: range.count))
     }
 
-    /// Reads the escape at `at`, which ``string()`` has checked, and goes past it.
+    /// Reads the escape at `at`, which ``string()`` has checked, and advances past it.
     @inlinable func decodeEscape(_ at: inout Int) -> Unicode.Scalar {
         let letter = byte(at &+ 1)
         guard letter == UInt8(ascii: "u") else {
@@ -258,18 +259,18 @@ enum ByteLanes {
     @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
     @inlinable static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// Marks, in its top bit, the first byte that is not plain text of a string: a quotation mark, a backslash, a
-    /// control character or a part of a character beyond ASCII. Marks after the first may be wrong, because the
-    /// subtractions borrow upwards.
+    /// Sets the top bit of the first byte that is not plain text of a string: a quotation mark, a backslash, a control
+    /// character or a part of a character beyond ASCII. Later marks may be wrong, because the subtractions borrow
+    /// upwards.
     @inlinable @inline(__always)
     static func endOfPlainText(_ word: UInt64) -> UInt64 {
-        // With that bit turned, the quotation mark comes to stand just above the control characters.
+        // With that bit flipped, the quotation mark is just above the control characters.
         let controlsAndQuotes = (word ^ 0x0202_0202_0202_0202) &- 0x2121_2121_2121_2121
         let backslashes = (word ^ 0x5c5c_5c5c_5c5c_5c5c) &- ones
         return (controlsAndQuotes | backslashes | word) & highBits
     }
 
-    /// Index of the first byte marked by ``endOfPlainText(_:)``.
+    /// Returns the index of the first byte marked by ``endOfPlainText(_:)``.
     @inlinable @inline(__always)
     static func first(_ marks: UInt64) -> Int {
         marks.trailingZeroBitCount &>> 3

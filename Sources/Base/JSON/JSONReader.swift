@@ -1,12 +1,12 @@
-/// Reads a JSON text (RFC 8259) in memory and checks everything on the way: grammar, UTF-8, escapes.
+/// Reads a JSON text (RFC 8259) in memory and checks everything it reads: grammar, UTF-8, escapes.
 ///
-/// Borrows the text, allocates nothing and never reads outside of it. Public and inlinable as a whole, because the
-/// compiler specialises only such code in other modules.
+/// Borrows the text, does not allocate and never reads outside of it. Public and inlinable as a whole, because the
+/// compiler specializes only such code in other modules.
 public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
     public let base: UnsafeRawPointer
-    /// Length of the text in bytes.
+    /// The length of the text in bytes.
     public let count: Int
-    /// Offset of the next byte.
+    /// The offset of the next byte.
     public var position: Int
 
     /// Starts at `position`, which may be anywhere in the text.
@@ -29,7 +29,7 @@ public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
         UInt64(littleEndian: base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// The next byte; 0, which is nowhere allowed in JSON, at the end of the text.
+    /// The next byte; 0 at the end of the text, which JSON does not allow anywhere.
     @inlinable @inline(__always)
     public var next: UInt8 {
         position < count ? byte(position) : 0
@@ -39,7 +39,7 @@ public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
         Failure(JSONSyntaxError(expectation: expectation, offset: position))
     }
 
-    /// Returns whether there was any.
+    /// Skips whitespace. Returns whether there was any.
     @inline(__always)
     @discardableResult
     @inlinable public mutating func skipWhitespace() -> Bool {
@@ -59,7 +59,7 @@ public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
         return position > start
     }
 
-    /// Goes past `character` if it is next.
+    /// Skips `character` if it is next.
     @inlinable @inline(__always)
     public mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard position < count, UInt32(byte(position)) == character.value else { return false }
@@ -84,7 +84,7 @@ public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
         return key
     }
 
-    /// Only whitespace may be left.
+    /// Throws unless only whitespace is left.
     @inlinable public mutating func end() throws(Failure) {
         skipWhitespace()
         guard position == count else { throw fault(.endOfText) }
@@ -92,10 +92,10 @@ public struct JSONReader<Failure: JSONSyntaxErrorConvertible> {
 }
 
 extension JSONReader {
-    /// Goes past one value of any kind, nested at most 64 levels deep.
+    /// Skips one value of any kind, nested up to 64 levels deep.
     @inlinable @inline(never)
     public mutating func skipValue() throws(Failure) {
-        /// One bit a level, the innermost lowest: 1 for an object.
+        /// One bit for each level, the innermost lowest: 1 for an object.
         var levels: UInt64 = 0
         var depth = 0
         while true {
@@ -119,7 +119,7 @@ extension JSONReader {
         }
     }
 
-    /// After a value: closes what ends here, or goes to the next member's value. Returns whether there is one.
+    /// After a value, closes ended containers, or moves to the next member's value. Returns whether there is one.
     @inlinable mutating func nextMember(_ levels: inout UInt64, _ depth: inout Int) throws(Failure) -> Bool {
         while depth > 0 {
             let isObject = levels & 1 == 1
@@ -171,8 +171,8 @@ extension JSONReader {
         while (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(next) { position &+= 1 }
     }
 
-    /// Reads a number written as digits only, from 0 to 2^63 - 1. `nil`, and no further than that, if something else
-    /// stands there: a sign, a fraction, an exponent, a leading zero, another type.
+    /// Reads a number of digits only, from 0 to 2^63 - 1. Returns `nil` for any other value: a sign, a fraction, an
+    /// exponent, a leading zero, another type.
     @inlinable @inline(__always)
     public mutating func natural() -> Int64? {
         let start = position
@@ -180,7 +180,7 @@ extension JSONReader {
         while position < count {
             let digit = byte(position) &- 0x30
             guard digit <= 9 else { break }
-            // Eighteen digits always fit; the nineteenth is checked, a twentieth never fits.
+            // Eighteen digits always fit; nineteen are checked, twenty never fit.
             guard position &- start < 19 else { return nil }
             value = value &* 10 &+ UInt64(digit)
             position &+= 1
@@ -193,7 +193,7 @@ extension JSONReader {
     }
 }
 
-/// Says where a text is not JSON (RFC 8259), and what was expected there.
+/// A syntax error in a JSON text (RFC 8259), with its offset and the expected syntax.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Expectation: String, Hashable, Sendable {
         case array = "an array"
@@ -216,7 +216,7 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 
     public let expectation: Expectation
-    /// Counted in bytes from the start of the text.
+    /// In bytes from the start of the text.
     public let offset: Int
 
     public init(expectation: Expectation, offset: Int) {
@@ -229,7 +229,7 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// An error that can be made of a ``JSONSyntaxError``, so that readers of events and of messages throw their own
+/// An error that can be made from a ``JSONSyntaxError``, so that readers of events and of messages throw their own
 /// errors.
 public protocol JSONSyntaxErrorConvertible: Error {
     init(_ fault: JSONSyntaxError)

@@ -1,4 +1,4 @@
-/// A JSON text being written, without whitespace and with as few escapes as NIP-01 allows.
+/// A writer for JSON text without whitespace and with as few escapes as NIP-01 allows.
 public struct JSONText {
     public var bytes: [UInt8] = []
     public let spelling: JSONSpelling
@@ -13,7 +13,7 @@ public struct JSONText {
         append("\"")
     }
 
-    /// `string` as JSON, with its quotes.
+    /// Returns `string` as JSON, with its quotes.
     package static func quoted(_ string: String) -> String {
         var text = JSONText()
         text.appendQuoted(string)
@@ -32,14 +32,14 @@ public struct JSONText {
         append(natural: natural)
     }
 
-    /// A finite number, without a fraction if it has none.
+    /// Appends a finite number, without a fraction if it has none.
     package mutating func append(_ number: Double) {
         if let whole = Int64(exactly: number) { append(whole) } else { bytes += String(number).utf8 }
     }
 
     package mutating func append(_ flag: Bool) { append(flag ? "true" : "false") }
 
-    /// Digit by digit: a string takes longer to be made than an event's other fields.
+    /// Writes the digits directly, because making a string takes longer than an event's other fields.
     @usableFromInline mutating func append(natural: UInt64) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
             var (rest, first) = (natural, digits.count)
@@ -78,14 +78,14 @@ public struct JSONText {
     }
 }
 
-/// How the text of a string is written.
+/// The spelling of a string.
 public enum JSONSpelling {
-    /// As it is, without escapes.
+    /// Unchanged, without escapes.
     case plain
     /// With the seven escapes of NIP-01, and `\u00xx` for other control characters, as JSON encoders write them.
     case escaped
-    /// With the seven escapes of NIP-01 and everything else verbatim, as NIP-01 demands. Not JSON when there are other
-    /// control characters.
+    /// With the seven escapes of NIP-01 and everything else verbatim, as NIP-01 requires. Not valid JSON if there are
+    /// other control characters.
     case verbatim
 
     public func append(_ scalar: Unicode.Scalar, to text: inout [UInt8]) {
@@ -93,17 +93,17 @@ public enum JSONSpelling {
         if let units = Unicode.UTF8.encode(scalar) { text.append(contentsOf: units) }
     }
 
-    /// Appends the text of a whole string, without its quotation marks.
+    /// Appends a whole string, without quotation marks.
     public func append(_ string: String, to text: inout [UInt8]) {
         var string = string
         string.withUTF8 { append($0, to: &text) }
     }
 
-    /// Appends a whole string that is given as UTF-8, without its quotation marks.
+    /// Appends a whole UTF-8 string, without quotation marks.
     public func append(_ string: UnsafeBufferPointer<UInt8>, to text: inout [UInt8]) {
         var run = 0
         var index = 0
-        // Not enumerated(), which costs builds without optimisation, and so the tests, several times as much.
+        // Avoid enumerated(), which is several times slower in unoptimized builds and so in tests.
         while index < string.count {
             let byte = string[index]
             if Self.mayNeedEscape(byte) {
@@ -120,7 +120,7 @@ public enum JSONSpelling {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
-    /// Returns whether `byte` is written with an escape.
+    /// Appends the escape of `byte`, if it needs one. Returns whether it does.
     private func appendEscape(of byte: UInt8, to text: inout [UInt8]) -> Bool {
         guard self != .plain, Self.mayNeedEscape(byte) else { return false }
         switch byte {

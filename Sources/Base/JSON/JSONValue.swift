@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259) as it was written: numbers keep their text, objects their order.
+/// A JSON value (RFC 8259) that keeps the text of numbers and the order of objects.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -17,7 +17,7 @@ extension JSONValue {
         }
     }
 
-    /// For people: each member and element on a line of its own, indented by two spaces a level, in its order.
+    /// The value for people: each member and element on its own line, indented by two spaces per level, in order.
     package var prettyPrinted: String {
         var text = JSONText()
         append(to: &text, indentation: 0)
@@ -57,23 +57,23 @@ extension JSONValue {
     }
 }
 
-/// For documents that the router writes itself, such as JSON Schemas.
+/// Constructors for documents that the router writes itself, such as JSON Schemas.
 extension JSONValue {
     package static func number(_ number: Int) -> JSONValue { .number(String(number)) }
 
-    /// A finite number, without a fraction if it has none.
+    /// Returns a finite number, without a fraction if it has none.
     package static func number(_ number: Double) -> JSONValue {
         .number(Int64(exactly: number).map { String($0) } ?? String(number))
     }
 
     package static func texts(_ texts: [String]) -> JSONValue { .array(texts.map(JSONValue.string)) }
 
-    /// An object of members in this order, whose names are all different.
+    /// Returns an object of members in this order. Their names must be unique.
     package static func members(_ members: [(key: String, value: JSONValue)]) -> JSONValue {
         .object(JSONObject(members: members.map { JSONObject.Member(name: $0.key, value: $0.value) }))
     }
 
-    /// The members of an object; none of anything else.
+    /// The members of an object; empty for any other value.
     package var members: [(key: String, value: JSONValue)] {
         guard case .object(let object) = self else { return [] }
         return object.members.map { ($0.name, $0.value) }
@@ -93,7 +93,7 @@ extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// A JSON object whose names are all different.
+/// A JSON object with unique names.
 package struct JSONObject: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package var name: String
@@ -109,7 +109,7 @@ package struct JSONObject: Hashable, Sendable {
 
     package init(members: [Member]) { self.members = members }
 
-    /// The value of that name; nil when there is none or it is `null`, which many clients write for "not set".
+    /// Returns the value of that name; nil if it is missing or `null`, which many clients write for "not set".
     package subscript(name: String) -> JSONValue? {
         guard let value = members.first(where: { $0.name == name })?.value, value != .null else { return nil }
         return value
@@ -117,19 +117,18 @@ package struct JSONObject: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// How the reader treats two members of an object with the same name.
+    /// The treatment of two members of an object with the same name.
     package enum Duplicates {
-        /// As an error. General decoders keep one of the two, and not all of them the same one, so a client and the
-        /// router could understand different things.
+        /// An error. Decoders keep different ones of the two, so a client and the router could read different values.
         case refused
-        /// As `JSON.parse` does: the last one counts. For JSON that the router only shows or searches.
+        /// The last one counts, as in `JSON.parse`. For JSON that the router only shows or searches.
         case lastCounts
     }
 
-    /// Reads one JSON text (RFC 8259), nested at most 64 levels deep.
+    /// Reads one JSON text (RFC 8259), nested up to 64 levels deep.
     ///
-    /// An escaped surrogate without its pair becomes U+FFFD: `JSON.stringify` writes one for text that was cut within an
-    /// emoji.
+    /// An escaped surrogate without its pair becomes U+FFFD: `JSON.stringify` writes one for text that was cut within
+    /// an emoji.
     package init(parsing text: String, duplicates: Duplicates = .refused) throws(JSONSyntaxError) {
         var bytes = Array(text.utf8)
         Self.replaceLoneSurrogates(in: &bytes)
@@ -141,9 +140,9 @@ extension JSONValue {
         }
     }
 
-    /// Writes `\ufffd` over each escaped surrogate that is not one of a pair.
+    /// Replaces each unpaired escaped surrogate with `\ufffd`.
     private static func replaceLoneSurrogates(in text: inout [UInt8]) {
-        /// The top six bits of the escape `\uXXXX` at `offset`, as in 0xD800; nil: another escape is there, or none.
+        /// Returns the top six bits of the escape `\uXXXX` at `offset`, such as 0xD800; nil: there is no such escape.
         func top(at offset: Int) -> UInt32? {
             guard offset + 6 <= text.count, text[offset] == UInt8(ascii: "\\"), text[offset + 1] == UInt8(ascii: "u"),
                 let unit = UInt32(String(decoding: text[(offset + 2)..<(offset + 6)], as: UTF8.self), radix: 16)

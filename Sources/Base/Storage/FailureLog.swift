@@ -2,15 +2,15 @@ import Core
 import Logging
 import Synchronization
 
-/// Logs one kind of lasting failure: when it begins, at most once a minute while it goes on, and when it has passed. So
-/// a disk that is full for an hour does not fill another one with messages.
+/// Logs a persistent failure: when it starts, at most once a minute while it lasts, and when it has passed. So a disk
+/// that is full for an hour does not fill another one with messages.
 package final class FailureLog: Sendable {
     private struct State {
         var began: Timestamp?
-        /// Whether the failure that goes on was logged.
+        /// Whether the current failure was logged.
         var isLogged = false
         var loggedAt: Timestamp?
-        /// Failures since then that were not logged.
+        /// The number of failures since then that were not logged.
         var suppressed = 0
     }
 
@@ -22,7 +22,7 @@ package final class FailureLog: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// `metadata` says what fails.
+    /// `metadata` describes the failing part.
     package init(
         _ message: Logger.Message,
         level: Logger.Level = .error,
@@ -35,11 +35,10 @@ package final class FailureLog: Sendable {
         self.logger = logger
     }
 
-    /// Notes a failure.
     package func occurred(_ error: (any Error)? = nil, at now: Timestamp) {
         let suppressed = state.withLock { state -> Int? in
             state.began = state.began ?? now
-            // A clock that was set back is no reason for silence.
+            // If the clock was set back, log anyway.
             if let loggedAt = state.loggedAt, max(now - loggedAt, loggedAt - now) < Self.interval {
                 state.suppressed += 1
                 return nil

@@ -1,23 +1,23 @@
 import CPCRE2
 
-/// A regular expression in Perl's syntax (PCRE2), compiled once and applied to many values by any number of threads.
+/// A regular expression in Perl syntax (PCRE2), compiled once and thread-safe.
 ///
-/// It matches anywhere in a value unless it says `^` or `$`; `\w`, `\d`, `\b` and the like know all of Unicode. A
+/// It matches anywhere in a value unless it has `^` or `$`; `\w`, `\d`, `\b` and the like support all of Unicode. A
 /// ``PatternBudget`` bounds the cost of each match.
 package struct Pattern: Sendable {
-    /// The longest expression in bytes of UTF-8.
+    /// The maximum length of an expression in bytes of UTF-8.
     package static let limit = 1024
 
     /// The result of matching a value.
     package enum Outcome: Sendable, Hashable {
         case matches
         case differs
-        /// The budget ran out before the answer was known. Counts as no match, and is worth a report: somebody may want
-        /// to cause it.
+        /// The budget was exceeded before the result was known. Counts as no match and should be reported, because it
+        /// may be an attack.
         case exceeded
     }
 
-    /// As it was written.
+    /// The original expression.
     package let text: String
     private let code: PatternCode
 
@@ -30,13 +30,13 @@ package struct Pattern: Sendable {
         self.code = try PatternCode(text)
     }
 
-    /// Whether `value` matches, with a budget of its own.
+    /// Matches `value` with its own budget.
     package func match(_ value: String) -> Outcome {
         var budget = PatternBudget()
         return match(value, within: &budget)
     }
 
-    /// Whether `value` matches, as far as `budget` allows; several values can share one.
+    /// Matches `value` within `budget`, which several values can share.
     package func match(_ value: String, within budget: inout PatternBudget) -> Outcome {
         guard !budget.isUsedUp else { return .exceeded }
         // Native Swift strings are contiguous UTF-8.
@@ -47,11 +47,11 @@ package struct Pattern: Sendable {
     }
 }
 
-/// Why a text is not a regular expression.
+/// The reason why a string is not a valid regular expression.
 package struct PatternError: Error, Hashable, CustomStringConvertible {
-    /// In PCRE2's words, if PCRE2 refuses it.
+    /// PCRE2's message, if PCRE2 refuses it.
     package let message: String
-    /// How many characters of the expression come before the place; nil: it is about the whole.
+    /// The number of characters before the error; nil: the error is about the whole expression.
     package let offset: Int?
 
     package var description: String {
@@ -59,12 +59,12 @@ package struct PatternError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// How much work is left for matching patterns.
+/// The remaining budget for matching patterns.
 ///
-/// Work is counted, not timed, so that the same value always gets the same outcome. A unit is a step of the matcher, or
+/// Work is counted, not timed, so that the same value always has the same result. A unit is a step of the matcher, or
 /// eight bytes that it scans. The usual budget is a few milliseconds of CPU time.
 package struct PatternBudget: Sendable {
-    /// Enough to search a text of 64 KiB for most expressions.
+    /// Enough for most expressions to search a text of 64 KiB.
     package static let usual = 150_000
 
     package private(set) var left: Int
@@ -86,11 +86,11 @@ package struct PatternBudget: Sendable {
 
 /// A compiled expression. PCRE2 does not change it, so any thread may match with it.
 final class PatternCode: @unchecked Sendable {
-    /// The memory that one match may use for backtracking, in KiB.
+    /// The maximum memory of one match for backtracking, in KiB.
     private static let heapLimit: UInt32 = 4096
-    /// PCRE2's own limit on backtracking: no more steps at one place than the usual budget has units.
+    /// PCRE2's own limit on backtracking: as many steps at one place as the usual budget has units.
     private static let matchLimit = UInt32(PatternBudget.usual)
-    /// The depth of nested parentheses: the compiler is recursive.
+    /// The maximum depth of nested parentheses, because the compiler is recursive.
     private static let nestLimit: UInt32 = 100
 
     private let code: OpaquePointer
@@ -110,7 +110,7 @@ final class PatternCode: @unchecked Sendable {
     }
 
     func match(_ value: UnsafeBufferPointer<UInt8>, within budget: inout PatternBudget) -> Pattern.Outcome {
-        // One pair of offsets is enough to know whether it matches.
+        // One pair of offsets is enough to check for a match.
         guard let data = pcre2_match_data_create_8(1, nil) else { return .exceeded }
         defer { pcre2_match_data_free_8(data) }
         guard let context = pcre2_match_context_create_8(nil) else { return .exceeded }
@@ -122,7 +122,7 @@ final class PatternCode: @unchecked Sendable {
         var meter = PatternMeter(price: price, hidden: hidden, hasBackReferences: hasBackReferences, budget: budget)
         let result = withUnsafeMutablePointer(to: &meter) { meter in
             pcre2_set_callout_8(context, payForItem, meter)
-            // Strings are valid UTF-8. An empty one may have no address, which PCRE2 takes only since 10.40.
+            // Strings are valid UTF-8. An empty one may have no address, which PCRE2 accepts only since 10.40.
             return withUnsafePointer(to: UInt8(0)) { nothing in
                 pcre2_match_8(code, value.baseAddress ?? nothing, value.count, 0, PCRE2_NO_UTF_CHECK, data, context)
             }
@@ -132,7 +132,7 @@ final class PatternCode: @unchecked Sendable {
         case 0...: return .matches
         case PCRE2_ERROR_NOMATCH: return .differs
         default:
-            // PCRE2 reached one of its own limits before the meter did.
+            // PCRE2 reached an internal limit before the meter did.
             budget.exhaust()
             return .exceeded
         }
@@ -144,7 +144,7 @@ final class PatternCode: @unchecked Sendable {
         }
         defer { pcre2_compile_context_free_8(context) }
         pcre2_set_parens_nest_limit_8(context, nestLimit)
-        // `\C` would cut characters in two.
+        // `\C` would split characters.
         let options = PCRE2_UTF | PCRE2_UCP | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C
         var (error, offset) = (Int32(0), 0)
         let bytes = Array(text.utf8)
@@ -186,13 +186,13 @@ private func payForItem(
 
 /// Counts the work of one match. PCRE2 calls it before each item of the expression (automatic callouts).
 ///
-/// PCRE2's match limit alone bounds nothing: it starts again at each possible start of a match, and it does not count
-/// the characters that an item scans. Here each item costs its distance from the one before, plus what a failing item
-/// may have scanned unseen.
+/// PCRE2's match limit is not sufficient: it restarts at each possible start of a match, and it does not count the
+/// characters that an item scans. Here each item costs its distance from the previous one, plus the characters that a
+/// failing item may have scanned without a callout.
 struct PatternMeter {
-    /// What each call costs at least.
+    /// The minimum cost of each call.
     let price: Int
-    /// The most characters that an item may scan unseen, apart from back references.
+    /// The maximum number of characters that an item may scan without a callout, except for back references.
     let hidden: Int
     let hasBackReferences: Bool
     var budget: PatternBudget
@@ -205,7 +205,7 @@ struct PatternMeter {
         self.budget = budget
     }
 
-    /// Whether the matcher may go on.
+    /// Charges an item. Returns whether the matcher may continue.
     mutating func pay(_ block: UnsafePointer<pcre2_callout_block_8>) -> Bool {
         let moved = Int(block.pointee.current_position) - position
         position = Int(block.pointee.current_position)
@@ -220,20 +220,21 @@ struct PatternMeter {
         var longest = 0
         for group in 1..<Int(block.pointee.capture_top) {
             let (start, end) = (offsets[2 * group], offsets[2 * group + 1])
-            // Groups that are not set have the largest number on both sides.
+            // Unset groups have the largest number on both sides.
             if end > start { longest = max(longest, end - start) }
         }
         return longest
     }
 }
 
-/// How far one item of an expression may scan a value and then fail without a callout.
+/// Computes how far one item of an expression may scan a value and then fail without a callout.
 enum UnseenRun {
-    /// The largest minimum of a repetition, such as 5000 in `a{5000}`: the matcher may scan so many characters before
-    /// one is missing. `\X`, which takes any number of code points, and verbs such as script runs have no such bound.
+    /// Returns the largest minimum of a repetition, such as 5000 in `a{5000}`: the matcher may scan that number of
+    /// characters before one is missing. `\X`, which matches any number of code points, and verbs such as script runs
+    /// have no such bound.
     ///
-    /// Looks at the bare text, also inside character classes and behind backslashes. That may overestimate the cost,
-    /// but never underestimates it.
+    /// Searches the plain text, including character classes and escapes. That may overestimate the cost, but never
+    /// underestimates it.
     static func longest(in text: String) -> Int {
         let bytes = Array(text.utf8)
         var longest = 0
@@ -250,7 +251,7 @@ enum UnseenRun {
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int {
         let digits = bytes.drop { $0 == UInt8(ascii: " ") }.prefix { (0x30...0x39).contains($0) }
-        // PCRE2 allows five.
+        // PCRE2 allows five digits.
         return Int(String(decoding: digits.prefix(6), as: UTF8.self)) ?? 0
     }
 }

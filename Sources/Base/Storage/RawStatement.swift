@@ -3,14 +3,14 @@ import Core
 import GRDB
 import GRDBSQLite
 
-/// How SQLite gets its memory.
+/// The memory settings of SQLite.
 enum SQLiteMemory {
-    /// Without counting it, as nobody asks for the count. Set once, before the first database of the process is opened.
+    /// Turns off SQLite's memory statistics, which are not used. Set once, before the process opens its first database.
     static let isUncounted = carillon_sqlite_leave_memory_uncounted() == 0
 }
 
-/// A statement that GRDB prepared, caches and closes, and that is bound and stepped through SQLite itself: on the path
-/// of every delivery GRDB's own values and rows cost as much again as the statement.
+/// A statement that GRDB prepares, caches and closes, but that is bound and stepped directly through SQLite. On the
+/// path of every delivery, GRDB's values and rows would cost as much again as the statement.
 package struct RawStatement {
     // Keeps the handle alive.
     private let statement: Statement
@@ -26,23 +26,23 @@ package struct RawStatement {
     }
 
     package func reset() {
-        // The result repeats the one of the last step, which was looked at already.
+        // The result repeats the one of the last step, which was already checked.
         _ = sqlite3_reset(handle)
         _ = sqlite3_clear_bindings(handle)
     }
 
-    /// Binds nothing where `value` is nil: ``reset()`` left NULL there.
+    /// Binds a number. Binds nothing if `value` is nil, because ``reset()`` left NULL there.
     package func bind(_ value: Int64?, at index: Int32) throws {
         if let value { try check(sqlite3_bind_int64(handle, index, value)) }
     }
 
-    /// Binds a copy of `text`, or nothing.
+    /// Binds a copy of `text`, or nothing if it is nil.
     package func bind(_ text: String?, at index: Int32) throws {
         guard var text else { return }
         try text.withUTF8 { try bind(text: $0, at: index, Self.copies) }
     }
 
-    /// Binds a copy of `bytes`, or nothing.
+    /// Binds a copy of `bytes`, or nothing if it is nil.
     package func bind(blob bytes: [UInt8]?, at index: Int32) throws {
         guard let bytes else { return }
         let result = bytes.withUnsafeBytes {
@@ -57,7 +57,7 @@ package struct RawStatement {
         try check(result)
     }
 
-    /// Binds `text` while `body` runs, which is to run the statement.
+    /// Binds `text` while `body` runs, which must run the statement.
     package func bind(_ text: String, at index: Int32, while body: () throws -> Void) throws {
         var text = text
         try text.withUTF8 { bytes in
@@ -66,24 +66,24 @@ package struct RawStatement {
         }
     }
 
-    /// Binds `bytes` as UTF-8; they must stay where they are until ``reset()``.
+    /// Binds `bytes` as UTF-8. They must stay valid until ``reset()``.
     package func bind(text bytes: UnsafeRawBufferPointer, at index: Int32) throws {
         try bind(text: bytes.assumingMemoryBound(to: UInt8.self), at: index, nil)
     }
 
-    /// `bytes` must stay where they are until ``reset()``, unless `memory` says that SQLite copies them.
+    /// `bytes` must stay valid until ``reset()``, unless `memory` makes SQLite copy them.
     private func bind(
         text bytes: UnsafeBufferPointer<UInt8>,
         at index: Int32,
         _ memory: sqlite3_destructor_type?
     ) throws {
-        // SQLite takes a null pointer for NULL; any other pointer of length 0 is an empty text.
+        // SQLite reads a null pointer as NULL, and any other pointer of length 0 as an empty string.
         let start = bytes.baseAddress ?? RawStatement.emptyText.utf8Start
         let text = UnsafeRawPointer(start).assumingMemoryBound(to: CChar.self)
         try check(sqlite3_bind_text(handle, index, text, Int32(clamping: bytes.count), memory))
     }
 
-    /// `bytes` must stay where they are until ``reset()``.
+    /// `bytes` must stay valid until ``reset()``.
     package func bind(blob bytes: UnsafeRawBufferPointer, at index: Int32) throws {
         try check(sqlite3_bind_blob(handle, index, bytes.baseAddress, Int32(clamping: bytes.count), nil))
     }
@@ -94,7 +94,7 @@ package struct RawStatement {
         guard result == SQLITE_DONE else { throw failure(result) }
     }
 
-    /// Moves to the next row; false after the last.
+    /// Moves to the next row. Returns false after the last.
     package func step() throws -> Bool {
         let result = sqlite3_step(handle)
         if result == SQLITE_ROW { return true }
@@ -108,7 +108,7 @@ package struct RawStatement {
 
     package func isNull(at column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
-    /// The column's bytes, until the next step or ``reset()``.
+    /// Returns the column's bytes, valid until the next step or ``reset()``.
     package func bytes(at column: Int32) -> UnsafeRawBufferPointer {
         let start = sqlite3_column_blob(handle, column)
         return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))

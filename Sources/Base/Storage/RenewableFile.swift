@@ -1,9 +1,9 @@
 import Foundation
 import GRDB
 
-/// A database file whose loss does little harm: a damaged one, or one of another version, is begun anew.
+/// A database file whose loss is harmless: a damaged one, or one of another version, is recreated.
 package struct RenewableFile: Sendable {
-    /// What its path holds.
+    /// The state of the file.
     package enum State: Sendable {
         case ready
         /// No file, or one without tables.
@@ -21,9 +21,9 @@ package struct RenewableFile: Sendable {
 
     /// - Parameters:
     ///   - path: The file's path.
-    ///   - applicationID: SQLite's mark in the file, which shows that it may be begun anew.
+    ///   - applicationID: SQLite's application id in the file, which shows that the file may be recreated.
     ///   - version: The version of its tables.
-    ///   - tables: The statements that make the tables.
+    ///   - tables: The statements that create the tables.
     package init(path: String, applicationID: Int32, version: Int32, tables: String) {
         _ = SQLiteMemory.isUncounted
         self.path = path
@@ -34,7 +34,7 @@ package struct RenewableFile: Sendable {
 
     package var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// Makes an empty file that only this user can read, unless there is one.
+    /// Creates an empty file that only this user can read, unless there is one.
     package func touch() {
         guard !exists else { return }
         _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -50,7 +50,7 @@ package struct RenewableFile: Sendable {
         try db.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);" + tables)
     }
 
-    /// Moves a damaged file to its name with `.damaged` appended, and replaces an earlier one there.
+    /// Renames a damaged file by appending `.damaged`, replacing an earlier one there.
     package func moveDamaged() {
         removeDamaged()
         try? FileManager.default.moveItem(atPath: path, toPath: path + ".damaged")
@@ -67,6 +67,6 @@ package struct RenewableFile: Sendable {
 }
 
 extension DatabaseError {
-    /// Whether the file itself is damaged, so that trying again is useless.
+    /// Whether the file itself is damaged, so that a retry is useless.
     package var isDamage: Bool { resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB }
 }

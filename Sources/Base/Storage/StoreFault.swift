@@ -7,35 +7,35 @@ import Glibc
 import Musl
 #endif
 
-/// Why a database cannot be used, in a sentence that names the file, the fault and the remedy. We never repair or empty
-/// a database on our own. Holds no content of the database.
+/// The reason why a database cannot be used, with a message that names the file, the problem and the fix. The router
+/// never repairs or empties a database automatically. Contains no content of the database.
 package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Cause: Hashable, Sendable {
-        /// SQLite cannot read it; its message.
+        /// SQLite cannot read it; with SQLite's message.
         case damaged(String)
         /// The file is empty.
         case empty
         /// The file is missing, but its log is there.
         case withoutItsFile
-        /// The file is missing, but another database beside it proves that there was one; that one's path.
+        /// The file is missing, but another database that was used with it exists; with the path of that one.
         case missingBeside(String)
-        /// The rescued database cannot be saved here: there is a file already.
+        /// The rescued database cannot be saved here, because a file exists.
         case inTheWay
-        /// It is a database, but not of this kind.
+        /// It is a database of another kind.
         case foreign
-        /// It has a format that this version cannot read: the last migration of the file, and the one expected.
+        /// This version cannot read its format: the last migration of the file, and the expected one.
         case version(found: String, expected: String)
-        /// It needs a migration, and must not be changed.
+        /// It needs a migration, but must not be changed.
         case unmigrated
-        /// Commits would not survive a power cut.
+        /// Commits would not survive a power failure.
         case notDurable
-        /// The system's message.
+        /// With the system's message.
         case cannotOpen(String)
         /// Its disk is full.
         case full
         /// The disk or the file is read-only.
         case readOnly
-        /// SQLite's extended result code.
+        /// With SQLite's extended result code.
         case failed(Int32)
     }
 
@@ -52,12 +52,12 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         costOfLoss = kind.costOfLoss
     }
 
-    /// The fault behind an error of SQLite, without statements and values, which do not belong in a log.
+    /// Returns the fault for an SQLite error, without statements and values, which do not belong in a log.
     package init(_ error: DatabaseError, in kind: StoreKind, at path: String) {
         self.init(error, in: kind, at: path, isReadOnly: Self.isOnReadOnlyDisk(path))
     }
 
-    /// `isReadOnly` says whether its disk is read-only, which SQLite reports like any other error of the disk.
+    /// `isReadOnly`: its disk is read-only, which SQLite reports like any other disk error.
     init(_ error: DatabaseError, in kind: StoreKind, at path: String, isReadOnly: @autoclosure () -> Bool) {
         let cause: Cause =
             switch error.resultCode {
@@ -85,7 +85,7 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the file itself is damaged, so that trying again is useless and writing may do harm.
+    /// Whether the file itself is damaged, so that a retry is useless and writing may do harm.
     package var isDamage: Bool {
         switch cause {
         case .damaged, .empty, .withoutItsFile, .missingBeside: true
@@ -95,7 +95,7 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { sentence(waysOut) }
 
-    /// The description for an operator who already tried a rescue, without advice to do so.
+    /// The description for an operator who has already tried a rescue, without that advice.
     package var descriptionAfterRescue: String { sentence(waysOutAfterRescue) }
 
     private func sentence(_ waysOut: String) -> String {
@@ -159,8 +159,8 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Stands between a store and its database: turns errors into faults, and refuses all writes once the file turns out
-/// damaged, as these could only destroy more.
+/// Wraps a store's database access: converts errors to faults, and refuses all writes once the file is found damaged,
+/// because they could destroy more.
 package final class DamageWatch: Sendable {
     package let file: StoreFile
     private let found = Mutex<StoreFault?>(nil)
@@ -172,10 +172,10 @@ package final class DamageWatch: Sendable {
         self.report = report
     }
 
-    /// The damage that was found; nil while all is well.
+    /// The damage found so far; nil if there is none.
     package var damage: StoreFault? { found.withLock(\.self) }
 
-    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    /// Runs `body` and throws a ``StoreFault`` instead of SQLite's errors.
     package func reading<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try file.naming(body)
@@ -185,7 +185,7 @@ package final class DamageWatch: Sendable {
         }
     }
 
-    /// The same for writing: throws at once when damage is known.
+    /// Does the same for writing, but throws immediately if damage is known.
     package func writing<Value>(_ body: () throws -> Value) throws -> Value {
         if let damage { throw damage }
         return try reading(body)

@@ -7,8 +7,7 @@ import Glibc
 import Musl
 #endif
 
-/// A database file whose loss would be noticed: it is examined before anything changes it, and refused when something
-/// is wrong.
+/// A database file with valuable data: it is checked before any change, and refused if there is a problem.
 package struct StoreFile: Sendable {
     package let path: String
     package let kind: StoreKind
@@ -19,11 +18,11 @@ package struct StoreFile: Sendable {
         self.kind = kind
     }
 
-    /// Opens the database, or makes one that only this user can read, and brings its tables up to date. Every commit of
-    /// the writer is flushed (`synchronous = FULL` in WAL mode), which is read back.
+    /// Opens the database, or creates one that only this user can read, and migrates its tables. Every commit of the
+    /// writer is flushed (`synchronous = FULL` in WAL mode), which is verified.
     ///
-    /// Throws a ``StoreFault`` for a file that is damaged, another program's or of an unknown format, and leaves it as
-    /// it was.
+    /// Throws a ``StoreFault`` for a file that is damaged, another program's or of an unknown format, and does not
+    /// change it.
     package func open(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
             if try exists() {
@@ -33,7 +32,7 @@ package struct StoreFile: Sendable {
             }
             let pool = try DatabasePool(path: path, configuration: configuration)
             try pool.writeWithoutTransaction { database in
-                // A pool that switches to WAL sets NORMAL, which loses commits when the power fails.
+                // A pool that switches to WAL sets NORMAL, which loses commits in a power failure.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
                     try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
@@ -44,10 +43,10 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Opens a database that a router may be writing to, and changes nothing in it. Its pages are not examined, as the
+    /// Opens a database that a router may be writing to, without changing it. Its pages are not checked, because the
     /// router did that.
     ///
-    /// Throws a ``StoreFault`` when there is none, or it is damaged, another program's or another version's.
+    /// Throws a ``StoreFault`` if there is none, or if it is damaged, another program's or another version's.
     package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
             guard try exists() else { throw fault(.cannotOpen("there is none yet")) }
@@ -65,7 +64,7 @@ package struct StoreFile: Sendable {
 
     func fault(_ cause: StoreFault.Cause) -> StoreFault { StoreFault(cause, in: kind, at: path) }
 
-    /// Runs `body` and throws a ``StoreFault`` in place of SQLite's errors.
+    /// Runs `body` and throws a ``StoreFault`` instead of SQLite's errors.
     package func naming<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -74,7 +73,7 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Throws when the file only seems to be missing: beginning anew would lose it.
+    /// Whether the file exists. Throws if it only seems to be missing, because creating a new one would lose it.
     package func exists() throws(StoreFault) -> Bool {
         var status = stat()
         if stat(path, &status) == 0 {
@@ -89,12 +88,11 @@ package struct StoreFile: Sendable {
         return false
     }
 
-    /// Makes a new file at this place and lets `body` fill it; each commit is flushed. The file is made beside its
-    /// place, under a name that ends in `-new`, and moved there when it is whole, so that a killed process leaves
-    /// either all of it or nothing. It is in WAL mode by then: switching a file to WAL takes a rollback journal, which
-    /// must not be left beside a store.
+    /// Creates a file at this path and lets `body` fill it; each commit is flushed. The file is created under a name
+    /// that ends in `-new`, and renamed when it is complete, so that a killed process leaves no partial file. By then
+    /// it is in WAL mode: switching to WAL needs a rollback journal, which must not be left next to a store.
     ///
-    /// If root makes it, it gets the owner of the file `original`, because a service could not open a file of root.
+    /// If root creates it, it gets the owner of the file `original`, because a service could not open root's file.
     func make<Value>(ownedLike original: String? = nil, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let unfinished = StoreFile(path: path + "-new", kind: kind)
         unfinished.remove()
@@ -117,14 +115,14 @@ package struct StoreFile: Sendable {
         let descriptor = Self.make(path)
         guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
         do {
-            // Closed before SQLite opens it, as closing a file releases all locks that the process has on it.
+            // Closed before SQLite opens it, because closing a file releases all locks of the process on it.
             defer { close(descriptor) }
             if let original { try giveAway(descriptor, like: original) }
         }
         let queue = try DatabaseQueue(path: path)
         defer { try? queue.close() }
         let value = try body(queue)
-        // Nothing is written after this, so closing leaves no log behind.
+        // No write follows, so closing leaves no log.
         try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
         return value
     }
@@ -143,9 +141,9 @@ package struct StoreFile: Sendable {
         }
     }
 
-    /// Lets SQLite undo the transaction of a killed process. The rollback journal holds the pages as they were;
-    /// without it the file is no whole database, and a connection that may only read cannot apply it. Another process
-    /// that is writing keeps its journal.
+    /// Lets SQLite roll back the transaction of a killed process. Without its rollback journal the file is not a
+    /// consistent database, and a read-only connection cannot apply the journal. The journal of a process that is
+    /// writing is kept.
     private func rollBackInterruptedTransaction() throws {
         guard let size = Self.size(of: path + "-journal"), size > 0 else { return }
         var configuration = Configuration()
@@ -164,7 +162,7 @@ package struct StoreFile: Sendable {
     }
 
     private static func make(_ path: String) -> Int32 {
-        // Swift names `open` in this type's own scope first.
+        // In this scope, Swift would resolve `open` to this type's method.
         #if canImport(Glibc)
         Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         #else
@@ -172,13 +170,14 @@ package struct StoreFile: Sendable {
         #endif
     }
 
-    /// In bytes; nil when there is no such file.
+    /// Returns the size in bytes; nil if there is no such file.
     static func size(of path: String) -> Int64? {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// Makes the name survive a power cut, too. Some file systems cannot; then this relies on SQLite.
+    /// Flushes the directory, so that the name survives a power failure. If the file system cannot do that, this relies
+    /// on SQLite.
     private func flushFolder() {
         let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard let stream = opendir(folder) else { return }
@@ -187,15 +186,15 @@ package struct StoreFile: Sendable {
     }
 }
 
-/// The purpose of one of our databases, as needed to open it and to explain why it cannot be opened.
+/// A kind of database, with the data for opening it and for error messages.
 package struct StoreKind: Sendable {
     /// Its name in a sentence, such as "the registry".
     package let name: String
-    /// What beginning with an empty one loses: the end of a sentence.
+    /// The consequence of starting with an empty one: the end of a sentence.
     package let costOfLoss: String
-    /// Makes its tables. The identifiers of migrations tell a file of this kind from others.
+    /// Creates its tables. The identifiers of its migrations identify a file of this kind.
     package let migrator: DatabaseMigrator
-    /// A table that databases of this kind have in every format, and no other kind has.
+    /// A table that only databases of this kind have, in every format.
     let table: String
     /// Restores the references of a database that was rescued from a damaged one and lacks rows.
     let mend: @Sendable (Database) throws -> Void
@@ -215,7 +214,7 @@ package struct StoreKind: Sendable {
     }
 }
 
-/// A column holds a moment as a whole number, in milliseconds since 1970.
+/// A column stores a moment as an integer, in milliseconds since 1970.
 extension Timestamp: DatabaseValueConvertible, StatementColumnConvertible {
     @inlinable public init(sqliteStatement: SQLiteStatement, index: CInt) {
         self.init(milliseconds: Int64(sqliteStatement: sqliteStatement, index: index))

@@ -6,14 +6,14 @@ import Glibc
 import Musl
 #endif
 
-/// Saves the readable part of a damaged database into a new one that can replace it. The damaged one stays as it is.
+/// Saves the readable part of a damaged database to a new one that can replace it. The damaged one is not changed.
 package struct StoreRescue: Sendable {
     /// The result for a table.
     package struct Table: Sendable, Hashable {
         package let name: String
-        /// The number of rows that were saved.
+        /// The number of saved rows.
         package let rows: Int
-        /// Whether these are all rows, as far as can be told.
+        /// Whether all rows were saved, if that can be determined.
         package let isWhole: Bool
     }
 
@@ -24,7 +24,7 @@ package struct StoreRescue: Sendable {
     }
 
     /// Writes to the file at `target`, which must not exist yet and gets the owner of the damaged one. Throws a
-    /// ``StoreFault`` when not even the names of the tables can be read, or when `target` cannot be written.
+    /// ``StoreFault`` if even the names of the tables cannot be read, or if `target` cannot be written.
     package func save(to target: String) throws -> [Table] {
         let new = StoreFile(path: target, kind: file.kind)
         var status = stat()
@@ -61,7 +61,7 @@ package struct StoreRescue: Sendable {
             target,
             sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'grdb_migrations' ORDER BY rowid"
         )
-        // Their effects are in the rows already.
+        // The triggers' effects are already in the rows.
         let triggers = try Row.fetchAll(target, sql: "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
         for trigger in triggers { try target.execute(sql: "DROP TRIGGER \(trigger[0] as String)") }
         for name in names { try target.execute(sql: "DELETE FROM \(name)") }
@@ -71,8 +71,7 @@ package struct StoreRescue: Sendable {
     }
 }
 
-/// Copies the rows of one table out of a damaged database: from its beginning, from its end, and from behind unreadable
-/// parts.
+/// Copies the rows of one table out of a damaged database: from its start, from its end, and after unreadable parts.
 struct TableRescue {
     private let name: String
     private let columns: [String]
@@ -127,8 +126,8 @@ struct TableRescue {
         return false
     }
 
-    /// Continues behind an unreadable part, in growing steps until a row can be read. Returns whether all could be
-    /// read. Numbers are positive.
+    /// Continues after an unreadable part, in growing steps until a row can be read. Returns whether all rows could be
+    /// read. Row ids must be positive.
     private func walk(
         _ source: Database,
         _ insert: Statement,
@@ -145,7 +144,7 @@ struct TableRescue {
                 while let row = try rows.next() {
                     try put(row, from: 1, insert)
                     let number: Int64 = row[0]
-                    // Never back, whatever the damaged file says.
+                    // Never go back, even if the damaged file has rows out of order.
                     place = direction > 0 ? max(place, number) : min(place, number)
                     step = direction
                 }
@@ -159,7 +158,7 @@ struct TableRescue {
         }
     }
 
-    /// Skips a row that the table refuses: it was never one of ours.
+    /// Inserts a row. Skips a row that the table refuses, because the router never wrote it.
     private func put(_ row: Row, from first: Int, _ insert: Statement) throws {
         do {
             try insert.execute(arguments: StatementArguments(row.databaseValues.dropFirst(first)))
@@ -170,7 +169,7 @@ struct TableRescue {
         }
     }
 
-    /// An error of the target, which is no damage of the source.
+    /// An error of the target, as opposed to damage of the source.
     private struct TargetFailure: Error {
         let error: DatabaseError
     }
@@ -187,11 +186,11 @@ struct TableRescue {
     }
 }
 
-/// A look at a database that changes nothing in it.
+/// A check of a database that does not change it.
 package struct StoreInspection: Sendable {
-    /// Files up to this size are examined at every start, which takes about a second.
+    /// Files up to this size are checked at every start, which takes about a second.
     private static let quickBytes: Int64 = 256 << 20
-    /// Further findings would not help anybody.
+    /// The maximum number of findings, because more would not be useful.
     private static let findings = 20
 
     private let file: StoreFile
@@ -200,7 +199,7 @@ package struct StoreInspection: Sendable {
         self.file = file
     }
 
-    /// Throws a ``StoreFault`` for a file that this version must not touch. Examines the pages of a file that is small
+    /// Throws a ``StoreFault`` for a file that this version must not touch. Checks the pages of a file that is small
     /// enough.
     package func refuseUnusable() throws {
         guard try file.exists() else { return }
@@ -215,8 +214,8 @@ package struct StoreInspection: Sendable {
         }
     }
 
-    /// All faults that SQLite and foreign keys reveal in the whole file; none when it is sound or missing. Throws a
-    /// ``StoreFault`` when it cannot be opened. Takes about a second for each 100 MB.
+    /// Returns all problems that SQLite and foreign keys reveal in the whole file; empty if it is intact or missing.
+    /// Throws a ``StoreFault`` if it cannot be opened. Takes about a second for each 100 MB.
     package func thoroughFindings() throws -> [String] {
         guard try file.exists() else { return [] }
         return try file.reading { database in
@@ -238,7 +237,7 @@ package struct StoreInspection: Sendable {
     }
 
     /// SQLite reads a truncated last page as if it ended in zeros. While there is a log, a page may be half written:
-    /// the log has it whole.
+    /// the log has the complete page.
     private func refuseCut(pageSize: Int64) throws {
         guard let size = StoreFile.size(of: file.path), StoreFile.size(of: file.path + "-wal") ?? 0 == 0 else { return }
         guard pageSize == 0 || size % pageSize == 0 else { throw file.fault(.damaged("its last page was cut")) }

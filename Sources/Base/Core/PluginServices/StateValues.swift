@@ -1,4 +1,4 @@
-/// A key of the service `carillon.state/1` and its value; an empty value stands for none.
+/// A key of the service `carillon.state/1` and its value; an empty value means no value.
 package struct StateEntry: Hashable, Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
@@ -15,12 +15,12 @@ package struct StateEntry: Hashable, Sendable {
     }
 }
 
-/// What is kept for one owner, within the limits of the service `carillon.state/1`. Pure.
+/// The values of one owner, within the limits of the service `carillon.state/1`. Pure.
 package struct StateValues: Sendable {
     package static let keyLimit = 64
     package static let valueLimit = 16 << 10
     package static let countLimit = 256
-    /// Of all values together.
+    /// The maximum total bytes of all values.
     package static let totalLimit = 256 << 10
 
     private var values: [[UInt8]: [UInt8]] = [:]
@@ -28,7 +28,7 @@ package struct StateValues: Sendable {
 
     package init() {}
 
-    /// What was kept before; what is beyond a limit is left out.
+    /// Restores stored values. Values that exceed a limit are dropped.
     package init(_ entries: [StateEntry]) {
         for entry in entries { _ = set(entry) }
     }
@@ -36,12 +36,12 @@ package struct StateValues: Sendable {
     /// Nil: there is no such key.
     package subscript(key: [UInt8]) -> [UInt8]? { values[key] }
 
-    /// All of them, by their keys.
+    /// All values, sorted by key.
     package var entries: [StateEntry] {
         values.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { StateEntry(key: $0.key, value: $0.value) }
     }
 
-    /// Sets a value, or removes an empty one. False: that would be beyond a limit, and nothing is changed.
+    /// Sets a value, or removes it if empty. Returns false, without a change, if a limit would be exceeded.
     package mutating func set(_ entry: StateEntry) -> Bool {
         guard entry.isWithinLimits else { return false }
         let former = values[entry.key]
@@ -54,21 +54,21 @@ package struct StateValues: Sendable {
         return true
     }
 
-    /// Sets a value that somebody else has found to be within the limits.
+    /// Sets a value that is already known to be within the limits.
     mutating func replace(_ entry: StateEntry) {
         total += entry.value.count - (values[entry.key]?.count ?? 0)
         values[entry.key] = entry.value.isEmpty ? nil : entry.value
     }
 }
 
-/// The copy that a plugin's process has of what is kept for an instance. Pure.
+/// The copy of an instance's values in a plugin's process. Pure.
 ///
-/// The router has the truth, and each `set` of the plugin counts here at once. So a change from elsewhere counts only
-/// where the router made it after all that this instance has set: each `set` has a number, and the router says up to
-/// which it has come.
+/// The router's values are authoritative, but each `set` of the plugin applies here immediately. Each `set` has a
+/// number, and the router reports the last number that it processed. So a change from elsewhere applies here only if
+/// the router made it after all of this instance's `set` calls.
 package struct StateCopy: Sendable {
     private var values: StateValues
-    /// By key: the last own change that the router may not have come to.
+    /// By key, the last own change that the router may not have processed.
     private var own: [[UInt8]: UInt64] = [:]
     private var last: UInt64 = 0
 
@@ -76,7 +76,7 @@ package struct StateCopy: Sendable {
 
     package subscript(key: [UInt8]) -> [UInt8]? { values[key] }
 
-    /// Sets a value; returns the number under which the router is to be told. Nil: it is beyond a limit.
+    /// Sets a value. Returns its number for the router, or nil if a limit would be exceeded.
     package mutating func set(_ entry: StateEntry) -> UInt64? {
         guard values.set(entry) else { return nil }
         last += 1
@@ -84,7 +84,7 @@ package struct StateCopy: Sendable {
         return last
     }
 
-    /// Takes what the router says once it has come to the own change `handled`; `isWhole`: there is nothing else.
+    /// Takes the router's values after it processed own changes up to `handled`. `isWhole`: there are no other values.
     package mutating func receive(_ entries: [StateEntry], handled: UInt64, isWhole: Bool) {
         own = own.filter { $0.value > handled }
         if isWhole {

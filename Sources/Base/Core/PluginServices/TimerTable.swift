@@ -1,22 +1,22 @@
-/// Timers of the service `carillon.timer/1`, and when each of them fires next. Pure: its owner has the clock, the lock
-/// and the thread that makes the calls.
+/// The timers of the service `carillon.timer/1`, and when each fires next. Pure: its owner has the clock, the lock and
+/// the thread that makes the calls.
 ///
-/// A call begins with ``takeDue(now:)`` and ends with ``end(_:now:)``; in between the timer does not fire again.
+/// A call starts with ``takeDue(now:)`` and ends with ``end(_:now:)``; until then the timer does not fire again.
 package struct TimerTable<Payload: Sendable>: Sendable {
-    /// Whether a timer was started, and its number.
+    /// The result of starting a timer, with its number.
     package enum Start: Equatable, Sendable {
         case started(UInt64)
-        /// A time is beyond its limit.
+        /// A time exceeds its limit.
         case invalid
-        /// The instance has as many timers as it may have.
+        /// The instance has the maximum number of timers.
         case full
     }
 
-    /// What is known of a timer's calls after it was cancelled.
+    /// The result of cancelling a timer.
     package enum Cancellation: Equatable, Sendable {
-        /// There will be none.
+        /// No more calls follow.
         case ended
-        /// One is under way, and none will follow.
+        /// One call is in progress, and no more follow.
         case underWay
         /// There is no such timer.
         case unknown
@@ -31,7 +31,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
     private enum State: Sendable {
         case waiting
         case underWay
-        /// A call is under way and the last one.
+        /// The last call is in progress.
         case ending
     }
 
@@ -44,26 +44,26 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         var state = State.waiting
     }
 
-    /// Timers of an instance at once.
+    /// The maximum number of timers of an instance.
     package static var limit: Int { 1024 }
     private static var longest: UInt64 { 366 * 86_400_000 }
     private static var shortestPause: UInt64 { 10 }
-    /// Places in the queue of timers that are gone: so many are left there in any case.
+    /// The queue may have this number of entries of removed timers before it is cleaned up.
     private static var extraTurns: Int { 64 }
 
     private var timers: [UInt64: Timer] = [:]
-    /// Timers of each instance that may fire again.
+    /// The number of timers of each instance that may fire again.
     private var counts: [UInt64: Int] = [:]
     private var turns = TurnQueue()
     private var last: UInt64 = 0
 
     package init() {}
 
-    /// When the next timer fires; nil: none waits.
+    /// When the next timer fires; nil: none is waiting.
     package var nextDue: Deadline? { turns.first?.due }
 
-    /// Starts a timer that fires after so many milliseconds, and from then on every `every`; 0: once. Its number was
-    /// never used before.
+    /// Starts a timer that fires after `after` milliseconds, and then every `every` milliseconds; 0: once. Its number
+    /// was never used before.
     package mutating func start(
         of instance: UInt64,
         after: UInt64,
@@ -83,7 +83,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         return .started(last)
     }
 
-    /// Ends a timer of that instance.
+    /// Cancels a timer of that instance.
     package mutating func cancel(_ number: UInt64, of instance: UInt64) -> Cancellation {
         guard let timer = timers[number], timer.instance == instance else { return .unknown }
         switch timer.state {
@@ -93,7 +93,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
             tidyUp()
             return .ended
         case .underWay:
-            // One that fires once is not counted any more.
+            // A timer that fires once no longer counts.
             if timer.every > .zero { count(-1, of: instance) }
             timers[number]?.state = .ending
             return .underWay
@@ -101,7 +101,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Ends all timers of an instance.
+    /// Cancels all timers of an instance.
     package mutating func removeAll(of instance: UInt64) {
         guard timers.contains(where: { $0.value.instance == instance }) else { return }
         for (number, timer) in timers where timer.instance == instance {
@@ -115,7 +115,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         tidyUp()
     }
 
-    /// The call that is to be made first at `now`; nil: none is due. It is under way from now on.
+    /// Returns the next call that is due at `now`; nil: none. The call is in progress from now on.
     package mutating func takeDue(now: Deadline) -> Firing? {
         guard let turn = turns.first, turn.due <= now, let timer = timers[turn.timer] else { return nil }
         _ = turns.removeFirst()
@@ -125,8 +125,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         return Firing(timer: turn.timer, payload: timer.payload)
     }
 
-    /// A call has returned. A timer that repeats waits for its next turn after `now`; turns that it has missed are left
-    /// out.
+    /// Ends a call. A repeating timer waits for its next turn after `now`; missed turns are skipped.
     package mutating func end(_ number: UInt64, now: Deadline) {
         guard let timer = timers[number], timer.state != .waiting else { return }
         guard timer.state == .underWay, timer.every > .zero else {
@@ -146,7 +145,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
         counts[instance] = count > 0 ? count : nil
     }
 
-    /// Takes turns of timers that are gone from the front of the queue, and from everywhere when they are too many.
+    /// Removes entries of removed timers from the front of the queue, and from everywhere if there are too many.
     private mutating func tidyUp() {
         if turns.count > 2 * timers.count + Self.extraTurns {
             turns.keep { [timers] in timers[$0.timer]?.state == .waiting }
@@ -155,7 +154,7 @@ package struct TimerTable<Payload: Sendable>: Sendable {
     }
 }
 
-/// When a timer fires.
+/// The time when a timer fires.
 private struct Turn: Comparable, Sendable {
     let due: Deadline
     let timer: UInt64
@@ -163,7 +162,7 @@ private struct Turn: Comparable, Sendable {
     static func < (one: Turn, other: Turn) -> Bool { (one.due, one.timer) < (other.due, other.timer) }
 }
 
-/// Turns, of which the first can be had at once: a binary heap.
+/// A binary heap of turns.
 private struct TurnQueue: Sendable {
     private var turns: [Turn] = []
 
@@ -185,7 +184,7 @@ private struct TurnQueue: Sendable {
     }
 
     mutating func keep(_ isKept: (Turn) -> Bool) {
-        // Ascending is an order that a heap may have.
+        // A sorted array is a valid heap.
         turns = turns.filter(isKept).sorted()
     }
 

@@ -2,10 +2,10 @@ import Core
 import Logging
 import Synchronization
 
-/// From which level on each component is logged. A component is a module of ours, by its name. Callable from any
-/// thread; what is below every level costs one atomic read.
+/// The log level of each component. A component is a module of the router, by its name. Callable from any thread; a
+/// message below all levels costs one atomic read.
 package final class LogLevels: Sendable {
-    /// A level that an operator set while the router runs.
+    /// A level that an operator set at runtime.
     package struct Setting: Sendable, Equatable {
         /// Nil: all components.
         package var component: String?
@@ -22,7 +22,7 @@ package final class LogLevels: Sendable {
 
     private struct State {
         var usual: Logger.Level
-        /// The one of all components among them, under nil.
+        /// Settings by component; the one for all components is under nil.
         var settings: [String?: Setting] = [:]
 
         func level(of component: String) -> Logger.Level {
@@ -31,7 +31,7 @@ package final class LogLevels: Sendable {
 
         var lowest: Logger.Level { settings.values.map(\.level).reduce(settings[nil]?.level ?? usual, min) }
 
-        /// Returns whether any ended.
+        /// Removes expired settings. Returns whether there were any.
         mutating func drop(endedBy now: Deadline) -> Bool {
             let ended = settings.filter { $0.value.until.map { $0 <= now } ?? false }
             for component in ended.keys { settings[component] = nil }
@@ -40,24 +40,24 @@ package final class LogLevels: Sendable {
     }
 
     private let state: Mutex<State>
-    /// The place of the lowest level of all in ``Logger/Level/allCases``.
+    /// The index of the lowest level in ``Logger/Level/allCases``.
     private let threshold: Atomic<Int>
     private let hasSettings = Atomic(false)
     private let now: @Sendable () -> Deadline
 
-    /// `usual` holds for what nobody set.
+    /// `usual` applies to components without a setting.
     package init(usual: Logger.Level = .info, now: @escaping @Sendable () -> Deadline = Deadline.now) {
         self.now = now
         state = Mutex(State(usual: usual))
         threshold = Atomic(usual.place)
     }
 
-    /// What a logger need not even ask about.
+    /// The lowest level that any component logs.
     package var lowest: Logger.Level { Logger.Level.allCases[threshold.load(ordering: .relaxed)] }
 
     package var usual: Logger.Level { state.withLock { $0.usual } }
 
-    /// What is set at this moment, all components first.
+    /// The current settings, the one for all components first.
     package var settings: [Setting] {
         change { state in
             state.settings.values.sorted { ($0.component ?? "") < ($1.component ?? "") }
@@ -73,15 +73,15 @@ package final class LogLevels: Sendable {
         }
     }
 
-    /// What holds for what nobody sets, from now on.
+    /// Sets the level for components without a setting.
     package func setUsual(_ level: Logger.Level) { change { $0.usual = level } }
 
     package func set(_ setting: Setting) { change { $0.settings[setting.component] = setting } }
 
-    /// Takes back what was set for a component, or for all (nil).
+    /// Removes the setting of a component, or the one for all (nil).
     package func reset(_ component: String?) { change { $0.settings[component] = nil } }
 
-    /// Takes back everything that was set.
+    /// Removes all settings.
     package func reset() { change { $0.settings = [:] } }
 
     @discardableResult
@@ -94,7 +94,7 @@ package final class LogLevels: Sendable {
         }
     }
 
-    /// Under the lock.
+    /// Call this under the lock.
     private func publish(_ state: State) {
         threshold.store(state.lowest.place, ordering: .relaxed)
         hasSettings.store(!state.settings.isEmpty, ordering: .relaxed)
@@ -112,6 +112,6 @@ package enum LogComponents {
         "Operations", "Pipeline", "PluginHost", "RelayServer", "Relays", "RouterConfiguration", "Storage", "WebIngress",
     ]
 
-    /// As we spell it; nil: there is none of that name.
+    /// Returns the component's name in its usual spelling; nil if there is no such component.
     package static func named(_ text: String) -> String? { all.first { $0.lowercased() == text.lowercased() } }
 }

@@ -4,7 +4,7 @@ import JSON
 import Logging
 import Synchronization
 
-/// Where the log goes, and how it looks there. One for the process; its format may change while it runs.
+/// The output of the log, with its format. One for each process; the format may change at runtime.
 package final class LogOutput: Sendable {
     private enum Sink: Sendable {
         case text
@@ -17,13 +17,13 @@ package final class LogOutput: Sendable {
     package let levels: LogLevels
     private let descriptor: Int32
     private let journalPath: String
-    /// Whether standard error leads to the journal, which reads priorities at the beginning of lines.
+    /// Whether standard error is connected to the journal, which reads priorities at the start of lines.
     private let isJournal: Bool
     private let now: @Sendable () -> Timestamp
     private let sink = Mutex(Sink.text)
 
-    /// `descriptor` takes text and JSON. `journalStream` is what systemd says of the streams that it made
-    /// (`JOURNAL_STREAM`), `journalPath` where the journal listens.
+    /// `descriptor` receives text and JSON. `journalStream` is systemd's value of `JOURNAL_STREAM`, and `journalPath`
+    /// the journal's socket.
     package init(
         levels: LogLevels,
         descriptor: Int32 = STDERR_FILENO,
@@ -39,7 +39,7 @@ package final class LogOutput: Sendable {
         isJournal = fstat(descriptor, &status) == 0 && journalStream == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// Changes the format. Returns false where there is no journal to write to; lines go out as text then.
+    /// Changes the format. Returns false if there is no journal to write to; lines are then written as text.
     @discardableResult
     package func use(_ format: LogFormat) -> Bool {
         var isThere = true
@@ -60,7 +60,7 @@ package final class LogOutput: Sendable {
         return isThere
     }
 
-    /// The handler of a logger of that name.
+    /// Returns the handler of a logger.
     package func handler(label: String) -> any LogHandler { RouterLogHandler(output: self) }
 
     fileprivate func write(_ event: LogEvent, _ metadata: Logger.Metadata) {
@@ -73,7 +73,7 @@ package final class LogOutput: Sendable {
             message: "\(event.message)",
             fields: metadata.sorted { $0.key < $1.key }.map { ($0.key, "\($0.value)") }
         )
-        // Under the lock, so that lines stay whole.
+        // Under the lock, so that lines are not interleaved.
         sink.withLock { sink in
             switch sink {
             case .json: print(record.json, record.level)
@@ -102,7 +102,7 @@ package final class LogOutput: Sendable {
     }
 }
 
-/// A logger's way to the output.
+/// Passes a logger's events to the output.
 private struct RouterLogHandler: LogHandler {
     let output: LogOutput
     var metadata: Logger.Metadata = [:]
@@ -128,18 +128,18 @@ private struct RouterLogHandler: LogHandler {
     }
 }
 
-/// How lines of the log look.
+/// The format of log lines.
 package enum LogFormat: String, Sendable, CaseIterable {
-    /// Fields for the journal where standard error is the journal, else text.
+    /// Native fields if standard error is the journal, else text.
     case auto
     case text
-    /// One JSON object a line.
+    /// One JSON object on each line.
     case json
     /// Native fields, to the journal's socket.
     case journald
 }
 
-/// One event of the log on its way out. Fields are in the order of their names.
+/// A log event to write. Fields are sorted by name.
 struct LogRecord: Sendable {
     let at: Timestamp
     let level: Logger.Level
@@ -175,7 +175,7 @@ struct LogRecord: Sendable {
         return String(decoding: json.bytes, as: UTF8.self)
     }
 
-    /// The value of a field, in quotes if it would not read as one word without them.
+    /// Returns the value of a field, in quotes if it would not be one word without them.
     private static func quoted(_ value: String) -> String {
         let text = onOneLine(value)
         let needsQuotes = text.isEmpty || text.contains { $0 == "\"" || $0 == "=" || $0 == "\\" || $0.isWhitespace }
@@ -183,7 +183,7 @@ struct LogRecord: Sendable {
         return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// Keeps text from outside from looking like a log line of its own.
+    /// Prevents external text from looking like a separate log line.
     private static func onOneLine(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
         var result = String.UnicodeScalarView()
@@ -200,7 +200,7 @@ struct LogRecord: Sendable {
 }
 
 extension Logger.Level {
-    /// As syslog and the journal number them.
+    /// The priority for syslog and the journal.
     var priority: Int {
         switch self {
         case .trace, .debug: 7
@@ -213,7 +213,7 @@ extension Logger.Level {
     }
 }
 
-/// A moment as people read it in logs.
+/// A moment in the log's text format.
 private struct LogTime {
     private let moment: Timestamp
 
@@ -230,9 +230,9 @@ private struct LogTime {
     }
 }
 
-/// A log record as the journal takes it: fields in one datagram.
+/// A log record in the journal's format: fields in one datagram.
 struct JournalEntry {
-    /// Longer values are cut: a datagram has its limits, and a log line should have some as well.
+    /// Longer values are cut, because datagrams and log lines must be bounded.
     private static let longestValue = 8_192
     private static let longestEntry = 48 * 1_024
     private static let longestName = 64
@@ -241,7 +241,7 @@ struct JournalEntry {
 
     init(_ record: LogRecord, identifier: String) {
         let pairs = record.fields.map { " \($0.key)=\($0.value)" }.joined()
-        // What journalctl shows by itself is the message alone.
+        // By default journalctl shows only the message.
         add("MESSAGE", record.message + pairs)
         add("PRIORITY", "\(record.level.priority)")
         add("SYSLOG_IDENTIFIER", identifier)
@@ -255,7 +255,7 @@ struct JournalEntry {
         }
     }
 
-    /// Upper-case letters, digits and `_`, as the journal wants them.
+    /// Returns uppercase letters, digits and `_`, as the journal requires.
     static func name(of key: String) -> String {
         let letters = key.uppercased().utf8.map { byte -> UInt8 in
             switch byte {
@@ -270,7 +270,7 @@ struct JournalEntry {
         let value = Array(value.utf8.prefix(Self.longestValue))
         bytes += name.utf8
         if value.contains(UInt8(ascii: "\n")) {
-            // With its length in front (systemd's "Native Journal Protocol").
+            // Prefixed by its length (systemd's "Native Journal Protocol").
             bytes.append(UInt8(ascii: "\n"))
             withUnsafeBytes(of: UInt64(value.count).littleEndian) { bytes += $0 }
         } else {
@@ -281,13 +281,12 @@ struct JournalEntry {
     }
 }
 
-/// The journal's socket.
 final class JournalSocket: Sendable {
     static let path = "/run/systemd/journal/socket"
 
     private let descriptor: Int32
 
-    /// Nil where no journal listens.
+    /// Nil if no journal listens.
     init?(path: String) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -310,7 +309,7 @@ final class JournalSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// False where the journal does not take it at once: nobody is to wait for it.
+    /// Sends an entry without blocking. Returns false if the journal does not accept it immediately.
     func send(_ entry: JournalEntry) -> Bool {
         entry.bytes.withUnsafeBytes { bytes in
             Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))

@@ -1,22 +1,22 @@
 import JSON
 import Yams
 
-/// One YAML file that is being read, and the mistakes found in it so far. Only one reader uses it at a time, so it is a
+/// A YAML file that is being read, and the errors found in it so far. Only one reader uses it at a time, so it is a
 /// plain class.
 package final class YAMLFile {
     package let name: String
     package private(set) var mistakes: [Diagnostic] = []
-    /// Warnings: valid input that is probably a mistake.
+    /// Warnings: valid input that is probably wrong.
     package private(set) var warnings: [Diagnostic] = []
-    /// By their words, mistakes that are reported once.
+    /// Errors that are reported once, by message.
     private var repeated: [String: Repeated] = [:]
-    /// Whether it is JSON of a client's: texts are as they are, and mistakes name the place as a JSON pointer (RFC
+    /// Whether it is a client's JSON: strings are not expanded, and errors name the location as a JSON pointer (RFC
     /// 6901).
     package let isOfClient: Bool
     private let environment: (String) -> String?
 
-    ///   - name: The path as it should appear in mistakes.
-    ///   - environment: Looks up what `${NAME}` stands for.
+    ///   - name: The path as it should appear in errors.
+    ///   - environment: Returns the value of `${NAME}`.
     package init(name: String, environment: @escaping (String) -> String? = { _ in nil }) {
         self.name = name
         self.environment = environment
@@ -29,13 +29,13 @@ package final class YAMLFile {
         isOfClient = true
     }
 
-    /// A client's JSON as if it had been read from a file, so that the same readers check it. The name of each of its
-    /// ``mistakes``' files is the pointer to what is wrong.
+    /// Wraps a client's JSON like a file, so that the same readers check it. In each of its ``mistakes``, the file is
+    /// the pointer to the wrong value.
     package static func reading(_ json: JSONValue) -> YAMLValue {
         YAMLValue(node: Node(json), path: "", file: YAMLFile(ofClient: ""))
     }
 
-    /// Where a member or an element of what is at `path` is.
+    /// Returns the path of a member or an element of the value at `path`.
     func path(_ path: String, member name: String) -> String {
         guard isOfClient else { return path.isEmpty ? name : "\(path).\(name)" }
         return "\(path)/\(name.replacing("~", with: "~0").replacing("/", with: "~1"))"
@@ -45,7 +45,7 @@ package final class YAMLFile {
         isOfClient ? "\(path)/\(number)" : "\(path)[\(number)]"
     }
 
-    /// Notes a mistake of the value at `path`, whose place is `mark`.
+    /// Notes an error in the value at `path`, whose location is `mark`.
     func note(_ message: String, ofValueAt path: String, _ mark: Mark?) {
         if isOfClient {
             note(Diagnostic(file: path, line: 0, column: 0, message: message))
@@ -54,16 +54,16 @@ package final class YAMLFile {
         }
     }
 
-    /// A mistake that has one cause at all its places.
+    /// An error that has the same cause at several locations.
     private struct Repeated {
-        /// Of the first one among the mistakes.
+        /// The index of the first one in the errors.
         let number: Int
         let words: String
         let mark: Mark
         var otherLines: [Int] = []
     }
 
-    /// Notes a mistake that has one `cause` wherever it is: the first one, with the lines of the others.
+    /// Notes an error with one `cause` for all its locations: the first one, with the lines of the others.
     func noteOnce(_ words: String, because cause: String, ofValueAt path: String, _ mark: Mark?) {
         guard !isOfClient, let mark else { return note(words + cause, ofValueAt: path, mark) }
         guard var known = repeated[words] else {
@@ -79,7 +79,7 @@ package final class YAMLFile {
         mistakes[known.number] = mistake("\(known.words), also in \(others)\(cause)", at: known.mark)
     }
 
-    /// The document in `text`, or nil, with a mistake noted, when it is no YAML.
+    /// Returns the document in `text`; or nil, with an error noted, if it is not valid YAML.
     package func parse(_ text: String) -> YAMLValue? {
         do {
             guard let node = try Yams.compose(yaml: text) else {
@@ -102,7 +102,7 @@ package final class YAMLFile {
         return nil
     }
 
-    /// Throws all mistakes noted so far, if any, in the order of the file.
+    /// Throws all errors noted so far, if any, in the order of the file.
     package func throwMistakes() throws(Diagnostics) {
         guard mistakes.isEmpty else {
             throw Diagnostics(mistakes.sorted { ($0.line, $0.column) < ($1.line, $1.column) })
@@ -113,13 +113,13 @@ package final class YAMLFile {
         note(mistake(message, at: mark))
     }
 
-    /// Several readers may look at one value here too.
+    /// Several readers may read one value here too.
     func warn(_ message: String, at mark: Mark?) {
         let warning = mistake(message, at: mark)
         if !warnings.contains(warning) { warnings.append(warning) }
     }
 
-    /// Several readers may look at one value; equal messages are one mistake.
+    /// Several readers may read one value; equal messages are one error.
     func note(_ mistake: Diagnostic) {
         if !mistakes.contains(mistake) { mistakes.append(mistake) }
     }
@@ -128,8 +128,8 @@ package final class YAMLFile {
         Diagnostic(file: name, line: mark?.line ?? 0, column: mark?.column ?? 0, message: message)
     }
 
-    /// `text` with a whole-value `${NAME}`, or one at the start of a path, as in `${NAME}/file`, replaced from the
-    /// environment; nil when that is not set. Two braces are a template's.
+    /// Returns `text` with `${NAME}` replaced from the environment, if it is the whole value or starts a path, as in
+    /// `${NAME}/file`; nil if the variable is not set. Two braces belong to a template.
     func expand(_ text: String) -> String? {
         guard !isOfClient, text.hasPrefix("${"), !text.hasPrefix("${{"), let end = text.firstIndex(of: "}") else {
             return text
@@ -166,13 +166,13 @@ package final class YAMLFile {
     }
 }
 
-/// Limits on the size and depth of a document after its aliases are expanded. A few lines of aliases to aliases stand
-/// for billions of values, which would keep a reader busy for hours.
+/// Limits on the size and depth of a document after its aliases are expanded. A few lines of aliases to aliases can
+/// expand to billions of values, which would take hours to read.
 enum AliasBudget {
     static let values = 1_000_000
     static let depth = 64
 
-    /// Whether `node` has at most ``values`` values, none deeper than ``depth``.
+    /// Whether `node` has up to ``values`` values, none deeper than ``depth``.
     static func covers(_ node: Node) -> Bool {
         var left = values
         return spend(&left, on: node, depth: 0)
@@ -194,15 +194,15 @@ enum AliasBudget {
     }
 }
 
-/// Finds texts without quotes that YAML reads as something else: `{{…}}` as a mapping, `: ` as a key and its value.
+/// Detects strings without quotes that YAML reads as something else: `{{…}}` as a mapping, `: ` as a key and its value.
 enum MissingQuotes {
-    /// What to write where `{{…}}` stands without quotes.
+    /// The message for `{{…}}` without quotes.
     static let ofTemplate = "a text with {{…}} in it needs quotes around it, as in \"{{author.name}}\""
 
     private static let ofColon = "a text with a colon and a blank in it needs quotes around it, as in \"New: a note\""
 
-    /// `; a text … needs quotes` if missing quotes explain why YAML failed at `mark`; else nothing. `start` is where
-    /// the unreadable part begins.
+    /// Returns `; a text … needs quotes` if missing quotes explain why YAML failed at `mark`; else an empty string.
+    /// `start` is the start of the unreadable part.
     static func hint(at mark: Mark, from start: Mark?, in text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         func line(_ mark: Mark?) -> Substring {
@@ -228,7 +228,7 @@ enum MissingQuotes {
             } else if character == "#", isAtStart {
                 return false
             }
-            // A value begins behind one of these.
+            // A value starts after one of these.
             isAtStart = ":,-[{".contains(character) || isAtStart && character.isWhitespace
             rest = rest.dropFirst()
         }
@@ -237,7 +237,7 @@ enum MissingQuotes {
 }
 
 extension Node {
-    /// The same value as JSON has it.
+    /// Converts a JSON value.
     fileprivate init(_ json: JSONValue) {
         switch json {
         case .null: self.init("null", Tag(.null), .plain)
@@ -251,12 +251,12 @@ extension Node {
     }
 }
 
-/// One mistake in a file that a person wrote: where it is and what was expected there.
+/// An error in a file that a person wrote: its location and the expected input.
 package struct Diagnostic: Error, Hashable, Sendable, CustomStringConvertible {
     package let file: String
-    /// From 1; 0 when the mistake is about the file as a whole.
+    /// From 1; 0 if the error is about the whole file.
     package let line: Int
-    /// From 1; 0 when the mistake is about the line or the file as a whole.
+    /// From 1; 0 if the error is about the whole line or file.
     package let column: Int
     package let message: String
 
@@ -273,7 +273,7 @@ package struct Diagnostic: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// All mistakes in a file, so that a person corrects them in one go. Never empty when thrown.
+/// All errors in a file, so that a person can fix them together. Never empty when thrown.
 package struct Diagnostics: Error, Sendable, CustomStringConvertible {
     package let all: [Diagnostic]
 
@@ -286,10 +286,10 @@ package struct Diagnostics: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Guesses which name somebody meant.
+/// Suggests the name that a user probably meant.
 package enum NearestName {
-    /// `; did you mean 'title'?` if one of `names` differs by at most two letters, or only in spelling
-    /// (`MutableContent` for `mutable-content`); else nothing.
+    /// Returns `; did you mean 'title'?` if one of `names` differs by up to two letters, or only in spelling
+    /// (`MutableContent` for `mutable-content`); else an empty string.
     package static func hint(_ word: String, among names: [String]) -> String {
         let bare = bare(word)
         if let name = names.first(where: { Self.bare($0) == bare }) { return "; did you mean '\(name)'?" }
@@ -302,7 +302,7 @@ package enum NearestName {
         word.lowercased().filter { $0 != "-" && $0 != "_" }
     }
 
-    /// Levenshtein's distance between two words.
+    /// Returns the Levenshtein distance between two words.
     private static func distance(_ left: String, _ right: String) -> Int {
         let right = Array(right)
         var row = Array(0...right.count)

@@ -1,25 +1,25 @@
 import Foundation
 import Yams
 
-/// A value in a YAML file that knows its place, so that every mistake is reported with its line.
+/// A value in a YAML file with its location, so that every error is reported with its line.
 ///
-/// Each reader notes a mistake and returns nil. Reading goes on, so one run reports all mistakes.
+/// Each reader notes an error and returns nil. Reading continues, so one run reports all errors.
 package struct YAMLValue {
     let node: Node
-    /// The keys that lead here, such as `rules[2].match`; empty at the top.
+    /// The path to this value, such as `rules[2].match`; empty at the top.
     package let path: String
     package let file: YAMLFile
 
-    /// Notes a mistake at this value.
+    /// Notes an error at this value.
     package func mistake(_ message: String) {
         let message = isBareTemplate ? MissingQuotes.ofTemplate : message
         file.note(message, ofValueAt: path, node.mark)
     }
 
-    /// Notes that this value is allowed and probably not meant.
+    /// Warns that this value is valid but probably wrong.
     package func warn(_ message: String) { file.warn("\(path): \(message)", at: node.mark) }
 
-    /// Whether this is `{{…}}` without quotes, which YAML takes for a mapping whose one key is a mapping.
+    /// Whether this is `{{…}}` without quotes, which YAML reads as a mapping whose one key is a mapping.
     private var isBareTemplate: Bool {
         guard case .mapping(let mapping) = node, mapping.count == 1, case .mapping? = mapping.first?.key else {
             return false
@@ -27,13 +27,13 @@ package struct YAMLValue {
         return true
     }
 
-    /// The line this value starts on, from 1.
+    /// The line where this value starts, from 1.
     package var line: Int { node.mark?.line ?? 0 }
 
-    /// The line and the column this value starts at, from 1.
+    /// The line and column where this value starts, from 1.
     package var place: (line: Int, column: Int) { (node.mark?.line ?? 0, node.mark?.column ?? 0) }
 
-    /// The text of a scalar, whatever YAML takes it for (`5` and `yes` are text where text is wanted).
+    /// Returns the text of a scalar of any type (`5` and `yes` are text if text is expected).
     package func string() -> String? {
         guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain else {
             mistake("expected text")
@@ -46,7 +46,7 @@ package struct YAMLValue {
         return text
     }
 
-    /// A whole number within `range`.
+    /// Returns an integer within `range`.
     package func integer(in range: ClosedRange<Int>) -> Int? {
         guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Int(scalar.string),
             range.contains(number)
@@ -57,7 +57,7 @@ package struct YAMLValue {
         return number
     }
 
-    /// `true` or `false`.
+    /// Returns `true` or `false`.
     package func bool() -> Bool? {
         guard case .scalar(let scalar) = node, scalar.style == .plain, let value = node.bool else {
             mistake("expected true or false")
@@ -66,7 +66,7 @@ package struct YAMLValue {
         return value
     }
 
-    /// `true` or `false` if it is written so, without quotes; nil, without a mistake, for anything else.
+    /// `true` or `false` if it is written that way, without quotes; nil, without an error, for any other value.
     package var plainBool: Bool? {
         guard case .scalar(let scalar) = node, scalar.style == .plain else { return nil }
         return switch scalar.string {
@@ -76,7 +76,7 @@ package struct YAMLValue {
         }
     }
 
-    /// The digits of a number in a client's JSON; nil for anything else.
+    /// The digits of a number in a client's JSON; nil for any other value.
     package var clientDigits: String? {
         guard file.isOfClient, case .scalar(let scalar) = node, scalar.style == .plain,
             let first = scalar.string.utf8.first, first == 0x2D || (0x30...0x39).contains(first)
@@ -84,7 +84,7 @@ package struct YAMLValue {
         return scalar.string
     }
 
-    /// The text of a scalar as the file has it; nil, without a mistake, for anything else and for environment
+    /// The text of a scalar as it is in the file; nil, without an error, for any other value and for environment
     /// variables, which may be secret.
     package var writtenText: String? {
         guard case .scalar(let scalar) = node, node.null == nil || scalar.style != .plain,
@@ -93,13 +93,13 @@ package struct YAMLValue {
         return scalar.string
     }
 
-    /// Whether it stands without quotes and is `true`, `no`, `On` or another word that YAML 1.1 takes for a flag.
+    /// Whether it has no quotes and is `true`, `no`, `On` or another word that YAML 1.1 reads as a boolean.
     package var isPlainBool: Bool {
         guard case .scalar(let scalar) = node else { return false }
         return scalar.style == .plain && node.bool != nil
     }
 
-    /// One of `choices`, by its text.
+    /// Returns one of `choices`, by its text.
     package func choice(_ choices: [String]) -> String? {
         guard let text = string() else { return nil }
         guard choices.contains(text) else {
@@ -114,7 +114,7 @@ package struct YAMLValue {
         return text
     }
 
-    /// The members of a list.
+    /// Returns the elements of a list.
     package func list() -> [YAMLValue]? {
         guard case .sequence(let sequence) = node else {
             mistake("expected a list")
@@ -123,10 +123,9 @@ package struct YAMLValue {
         return sequence.enumerated().map { YAMLValue(node: $1, path: file.path(path, element: $0), file: file) }
     }
 
-    /// Whether this is a mapping.
     package var isMapping: Bool { node.mapping != nil }
 
-    /// One value, or a list of them.
+    /// Returns the elements of a list, or this value.
     package func oneOrMore() -> [YAMLValue] {
         if case .sequence = node { return list() ?? [] }
         return [self]
@@ -134,9 +133,9 @@ package struct YAMLValue {
 
     static let mergeMistake = "keys are not merged here: write them out, or name the whole value by its anchor"
 
-    /// A mapping with no keys but `keys`. An unknown key is a mistake that names the nearest known one. Without `keys`,
-    /// any key goes.
-    /// `missing` is said of an unknown key that holds a mapping; of several in a file that are called the same, once.
+    /// Returns a mapping with no other keys than `keys`. An unknown key is an error that names the nearest known one.
+    /// Without `keys`, any key is valid. `missing` explains an unknown key whose value is a mapping; it is reported
+    /// once for several equal keys in a file.
     package func mapping(keys: [String]? = nil, missing: String? = nil) -> YAMLMapping? {
         guard case .mapping(let mapping) = node, !isBareTemplate else {
             mistake("expected a mapping" + (keys.map { " with " + $0.joined(separator: ", ") } ?? ""))
@@ -173,13 +172,12 @@ package struct YAMLValue {
 }
 
 extension Node.Scalar {
-    /// Whether it is YAML 1.1's `<<`, which puts another mapping's keys beside it.
+    /// Whether it is YAML 1.1's `<<`, which merges another mapping's keys.
     var isMergeKey: Bool { style == .plain && string == "<<" }
 }
 
-/// The members of a YAML mapping, in their order in the file.
+/// The members of a YAML mapping, in the order of the file.
 package struct YAMLMapping {
-    /// The mapping itself.
     package let value: YAMLValue
     package let members: [(key: String, value: YAMLValue)]
 
@@ -192,7 +190,7 @@ package struct YAMLMapping {
         members.first { $0.key == key }?.value
     }
 
-    /// The member of that name. If it is missing, notes a mistake that says its purpose.
+    /// Returns the member of that name. If it is missing, notes an error that states its purpose.
     package func require(_ key: String, _ purpose: String) -> YAMLValue? {
         if let value = self[key] { return value }
         value.mistake("'\(key)' is missing: \(purpose)")
@@ -200,7 +198,7 @@ package struct YAMLMapping {
     }
 }
 
-/// A scalar as YAML reads it: plain text may be a number, a flag or null; quoted text is text.
+/// A scalar as YAML reads it: plain text may be a number, a boolean or null; quoted text is a string.
 package enum YAMLScalar: Hashable, Sendable {
     case null
     case whole(Int)
@@ -211,8 +209,8 @@ package enum YAMLScalar: Hashable, Sendable {
 }
 
 extension YAMLValue {
-    /// This value if it is a scalar; nil for lists and mappings. An environment variable that is not set is noted as a
-    /// mistake.
+    /// Returns this value if it is a scalar; nil for lists and mappings. An environment variable that is not set is
+    /// noted as an error.
     package func scalar() -> YAMLScalar? {
         guard case .scalar(let scalar) = node else { return nil }
         if scalar.style == .plain {
@@ -232,22 +230,21 @@ extension YAMLValue {
         return node.tag == Tag(.int) || node.tag == Tag(.float)
     }
 
-    /// Whether YAML reads it as a whole number, by its form or by the tag `!!int`.
+    /// Whether YAML reads it as an integer, by its form or by the tag `!!int`.
     package var isTaggedAsWhole: Bool { node.tag == Tag(.int) }
 
-    /// Whether this is a list.
     package var isList: Bool { node.sequence != nil }
 }
 
 extension YAMLValue {
-    /// This value as JSON text with sorted keys: the form in which a plugin gets its configuration. Notes a mistake and
-    /// returns nil if JSON cannot express it.
+    /// Returns this value as JSON with sorted keys: the form in which a plugin receives its configuration. Notes an
+    /// error and returns nil if JSON cannot express it.
     package func json() -> String? {
         json(unset: { file.note($0) }, fromEnvironment: { _ in })
     }
 
-    /// The same, but leaves out environment variables that are not set and reports each to `unset`; `fromEnvironment`
-    /// gets the texts of the others.
+    /// Does the same, but omits environment variables that are not set and reports each to `unset`; `fromEnvironment`
+    /// receives the values of the others.
     package func json(unset: (Diagnostic) -> Void, fromEnvironment: (String) -> Void) -> String? {
         guard let object = jsonObject(node, path, unset, fromEnvironment) else { return nil }
         guard

@@ -1,20 +1,20 @@
-// Signing in with a token, and the browsers that are signed in.
+// Sign-in with a token, and the list of signed-in browsers.
 
 import { ask, segment } from "./api.js"
 import { element } from "./dom.js"
 
-/** A browser in short, by what it calls itself. */
+/** A short name of a browser from its User-Agent. */
 const browserName = text => {
   const name = ["Edg", "OPR", "Firefox", "Chrome", "Safari"].map(each => text.match(new RegExp(`(${each})[a-zA-Z]*/(\\d+)`))).find(Boolean)
   const system = ["Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux"].find(each => text.includes(each))
   return name ? [`${name[1]} ${name[2]}`, system].filter(Boolean).join(", ") : text
 }
 
-/** By what name somebody is signed in. */
+/** The name shown for the signed-in person. */
 export const nameOf = ({ name, means }, say) =>
   means === "token-file" ? say("tokenFile") : means === "proxy" ? say("signedOnAs", { name: name.replace(/^signed on as /, "") }) : name
 
-/** In place of every screen while nobody is signed in. `done` gets who it is. */
+/** Shows the sign-in form instead of a screen. `done` gets the session. */
 export function signIn(place, parts, done) {
   const { say } = parts
   const token = element("input", { type: "password", autocomplete: "current-password", spellcheck: false, required: true })
@@ -30,7 +30,7 @@ export function signIn(place, parts, done) {
       try {
         const who = await ask("session", { method: "POST", body: { token: token.value.trim() } })
         token.value = ""
-        // A browser that keeps no cookie would be asked again and again without a reason.
+        // Without this check, a browser that keeps no cookies would show the form again without a reason.
         const kept = await ask("session")
         if (!kept.is_signed_in) throw new Error("no cookie")
         done(who)

@@ -1,21 +1,21 @@
-// Asks the router's API, as whoever is signed in.
+// Calls the router's API with the session of the signed-in person.
 
 const root = new URL("../v1/", location.href).href
 
-/** Why the router did not do something, in its own words. */
+/** An error response of the router, with its message. */
 export class ApiProblem extends Error {
   constructor(status, object, retryAfter) {
     super(object?.detail ?? `HTTP ${status}`)
     this.status = status
-    /** The same for programs; undefined: only the words say it. */
+    /** The message's code and values; undefined if the router sent only text. */
     this.says = object?.says
-    /** Mistakes in what was sent, a sentence each. */
+    /** Errors in the request, one sentence each. */
     this.mistakes = Array.isArray(object?.mistakes) ? object.mistakes : []
     this.retryAfter = retryAfter
   }
 }
 
-/** The router cannot be reached. */
+/** The router is unreachable. */
 export class Unreachable extends Error {}
 
 export const address = (path, query = {}) => {
@@ -24,7 +24,7 @@ export const address = (path, query = {}) => {
   return url.href
 }
 
-/** The object that the router answers. Throws an ``ApiProblem`` or ``Unreachable``. */
+/** Returns the object in the router's response. Throws an ``ApiProblem`` or ``Unreachable``. */
 export async function ask(path, { method = "GET", query, body } = {}) {
   const headers = body ? { "content-type": "application/json" } : {}
   let answer
@@ -34,11 +34,11 @@ export async function ask(path, { method = "GET", query, body } = {}) {
     throw new Unreachable("unreachable")
   }
   const object = await answer.json().catch(() => null)
-  // A session ends after a while, and when the router starts anew.
+  // Sessions expire, and end when the router restarts.
   if (answer.status === 401) dispatchEvent(new Event("signedout"))
   if (!answer.ok || object === null) throw new ApiProblem(answer.status, object, answer.headers.get("retry-after"))
   return object
 }
 
-/** A part of a path. */
+/** Encodes one segment of a path. */
 export const segment = text => encodeURIComponent(text)

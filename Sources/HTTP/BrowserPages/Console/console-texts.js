@@ -1,4 +1,4 @@
-// The words of the console, in English and German. What the router says itself is in sentence-texts.js.
+// The console's texts in English and German. Translations of the router's messages are in sentence-texts.js.
 
 import { wordsOf } from "./words.js"
 

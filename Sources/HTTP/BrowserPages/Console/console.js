@@ -1,5 +1,5 @@
-// The frame: who is signed in, which screen is open, in which language. A screen is a module with `open(place,
-// context)`, which may return what ends it.
+// The console's frame: session, current screen, language. A screen is a module with `open(place, context)`, which may
+// return a function that closes it.
 
 import { ask } from "./api.js"
 import * as access from "./access.js"
@@ -38,7 +38,8 @@ const tell = (words, tone = "") => {
 
 // MARK: Where we are
 
-/** The screen, the rest of the path, and parameters: as in `#devices/12` and `#devices?account=npub1…`. */
+/** The screen, the rest of the path and the parameters of the fragment, such as `#devices/12` or
+    `#devices?account=npub1…`. */
 const target = () => {
   const [path, query] = location.hash.slice(1).split("?")
   const [name, ...rest] = path.split("/")

@@ -1,4 +1,4 @@
-// Devices: who is registered, how pushes to them went, and what can be done.
+// The Devices screen: registered devices, results of their pushes, and actions.
 
 import { ask, segment } from "./api.js"
 import { element } from "./dom.js"
@@ -9,7 +9,7 @@ const push = ({ state, router, when }, { at, outcome, status, reason }) => [
   state(outcome === "delivered" ? "good" : outcome === "retry" ? "open" : "bad", router.word("word", outcome)), " ", ...router.answer(outcome, status, reason), " ", when(at),
 ]
 
-/** Why nothing wakes a device; null: as far as is known something does. */
+/** Why a device gets no pushes; null if no reason is known. */
 const standstill = (device, { say, router }) =>
   device.is_blocked ? say("deviceBlocked")
     : device.waits_for_code ? say("deviceWaits")
@@ -20,7 +20,7 @@ const standstill = (device, { say, router }) =>
 const link = (device, { say }) =>
   element("a", { href: `#devices/${device.device}`, textContent: String(device.device), "aria-label": say("deviceNumber", { n: device.device }) })
 
-/** What can be done with several devices at once; `chosen` are their numbers. */
+/** Actions for several devices; `chosen` holds their numbers. */
 function bulk(chosen, { say, button, confirm, tell }, reload) {
   const each = async (work) => {
     let count = 0

@@ -1,11 +1,11 @@
-// What differs between two texts, line by line.
+// Compares two texts line by line.
 
 import { element } from "./dom.js"
 
-/** Beyond so many comparisons, everything between what is common at both ends counts as replaced. */
+/** Above this number of comparisons, all lines between the common start and the common end count as replaced. */
 const most = 4_000_000
 
-/** Lines with `kind`: same, gone or new. */
+/** Returns lines with a `kind`: same, gone or new. */
 export function differences(before, after) {
   const [a, b] = [before.split("\n"), after.split("\n")]
   let start = 0
@@ -17,7 +17,7 @@ export function differences(before, after) {
   return [...same(a.slice(0, start)), ...middle(left, right), ...same(a.slice(a.length - end))]
 }
 
-/** By the longest common subsequence. */
+/** Finds the longest common subsequence. */
 function middle(left, right) {
   const gone = left.map(line => ({ kind: "gone", line }))
   const added = right.map(line => ({ kind: "new", line }))
@@ -42,7 +42,8 @@ function middle(left, right) {
   return [...result, ...gone.slice(i), ...added.slice(j)]
 }
 
-/** The changed lines with a few around them; null where nothing differs. `label` names it for screen readers. */
+/** Draws the changed lines with a few lines around them; null if the texts are equal. `label` names the result for
+    screen readers. */
 export function drawDifferences(before, after, label, around = 2) {
   const all = differences(before, after)
   const isNear = all.map((_, index) => all.slice(Math.max(0, index - around), index + around + 1).some(({ kind }) => kind !== "same"))

@@ -1,4 +1,4 @@
-// Where clients and events come in, and what runs the plugins.
+// The Connections screen: listeners, relays and plugin processes.
 
 import { ask } from "./api.js"
 import { element } from "./dom.js"
@@ -25,7 +25,7 @@ const relayNotes = (relay, { say, router, quote, code, when }) =>
     relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
     relay.last_words.map(words => element("li", {}, when(words.at), " ", code(words.command), " ", quote(words.text))))
 
-/** `change` blocks and unblocks; null: whoever looks may not. */
+/** `change` blocks and unblocks a relay; null if the session may only read. */
 const relaysCard = ({ relays, blocked }, parts, change) => {
   const { say, quote, state, number, when, table, card, notice, button } = parts
   const block = url => button("blockRelay", () => change("block", url, "blockRelaySure"), { className: "danger", "aria-label": say("blockRelayOf", { url }) })
@@ -40,7 +40,7 @@ const relaysCard = ({ relays, blocked }, parts, change) => {
           ["events", relay => number(relay.events)],
           ["refusals", relay => number(relay.refusals)],
           ["readUpTo", relay => (relay.read_up_to ? when(relay.read_up_to) : say("notYet"))],
-          // The operator's own are the configuration's business.
+          // Only the configuration changes the operator's own relays.
           ...(change && relays.some(({ whose }) => whose === "users") ? [["action", relay => (relay.whose === "users" ? block(relay.url) : null)]] : []),
         ], relays),
     blocked.length ? [element("h3", { textContent: say("blockedRelays", { n: blocked.length }) }),

@@ -1,4 +1,4 @@
-// One event: its way with reasons; and what happens now, as it happens.
+// The steps of one event with reasons, and a live stream of events.
 
 import { address, ask, segment } from "./api.js"
 import { element } from "./dom.js"
@@ -23,7 +23,7 @@ function deviceOf(device, parts) {
 
 function explanation(found, parts) {
   const { say, router, notice, facts, when, card } = parts
-  // Where nothing is known, the router's advice says so first.
+  // If the event is unknown, the router's advice already mentions it first.
   const advice = found.advice.map((words, index) => ({ words, says: found.advice_says?.[index] })).filter(({ says }) => says?.code !== "advice-unknown")
   return [
     card("eventPath",
@@ -44,7 +44,7 @@ function explanation(found, parts) {
   ]
 }
 
-/** What it can mean that nothing is known, and what tells more: sentences, and lists of those that are parts of one. */
+/** Why an event may be unknown, and where to look: sentences and nested lists. */
 function adviceOf(advice, { router }) {
   const nodes = []
   for (const { words, says } of advice) {
@@ -58,7 +58,7 @@ function adviceOf(advice, { router }) {
 
 // MARK: Live
 
-/** What comes over the stream, newest first. */
+/** The live stream, newest event first. */
 class Tail {
   #parts
   #source = null
@@ -74,7 +74,7 @@ class Tail {
     this.#rows.setAttribute("aria-label", parts.say("tailLabel"))
   }
 
-  /** The form and the rows. */
+  /** Draws the form and the rows. */
   draw() {
     const parts = this.#parts
     const { say, field, select } = parts
@@ -111,7 +111,7 @@ class Tail {
     this.#source = new EventSource(address("stream", query))
     this.#source.onopen = () => { this.#state.textContent = say("listening") }
     this.#source.onerror = () => {
-      // A browser tries again by itself, unless the router answered with a refusal.
+      // Browsers reconnect automatically, except after an error response.
       this.#state.textContent = say(this.#source.readyState === EventSource.CLOSED ? "streamRefused" : "streamLost")
     }
     for (const kind of ["step", "outcome", "lost"]) this.#source.addEventListener(kind, ({ data }) => this.#receive(kind, data))
@@ -167,7 +167,7 @@ export function open(place, { parts, path, go }) {
   const form = element("form", { className: "search", role: "search" }, parts.field("event", input, "eventHelp"), element("button", { type: "submit", className: "main", textContent: say("explain") }))
   form.onsubmit = event => {
     event.preventDefault()
-    // Alone, or in a link. 32 digits name a notification that was sent over the API.
+    // Finds an ID in text or in a link. 32 digits name a notification that was sent with the API.
     const name = /(?<![0-9a-z])([0-9a-f]{64}|[0-9a-f]{32}|(npub|note|nevent)1[0-9a-z]+)(?![0-9a-z])/
     const wanted = input.value.match(name)?.[1] ?? input.value.trim()
     if (/^npub1/.test(wanted)) return go("devices", { account: wanted })

@@ -1,4 +1,4 @@
-// The screens' icons, of straight lines and circles.
+// Icons of the screens, drawn with lines and circles.
 
 import { drawing } from "./dom.js"
 

@@ -1,4 +1,4 @@
-// The first screen: what is amiss and what helps, then how much comes and goes, then a line for each queue.
+// The first screen: problems with fixes, traffic, and one line for each queue.
 
 import { ask } from "./api.js"
 import { element } from "./dom.js"
@@ -7,7 +7,7 @@ import { bars, sparkline } from "./sparkline.js"
 const pause = 5_000
 const kept = 120
 
-/** What was seen since the page was opened; screens come and go. */
+/** Samples since the page was opened; they outlive the screen. */
 const history = { events: [], pushes: [], waiting: [] }
 
 const keep = (name, value) => {
@@ -48,7 +48,7 @@ function figures(status, parts) {
     figure(parts, "waiting", number(waiting.deliveries), "waiting", waiting.oldest === undefined ? say("ofLimit", { n: number(waiting.limit) }) : say("oldest", { span: span(waiting.oldest) })))
 }
 
-/** What stands, from what the router said. */
+/** Draws the status that the router returned. */
 function write(place, status, days, parts) {
   const { say, named, code, when, span, size, number, card, table, notice } = parts
   const { relays, waiting } = status

@@ -1,32 +1,31 @@
-// What screens are made of: headings, tables, states, times, buttons that do something, questions before something is
-// lost.
+// Building blocks of screens: headings, tables, states, times, buttons and confirmations.
 
 import { element } from "./dom.js"
 import { ApiProblem, Unreachable } from "./api.js"
 import { Sentences } from "./sentences.js"
 
-/** The pieces for one language. `say` finds a text, `phrase` the same with nodes in it; `tell` shows a message that goes
- * away. */
+/** The building blocks in one language. `say` returns a text, `phrase` a text with nodes in it; `tell` shows a temporary
+ * message. */
 export class Parts {
   constructor(language, say, phrase, tell) {
     this.language = language
     this.say = say
     this.phrase = phrase
     this.tell = tell
-    /** What the router says. */
+    /** The router's messages. */
     this.router = new Sentences(language, this.when)
   }
 
-  /** What somebody called something. */
+  /** A name that a person chose. */
   named = text => element("span", { translate: false, textContent: text })
 
-  /** What comes from outside. */
+  /** Text from outside the router. */
   quote = text => this.router.quote(text)
 
-  /** A word that stands so in the configuration or an answer. */
+  /** A literal value from the configuration or a response. */
   code = text => element("code", { className: "value", textContent: text })
 
-  /** A moment: the time of day, and the date where it is another day. */
+  /** A point in time: the time of day, with the date unless it is today. */
   when = stamp => {
     const time = new Date(stamp)
     const isToday = time.toDateString() === new Date().toDateString()
@@ -37,7 +36,7 @@ export class Parts {
 
   number = value => new Intl.NumberFormat(this.language, { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)
 
-  /** As in `3 min`. */
+  /** A duration, such as `3 min`. */
   span = seconds => {
     const [value, unit] =
       seconds < 120 ? [seconds, "second"] : seconds < 7200 ? [seconds / 60, "minute"] : seconds < 172800 ? [seconds / 3600, "hour"] : [seconds / 86400, "day"]
@@ -49,7 +48,7 @@ export class Parts {
     return new Intl.NumberFormat(this.language, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(value)
   }
 
-  /** A key of a person, short, with the whole as its title. */
+  /** A shortened public key with the full key as its title. */
   key = npub => element("code", { title: npub, textContent: npub.length > 20 ? `${npub.slice(0, 10)}…${npub.slice(-4)}` : npub })
 
   heading = (key, ...beside) => element("div", { className: "screen-head" }, element("h1", { textContent: this.say(key) }), ...beside)
@@ -59,10 +58,10 @@ export class Parts {
     return element("section", { className: "card", "aria-labelledby": id }, element("h2", { id, textContent: this.say(key) }), ...children)
   }
 
-  /** How something stands: `tone` is good, open, bad or quiet. */
+  /** A status; `tone` is good, open, bad or quiet. */
   state = (tone, ...words) => element("span", { className: `state ${tone}` }, ...words)
 
-  /** Rows with named cells, which become cards on a narrow screen. `columns` are `[key of the name, cell of a row]`. */
+  /** A table that becomes cards on a narrow screen. `columns` are `[key of the name, cell of a row]`. */
   table = (caption, columns, rows) =>
     element("table", { className: "cards" },
       element("caption", { className: "unseen", textContent: this.say(caption) }),
@@ -85,7 +84,7 @@ export class Parts {
     return node
   }
 
-  /** Does something once at a time; what goes wrong is said. */
+  /** Runs one action at a time and shows its error. */
   run = async (act, node) => {
     if (node?.getAttribute("aria-disabled") === "true") return
     node?.setAttribute("aria-disabled", "true")
@@ -98,7 +97,7 @@ export class Parts {
     }
   }
 
-  /** What went wrong, for a person: texts and nodes. */
+  /** Describes an error as texts and nodes. */
   words = error => {
     if (error instanceof Unreachable) return [this.say("unreachable")]
     if (error instanceof ApiProblem) {
@@ -110,7 +109,7 @@ export class Parts {
     return [this.say("broken")]
   }
 
-  /** In place of a screen's content. */
+  /** An error shown instead of a screen's content. */
   problem = error => element("p", { className: "notice bad", role: "alert" }, this.words(error))
 
   notice = (tone, ...words) => element("p", { className: `notice ${tone}` }, ...words)
@@ -129,7 +128,7 @@ export class Parts {
     return node
   }
 
-  /** Asks before something is done. Resolves whether it is meant. */
+  /** Asks for confirmation; resolves to the decision. */
   confirm = (question, yes, isLoss = false) =>
     new Promise(resolve => {
       const dialog = element("dialog", { className: "card", "aria-labelledby": "question" },

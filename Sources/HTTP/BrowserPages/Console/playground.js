@@ -1,5 +1,5 @@
-// Rules on the left, an event on the right: what they would cause, beside what the rules in force cause. Saved only by
-// those who may operate.
+// The Playground: rules on the left, an event on the right, and the pushes of both the draft and the current rules.
+// Saving requires the scope `operate`.
 
 import { ask } from "./api.js"
 import { drawDifferences } from "./differences.js"
@@ -11,12 +11,12 @@ const patience = 700
 const first = ["ios", "android", "web", "ntfy"]
 const modes = ["alert", "sealed", "nudge", "wake"]
 
-/** What somebody has not saved stays while they look at other screens. */
+/** Unsaved drafts, kept while the person visits other screens. */
 const drafts = new Map()
 
 const order = platforms => [...first.filter(name => platforms.includes(name)), ...platforms.filter(name => !first.includes(name)).sort()]
 
-/** A request as people read it, without what differs at every try. */
+/** A readable request, without the parts that differ in every run. */
 function transcript(delivery) {
   if (!delivery.url) return delivery.stream ?? reason(delivery) ?? ""
   const headers = Object.entries(delivery.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
@@ -25,7 +25,7 @@ function transcript(delivery) {
   try {
     body = JSON.stringify(JSON.parse(readable), null, 2)
   } catch {
-    // It is no JSON, and is shown as it is.
+    // Not JSON: shown unchanged.
   }
   return [`${delivery.method} ${delivery.url}`, ...headers, "", body].join("\n")
 }
@@ -40,7 +40,7 @@ class Playground {
   #file = null
   #timer
   #number = 0
-  /** The last try of the rules in force, by what was tried. */
+  /** The last result of the current rules, by input. */
   #inForce = { key: "", report: null }
   #verdicts = element("div", {})
   #mistakes = element("div", { role: "status" })
@@ -116,7 +116,7 @@ class Playground {
       this.rules.value = this.#file.text
       this.#changed(0)
     })
-    // A file that the configuration names stands in its own place, beside the others.
+    // A file that the configuration names keeps its place among the files.
     this.#yesterday = yesterday(parts, () => ({ rules: this.rules.value, ...(this.#file.name ? { file: this.#file.name } : {}) }))
     const why = this.#obstacle()
     this.#place.replaceChildren(
@@ -187,7 +187,7 @@ class Playground {
     }
   }
 
-  /** One trial is under way at a time, so that another one may have to wait. */
+  /** Trials run one at a time; the next one waits. */
   async #ask(body) {
     for (let left = 8; ; left -= 1) {
       try {
@@ -217,7 +217,7 @@ class Playground {
     this.#mistakes.replaceChildren(...(isValid ? [notice("", say("rulesValid", { n: rules }))] : []), ...lists.filter(Boolean))
   }
 
-  /** Messages, each with its place. */
+  /** Messages, each with its position. */
   #list(tone, title, messages) {
     const { say, quote } = this.#parts
     if (messages.length === 0) return null
@@ -262,7 +262,7 @@ class Playground {
   #request(name, delivery, former) {
     const { say, notice, number, code, router } = this.#parts
     const text = transcript(delivery)
-    // What goes out stands there as it is; why nothing does is said.
+    // Shows the request exactly as sent, or the reason why none is sent.
     const why = reason(delivery)
     const difference = former && steady(text) !== steady(transcript(former)) ? drawDifferences(steady(transcript(former)), steady(text), say("changesOf", { name })) : null
     return element("details", {}, element("summary", {}, name, difference ? ` – ${say("differs")}` : ""),

@@ -1,4 +1,4 @@
-// What a push looks like where it arrives. What is shown is taken from the request itself, as the receiver would.
+// Previews a push as the receiver shows it, from the request itself.
 
 import { element } from "./dom.js"
 
@@ -12,7 +12,7 @@ const parsed = text => {
 
 const words = value => (typeof value === "string" ? value : value === undefined || value === null ? "" : String(value))
 
-/** What iOS shows of a localized text that only the app has. */
+/** A placeholder for a localized text of the app, which only iOS can resolve. */
 const localized = (key, values) => (key ? `⟨${key}${Array.isArray(values) && values.length ? `: ${values.join(", ")}` : ""}⟩` : "")
 
 const readers = {
@@ -39,7 +39,7 @@ const shownByBrowser = object => (object.title || object.body ? { title: words(o
 
 const buttons = actions => (Array.isArray(actions) ? actions.map(action => words(action?.label ?? action?.title)).filter(Boolean) : [])
 
-/** What a delivery shows; null: nothing. */
+/** The visible parts of a delivery; null if it shows nothing. */
 export function shown(platform, delivery) {
   const object = parsed(delivery.decrypted ?? delivery.body ?? "")
   if (!object || typeof object !== "object") return null
@@ -48,7 +48,7 @@ export function shown(platform, delivery) {
   try {
     found = read(object)
   } catch {
-    // Rules may make something that no receiver could show either.
+    // Rules can produce a payload that no receiver could show.
   }
   return found && (found.title || found.body) ? found : null
 }
@@ -90,10 +90,10 @@ const pictures = {
 
 const alike = { unifiedpush: "android" }
 
-/** Why nothing goes out, in the router's words; nothing where something does. */
+/** Why no push is sent, in the router's words; undefined if one is. */
 export const reason = ({ error, nothing_goes_out: nothing }) => error ?? nothing
 
-/** A picture of the push where it arrives, with words for what cannot be seen. */
+/** Draws the push as the receiver shows it, and describes parts that are not visible. */
 export function preview(platform, delivery, { say, phrase, router }) {
   const why = reason(delivery)
   const found = why ? null : shown(platform, delivery)

@@ -1,10 +1,10 @@
-// A small line of what came before: drawn in SVG, with its numbers as words for those who do not see it.
+// A small SVG line chart, with its numbers as text for screen readers.
 
 import { drawing, element } from "./dom.js"
 
 const [width, height] = [120, 32]
 
-/** `values` from the oldest to the newest; null is a gap. */
+/** `values` run from the oldest to the newest; null is a gap. */
 export function sparkline(values, label) {
   const known = values.filter(value => value !== null)
   const most = Math.max(1e-9, ...known)
@@ -18,7 +18,7 @@ export function sparkline(values, label) {
   return picture
 }
 
-/** A bar for each day, divided in what went well and what did not. `days` are `{ day, delivered, failed }`. */
+/** One bar per day, split into delivered and failed. `days` are `{ day, delivered, failed }`. */
 export function bars(days, say, number) {
   const most = Math.max(1, ...days.map(({ delivered, failed }) => delivered + failed))
   return element("ul", { className: "bars" }, days.map(({ day, delivered, failed }) => {

@@ -1,11 +1,11 @@
-// Which of the last day's events the rules on the screen would have made something else of.
+// Shows which events of the last day would have another result with the edited rules.
 
 import { ask } from "./api.js"
 import { element } from "./dom.js"
 
 const changes = ["rule", "signal", "mode", "urgency"]
 
-/** What became of an event by one side; bold where the other side differs. */
+/** The result of an event on one side, bold if the other side differs. */
 function side(parts, { result, rule, ...words }, differing) {
   const { say, state, code } = parts
   const details = changes.filter(name => words[name]).map(name => [", ", element(differing.includes(name) ? "strong" : "span", {}, code(words[name]))])
@@ -39,7 +39,7 @@ function draw(answer, parts) {
   ].filter(Boolean)
 }
 
-/** A card that compares on demand; `order` says what with. */
+/** A card that compares on demand; `order` returns the request's body. */
 export function yesterday(parts, order) {
   const { say, card, button, notice } = parts
   const answer = element("div", {})
@@ -48,13 +48,13 @@ export function yesterday(parts, order) {
     try {
       answer.replaceChildren(...draw(await ask("rules/diff", { method: "POST", body: order() }), parts))
     } catch (error) {
-      // The router keeps no events unless the configuration says so.
+      // The router keeps no events unless the configuration enables it.
       answer.replaceChildren(error.status === 409 ? notice("warn", say("diffOff")) : parts.problem(error))
     }
   }
   return {
     node: card("yesterday", element("p", { className: "help", textContent: say("yesterdayHelp") }), element("p", { className: "buttons" }, button("compare", compare)), answer),
-    /** What was found is about other rules now. */
+    /** The last result belongs to other rules. */
     forget: () => answer.replaceChildren(),
   }
 }

@@ -1,6 +1,6 @@
 #include "CBrowserPages.h"
 
-// In C, because the compiler of Swift takes half a minute for the same bytes as a literal.
+// In C, because the Swift compiler needs half a minute for the same bytes as a literal.
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 #define FILE_OF(name, bytes) { name, bytes, sizeof bytes }
@@ -18,7 +18,7 @@ static const unsigned char console_console_texts_js[] = {
 #embed "../Console/console-texts.js"
 };
 
-// What all pages look like, and what is the console's alone.
+// The shared style sheet, and the console's own.
 static const unsigned char console_yesterday_js[] = {
 #embed "../Console/yesterday.js"
 };

@@ -1,4 +1,4 @@
-// The card of one device: what stands in the way of pushes, how they went, and what can be done about it.
+// The card of one device: problems, results of its pushes, and actions.
 
 import { checked, choice, element } from "./dom.js"
 import { signals } from "./notes.js"
@@ -7,7 +7,7 @@ const modes = ["wake", "nudge", "sealed", "alert"]
 
 const later = stamp => stamp && new Date(stamp) > new Date()
 
-/** Why a push may not come, the most likely first; each a list of texts and nodes. */
+/** Reasons why a push may not arrive, the most likely first; each is a list of texts and nodes. */
 export function obstacles(device, { say, router, when }) {
   const { last_error: error, last_success: success, pace, preferences } = device
   const found = []
@@ -45,7 +45,7 @@ function facts(device, { say, when }) {
     fact(say("factRegistered"), when(device.registered_at)))
 }
 
-/** A form for what may be changed; it knows only what the person sees. */
+/** The form for a device's settings; it has only what the person can see. */
 function form(device, { say }, save) {
   const name = part => `${part}-${device.id}`
   const quiet = device.preferences?.quiet
@@ -79,7 +79,7 @@ function form(device, { say }, save) {
     element("p", { className: "help", textContent: say("saveHelp") }))
 }
 
-/** The whole card. `actions` has `test`, `change` and `remove`. */
+/** The card. `actions` has `test`, `change` and `remove`. */
 export function deviceCard(device, words, actions) {
   const { say } = words
   const name = device.name || say("device")

@@ -1,4 +1,4 @@
-// The words of the page, in English and German; those about the signer and about wishes are the sign-up page's.
+// The page's texts in English and German; those about the signer and the settings are in the sign-up page's file.
 
 import { texts as shared } from "./texts.js"
 import { wordsOf } from "./words.js"

@@ -1,4 +1,4 @@
-// The page: connects a signer, asks the router about the person, and shows the answer.
+// The page /me: connects a signer, asks the router about the person and shows the response.
 
 import { acting } from "./acting.js"
 import { element, find, show } from "./dom.js"
@@ -13,9 +13,9 @@ import * as storage from "./storage.js"
 
 let state = {}
 let language = browserLanguage()
-/** The router's last answer; null before the first. */
+/** The router's last response; null before the first. */
 let report = null
-/** What became of the event that was asked about: `{ id, answer }`. */
+/** The result for the event that the person looked up: `{ id, answer }`. */
 let asked = null
 
 const say = (key, values) => textIn(language, key, values)
@@ -27,7 +27,7 @@ const when = stamp => {
   return element("time", { dateTime: stamp, textContent: text })
 }
 
-/** What a problem is; why the router refuses is in its own words or in the person's. */
+/** Describes a problem; the router's reason is translated if a translation exists. */
 const explain = ({ key, values: { refusal, ...values } }) =>
   phrase(key, refusal ? { ...values, reason: words.router.refusal(refusal.status, refusal.words, refusal.says, values.seconds) } : values)
 
@@ -37,7 +37,7 @@ const { report: tell, attempt, writeHead } = acting(say, explain)
 
 const words = {
   say, phrase, when,
-  /** What the router says. */
+  /** The router's messages. */
   get router() { return new Sentences(language, when) },
 }
 
@@ -104,7 +104,7 @@ const replace = device => {
   report.devices = report.devices.map(each => (each.id === device.id ? device : each))
 }
 
-/** What buttons of a device do; each gets the device. */
+/** Actions of a device's buttons; each gets the device. */
 const actions = {
   test: device => attempt(async () => {
     tell(say("testing"))
@@ -142,7 +142,7 @@ const actions = {
 }
 
 async function lookUp() {
-  // Alone, or in a link of a client or a web page.
+  // Finds an event ID in text or in a link of a client or web page.
   const id = find("one").value.match(/(?<![0-9a-z])([0-9a-f]{64}|note1[0-9a-z]+|nevent1[0-9a-z]+)(?![0-9a-z])/)?.[1]
   if (!id) throw new Problem("problemEvent")
   tell(say("asking"))
@@ -183,7 +183,7 @@ find("one-form").addEventListener("submit", event => {
 await attempt(async () => {
   state = await storage.read().catch(() => { throw new Problem("problemStorage") })
   language = state.language in texts ? state.language : language
-  // Whoever registered in this browser may sign with another key now: the signer says which it is.
+  // The signer may hold another key than the one that was registered in this browser, so it is asked again.
   state = { ...state, person: null }
   card.resume()
   write()

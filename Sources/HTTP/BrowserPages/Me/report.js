@@ -1,5 +1,5 @@
-// Rows of the report: events with the verdict of each stage, and relays. `words` has `say`, `router` (what the router
-// says) and `when`.
+// Rows of the report: events with the result of each stage, and relays. `words` has `say`, `router` (its messages) and
+// `when`.
 
 import { element } from "./dom.js"
 import { tone } from "./sentences.js"
@@ -9,10 +9,10 @@ const mark = (step, sentence) => element("p", { className: `outcome ${tone(step)
 const list = (all, { router, when }) =>
   element("ol", { className: "steps" }, all.map(step => element("li", {}, when(step.at), " ", router.line(step))))
 
-/** How it ended for a device. */
+/** The result for one device. */
 const end = ({ outcome, ending }, { router }) => mark(ending?.step, router.ending(outcome, ending))
 
-/** How it ended for all devices without steps of their own: by the last step. */
+/** The result for all devices without their own steps, from the last step. */
 const commonEnd = ({ steps, outcome }, { router }) => {
   const last = steps.findLast(({ words }) => words === outcome)
   return mark(last?.step, last ? router.line(last) : router.say(outcome ?? ""))
@@ -23,7 +23,7 @@ const title = (device, names, say) => {
   return known ? `${known.name || say("device")} (${known.platform})` : say("formerDevice")
 }
 
-/** Everything that was decided about one event. */
+/** Every decision about one event. */
 export function steps(event, names, words) {
   return element("div", { className: "verdicts" },
     event.steps.length > 0 ? list(event.steps, words) : null,
@@ -36,7 +36,7 @@ export function steps(event, names, words) {
   )
 }
 
-/** One of the last events: its outcomes, and the steps for those who want them. */
+/** One recent event: its outcomes, and its steps on demand. */
 export function eventRow(event, names, words) {
   const at = event.steps[0]?.at ?? event.devices[0]?.steps[0]?.at
   const outcomes = event.devices.length > 0
@@ -48,7 +48,7 @@ export function eventRow(event, names, words) {
     element("details", {}, element("summary", { textContent: words.say("steps") }), steps(event, names, words)))
 }
 
-/** A group that the person is in. `leave` gets it. */
+/** A group that the person is in; `leave` gets the group. */
 export function groupRow(group, { say, when }, leave) {
   return element("li", {},
     element("p", { className: "event" }, element("strong", { textContent: group.group }), " ", element("small", {}, say("groupIn", { app: group.app }), " ", when(group.since))),

@@ -13,13 +13,13 @@ const sha256 = async text => {
 }
 
 /**
- * The answer to a request below `/v1/me`; null where there is no such thing.
- * Throws a ``Problem`` with the router's own words where it refuses.
+ * The response to a request below `/v1/me`; null if the item does not exist. Throws a ``Problem`` with the router's message
+ * if the router refuses.
  */
 async function ask(person, method, path = "", content) {
   const url = root + path
   const body = content === undefined ? undefined : JSON.stringify(content)
-  // Each proof counts once, so that two of the same second have to differ.
+  // The router accepts each proof once, so two proofs of the same second must differ.
   const tags = [["u", url], ["method", method], ["random", crypto.randomUUID()]]
   if (body) tags.push(["payload", await sha256(body)])
   const proof = await sign({ kind, pubkey: person, created_at: Math.floor(Date.now() / 1000), tags, content: "" })
@@ -41,13 +41,13 @@ async function ask(person, method, path = "", content) {
 
 const device = id => `/devices/${encodeURIComponent(id)}`
 
-/** What the router knows of the person. */
+/** What the router stores about the person. */
 export const report = person => ask(person, "GET")
 
-/** What became of one event for the person; null where nothing was decided. */
+/** The result for one of the person's events; null if the router decided nothing about it. */
 export const event = (person, id) => ask(person, "GET", `/events/${encodeURIComponent(id)}`)
 
-/** Out of a group of an app, from where no sender puts the person back. */
+/** Leaves a group of an app; senders cannot add the person again. */
 export const leave = (person, { app, group }) => ask(person, "DELETE", `/groups/${encodeURIComponent(app)}/${encodeURIComponent(group)}`)
 
 export const test = (person, id) => ask(person, "POST", `${device(id)}/test`)

@@ -1,11 +1,11 @@
-// What pages for users have in common: their head in the person's language, one message and one action at a time.
+// Shared by pages for users: their heading in the person's language, one message and one action at a time.
 
 import { find, show } from "./dom.js"
 import { Problem } from "./signer.js"
 
-/** `say` finds a text in the language that counts at that moment; `explain` says a ``Problem``, in texts and nodes. */
+/** `say` finds a text in the current language; `explain` turns a ``Problem`` into texts and nodes. */
 export const acting = (say, explain) => {
-  /** One message at a time: a problem, or how it goes. */
+  /** Shows one message: a problem or the progress. */
   const report = (progress, problem) => {
     find("progress").replaceChildren(...[progress ?? ""].flat())
     show("progress", Boolean(progress))
@@ -13,7 +13,7 @@ export const acting = (say, explain) => {
     show("problem", Boolean(problem))
   }
 
-  /** Runs one action at a time, and says what went wrong. */
+  /** Runs one action at a time and shows its error. */
   const attempt = async action => {
     if (document.body.getAttribute("aria-busy") === "true") return
     document.body.setAttribute("aria-busy", "true")
@@ -28,7 +28,7 @@ export const acting = (say, explain) => {
     }
   }
 
-  /** Writes the texts that stand in the page itself; `title` is the text for the window. */
+  /** Writes the texts of the page itself; `title` is the window's title. */
   const writeHead = (language, title) => {
     document.documentElement.lang = language
     document.title = say(title)

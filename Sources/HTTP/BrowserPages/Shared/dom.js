@@ -1,9 +1,10 @@
-// Makes elements. What is not ours (names, reasons, addresses) becomes text and never markup.
+// Makes elements. Values from outside (names, reasons, addresses) become text, never markup.
 
-/** An element with these properties, or attributes where it has no such property, and children; null is none. */
+/** An element with children and with properties, or attributes for names that are not properties; a null child is
+    skipped. */
 export const element = (name, properties = {}, ...children) => filled(document.createElement(name), properties, children)
 
-/** The same in SVG, where everything is an attribute. */
+/** The same for SVG, which has only attributes. */
 export const drawing = (name, attributes = {}, ...children) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name)
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
@@ -25,7 +26,7 @@ export const find = id => document.getElementById(id)
 
 export const show = (id, isShown) => { find(id).hidden = !isShown }
 
-/** A radio button or a box, with its words and a line of help. */
+/** A radio button or checkbox with a label and a line of help. */
 export const choice = (type, name, value, words, help, checked) => {
   const input = element("input", { type, name, value, checked, id: `${name}-${value}` })
   const label = element("span", { textContent: words })
@@ -38,5 +39,5 @@ export const choice = (type, name, value, words, help, checked) => {
   return element("label", { className: "choice", htmlFor: input.id }, input, text)
 }
 
-/** The values of what is chosen under a name. */
+/** The checked values of a name. */
 export const checked = name => [...document.querySelectorAll(`input[name="${name}"]:checked`)].map(({ value }) => value)

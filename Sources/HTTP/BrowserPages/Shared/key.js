@@ -1,11 +1,10 @@
-// The card "Your key", on every page where a person signs: connects the signer, here or elsewhere, and shows whose key
-// it is.
+// The card "Your key" of every page that needs signatures: connects a local or remote signer and shows its key.
 
 import { find, show } from "./dom.js"
 import * as notes from "./notes.js"
 import { connectRemotely, disconnect, isPresent, publicKey, resume } from "./signer.js"
 
-/** An address in a link, where it is one that may be opened. */
+/** Shows an address in a link if it is one that may be opened. */
 const showApproval = address => {
   const link = notes.address(address)
   show("approval", Boolean(link))
@@ -13,13 +12,13 @@ const showApproval = address => {
 }
 
 export class KeyCard {
-  /** Whose key signs, once the signer has said so. */
+  /** The signing key, once the signer reported it. */
   person = null
   #hasSigner = null
   #page
 
-  /** `page` has `say(key)`, `report(progress)`, `attempt(action)`, `state` (what this browser remembers), `keep(members)`,
-   * `admit(key)`, which throws where the page does not take that key, and `connected()`. */
+  /** `page` has `say(key)`, `report(progress)`, `attempt(action)`, `state` (stored in this browser), `keep(members)`,
+   * `admit(key)`, which throws if the page does not accept that key, and `connected()`. */
   constructor(page) {
     this.#page = page
     find("connect").addEventListener("click", () => page.attempt(() => this.connect()))
@@ -30,7 +29,7 @@ export class KeyCard {
     find("disconnect").addEventListener("click", () => page.attempt(() => this.#disconnect()))
   }
 
-  /** Goes on with the remote signer of an earlier visit, and looks for one in this browser. */
+  /** Resumes the remote signer of an earlier visit, and looks for a signer in this browser. */
   resume() {
     const { signer } = this.#page.state
     if (signer) resume(signer, showApproval)
@@ -70,7 +69,7 @@ export class KeyCard {
     const page = this.#page
     page.report(page.say("connecting"))
     const session = await connectRemotely(find("bunker").value, showApproval)
-    // The address holds a secret that is good for one connection.
+    // The address holds a secret that works for one connection.
     find("bunker").value = ""
     await page.keep({ signer: session })
     this.#hasSigner = true

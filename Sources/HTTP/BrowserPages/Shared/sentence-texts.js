@@ -1,9 +1,8 @@
-// What the router says, in other languages than its own, which is English: by the codes that it gives beside its
-// words. `{name}` is a value of the sentence.
+// Translations of the router's English messages, by the codes that come with them. `{name}` is a value of the message.
 
 export const texts = {
   de: {
-    // What was decided about an event, by step.
+    // Decisions about an event, by step.
     step: {
       malformed: "abgelehnt: Es ist kein Ereignis", forged: "abgelehnt: Die Kennung oder die Signatur dieser Kopie ist falsch",
       duplicate: "übergangen: {because}", unaddressed: "betrifft hier niemanden", fetched: "geholt, um daraus zu lernen; es weckt niemanden",
@@ -21,16 +20,16 @@ export const texts = {
       "in-turn": "wartet, bis es an der Reihe ist: Noch ist kein Versuch zu Ende", "in-turn_at": "wartet, bis es an der Reihe ist: Eine frühere Sendung an dieses Gerät wird wieder versucht, frühestens {at}",
       unknown: "sein Ende ist nicht bekannt: Es kam gerade eben, oder der Router endete, bevor es aufgeschrieben war, oder es gab zu viel aufzuschreiben",
     },
-    // Why, where that is one of a few things.
+    // Reasons, if there is a fixed set.
     reason: {
       "new-device": "ein neues Gerät", "device-anew": "ein Gerät von neuem", deregistered: "abgemeldet", "former-key": "eine Abmeldung mit einem Schlüssel, mit dem das Gerät nicht mehr angemeldet ist", unlisted: "wartet, bis Kind 10050 des Nutzers seinen Schlüssel nennt",
       known: "Es kam schon vorher", ended: "Es kam schon vorher und gilt nicht mehr", outdated: "Ein neueres ist bekannt", superseded: "Für sein Ziel gibt es eine spätere Anmeldung", "not-for-us": "nicht für diesen Router", "zap-known": "Der Zap wurde schon gemeldet", "while-held": "während es zurückgehalten war", "took-back": "Sein Autor hat Ereignisse zurückgenommen", "registrations-ended": "beendete Anmeldungen: {count}",
     },
-    // Why a device is not woken now.
+    // Why a device gets no pushes now.
     hold: {
       cooldown: "Das Gerät wurde eben erst geweckt", window: "Das Gerät wurde in diesem Zeitfenster oft geweckt", quiet: "Das Gerät hat Ruhezeit", cap: "Das Gerät hatte seine Sendungen des Tages (UTC)", "silent-budget": "Das Gerät hatte seine stillen Sendungen der Stunde", "under-way": "Die letzte Sendung an das Gerät ist unterwegs", behind: "Der Push-Dienst kommt nicht nach", none: "Das Gerät ist an der Reihe",
     },
-    // What became of a push, by outcome; `{answer}` is what the push service said, in parentheses.
+    // The result of a push, by outcome; `{answer}` is the push service's response in parentheses.
     report: {
       delivered: "zugestellt: {queue} hat es angenommen{answer}{attempt}", gone: "nicht zugestellt: {queue} sagt, dass es das Gerät nicht mehr gibt{answer}; es wurde vergessen",
       rejected: "nicht zugestellt: {queue} lehnt es endgültig ab{answer}", rejected_crashed: "nicht zugestellt: Das Plugin für {queue} ist daran zweimal abgestürzt oder kam nicht zum Ende",
@@ -40,7 +39,7 @@ export const texts = {
       requeued: "ein Betreiber hat es wiederholen lassen: Es wartet, bis es an der Reihe ist", discarded: "nicht zugestellt: Ein Betreiber hat es verworfen", deleted: "nicht zugestellt: Sein Autor hat das Ereignis gelöscht", unreadable: "nicht zugestellt: Was im Ausgang davon steht, ist nicht lesbar",
     },
     attempt: ", beim {attempt}. Versuch", next: ", frühestens {at}", goes: "; geht frühestens {at}", several: "; {count} Ereignisse warten",
-    // The same in one word, for steps and outcomes.
+    // One word for each step and outcome.
     word: {
       malformed: "kein Ereignis", forged: "gefälscht", duplicate: "übergangen", unaddressed: "betrifft niemanden", fetched: "geholt", registered: "angemeldet", "registration-refused": "abgelehnt", "no-session": "abgelehnt", learned: "Liste", "list-refused": "Liste abgelehnt", deleted: "gelöscht", request: "Anfrage", "hint-stale": "Hinweis", "hint-unproven": "Hinweis", "hint-limited": "Hinweis",
       baseline: "schon da", ahead: "vordatiert", own: "eigenes", "not-target": "nicht gemeint", "invalid-zap": "Zap-Beleg", "known-follow": "bekannt", unmatched: "keine Regel", dropped: "verworfen", "before-registration": "zu früh", filtered: "gefiltert", unwanted: "abgeschaltet", withheld: "unvollständig", "value-left-out": "gekürzt", silent: "still", queued: "im Ausgang", held: "gehalten", batched: "gesammelt", released: "freigegeben", joined: "vereint", left: "abgemeldet", waiting: "wartet", "not-kept": "nicht behalten",
@@ -52,13 +51,13 @@ export const texts = {
     offence: { malformed: "missgebildete Nachrichten", "invalid-events": "Ereignisse mit falscher Kennung oder Signatur", unasked: "Ereignisse, die niemand verlangt hat", flood: "Fluten von Nachrichten", "too-long": "zu lange Nachrichten", "broken-frames": "fehlerhafte Frames", unanswered: "Anfragen ohne Antwort", challenges: "zu viele Aufforderungen zur Anmeldung", unread: "Nachrichten von uns, die es nicht liest" },
     gap: { slow: "der Browser las zu langsam", old: "es ist zu lange her", restart: "der Router hat neu begonnen", member: "ein Mitglied des Clusters schweigt" },
     confinement: { files: "Dateien", "system calls": "Systemaufrufe" },
-    // What stands in the Playground's list.
+    // The Playground's samples.
     fixture: {
       like: "jemandem gefällt eine Note", reaction: "jemand reagiert mit einem Emoji auf eine Note", "custom-emoji": "jemand reagiert mit einem eigenen Emoji (NIP-30)", dislike: "jemandem missfällt eine Note", repost: "jemand teilt eine Note", "generic-repost": "jemand teilt einen Artikel", "audio-repost": "jemand teilt eine Sprachnachricht",
       reply: "jemand antwortet auf eine Note", mention: "jemand erwähnt den Empfänger", quote: "jemand zitiert eine Note", comment: "jemand kommentiert einen Artikel", hellthread: "jemand nennt 31 Leute", "audio-note": "jemand schickt eine Sprachnachricht", dm: "jemand schickt eine verschlüsselte Nachricht (NIP-04)", chat: "jemand schickt eine unverpackte Chatnachricht (NIP-17)", "gift-wrap": "eine verpackte Nachricht (NIP-59); niemand weiß, von wem", "ephemeral-gift-wrap": "dieselbe, von der Art, die Relays nicht behalten",
       zap: "jemand schickt einer Note 2.100 Sats", "small-zap": "jemand schickt einer Note 10 Sats", "large-zap": "jemand schickt einer Note 210.000 Sats", follow: "die Kontaktliste von jemandem nennt den Empfänger", "wallet-request": "eine App möchte etwas von der Wallet (NIP-47)", "signer-request": "eine App möchte etwas vom Signierer (NIP-46)", batch: "sieben solche Erwähnungen gehen als eine hinaus",
     },
-    // Sentences with a code of their own.
+    // Messages with their own code.
     says: {
       "paused-no-plugin": "kein Plugin bedient {queue} seit {since}; frühestens {until} wird wieder danach gesehen", "paused-credentials": "{queue} pausiert seit {since}, weil es die Zugangsdaten des Routers ablehnt ({reason}); frühestens {until} wird es wieder versucht", "paused-asked": "{queue} hat um eine Pause bis {until} gebeten ({reason})",
 
@@ -76,14 +75,14 @@ export const texts = {
       scope: "Dafür braucht dein Token das Recht {scope}.", "other-site": "Die Anfrage kam von der Seite eines anderen.", "event-id": "Erwartet wird die Kennung eines Ereignisses: 64 Hex-Ziffern, note1… oder nevent1…, auch in einem Link.", "unknown-notification": "Diese Benachrichtigung gibt es nicht, oder sie ist mehr als einen Tag alt.", key: "Erwartet wird ein Konto als npub1… oder 64 kleine Hex-Ziffern.", "unknown-device": "Es gibt kein Gerät {device}.", "former-device": "Gerät {device} gibt es nicht mehr. Das Letzte, was einer Sendung an es geschah: {outcome} {reason}, {at}.", "device-blocked": "Gerät {device} ist außer Gebrauch: Sein Konto ist gesperrt.", "unknown-session": "Diese Sitzung gibt es nicht; vielleicht ist sie zu Ende.", "own-relay": "{relay} steht in der Konfiguration (relays:). Nimm es dort heraus, und starte neu.", "rules-changed": "Die Datei hat sich geändert, seit sie gelesen wurde. Lade sie neu.", "rules-mistakes": "Die Regeln haben Fehler:", "cannot-write": "{file} lässt sich nicht schreiben ({error}). Speichere die Regeln dort von Hand, und lade neu.", busy: "Das tut gerade schon jemand. Versuche es gleich noch einmal.",
       "device-key-lost": "Gerät {device} ist mit einem Schlüssel des Routers angemeldet, den dieser nicht mehr hat: `carillon keys show`", "not-served": "Nichts bedient {queue}; das Protokoll des Routers sagt, warum.", "retry-full": "Der Ausgang ist voll: Sieh unter Jetzt nach, was nicht vorankommt.", "no-blocked": "Das ist nicht gesperrt.", "no-allowed": "Das ist nicht eigens erlaubt.", "configured-access": "Das steht in der Konfiguration (access:). Ändere es dort, dann: `carillon reload`", "no-kept-events": "Es werden keine Ereignisse behalten, an denen man Regeln ausprobieren könnte. Schreib in die Konfiguration `trace: { keep_events_hours: 24 }`, und starte neu.", "rules-file": "Das ist keine der Regeldateien, die in der Konfiguration stehen.", "unknown-fixture": "Das Beispiel {fixture} gibt es nicht.",
       "own-event-unknown": "Von diesem Ereignis und dir ist nichts bekannt: Es kam nie hierher, es nennt dich nicht, oder es ist vergessen.", "no-own-device": "Dieses Gerät hast du hier nicht.", "group-closed": "Diese Gruppe gibt es nicht, du hast kein Gerät ihrer App, oder du bist schon in {limit} Gruppen.", "no-group": "In dieser Gruppe bist du nicht.",
-      // Of a cluster.
+      // Messages of a cluster.
       "member-absent": "Das Mitglied {member} ist nicht da.", "member-late": "Das Mitglied {member} antwortet nicht rechtzeitig.", "member-unasked": "Das Mitglied {member} lässt sich nicht fragen: {detail}", "member-version": "Das Mitglied {member} antwortet wie eine andere Version.", "members-silent": "Kein Mitglied des Clusters antwortet.", "unknown-question": "Die Version dieses Mitglieds kennt die Frage nicht.", "serves-alone": "Dieser Router dient allein.", leaving: "Dieses Mitglied verlässt gerade den Cluster.", "unknown-member": "Es gibt kein Mitglied {member}. Es gibt: {members}", "unknown-partition": "Es gibt keine Partition {partition}: Sie sind 0 bis {limit}.", "takes-no-partitions": "{member} nimmt keine Partitionen an: Es gibt sie gerade ab, geht, oder ist fort.", "drain-last": "Kein anderes Mitglied könnte die Partitionen von {member} übernehmen.", "drain-gone": "{member} ging ohne ein Wort und hat nichts mehr.", "cluster-unkept": "Die Server des Clusters haben es nicht behalten: {error}",
 
       "proof-form": "Er hat etwas anderes als einen Ausweis für diese Anfrage signiert (NIP-98).", "proof-time": "Die Uhr deines Geräts oder die des Routers geht falsch: Erlaubt ist eine Minute Unterschied.", "proof-restart": "Der Router wurde eben neu gestartet. Versuche es noch einmal.", "proof-url": "Der Router kennt diese Seite unter einer anderen Adresse: {url}. Öffne sie dort, oder sag es dem Betreiber.", "proof-request": "Signiert wurde eine andere Anfrage.", "proof-signature": "Die Kennung oder die Signatur ist falsch.", "proof-full": "Zu viele signierte Anfragen. Versuche es in einer Minute noch einmal.", "proof-used": "Sie wurde schon einmal benutzt. Versuche es noch einmal.",
     },
-    // Without a code: by the HTTP status.
+    // Messages without a code, by HTTP status.
     status: { 400: "Der Router versteht die Anfrage nicht.", 401: "Du bist nicht angemeldet.", 403: "Das darfst du nicht.", 404: "Das gibt es nicht.", 409: "Das geht gerade nicht.", 413: "Das ist zu lang.", 422: "Das hat Fehler.", 429: "Zu oft. Versuche es in {seconds} Sekunden noch einmal.", 500: "Das ging schief; das Protokoll des Routers sagt, warum.", 503: "Der Router kann das gerade nicht. Versuche es gleich noch einmal." },
-    // What is amiss, and what helps.
+    // Problems and fixes.
     issue: {
       "credential-ends": "{credential} von {queue} endet am {at}.", "plugin-refused": "{detail}", "plugin-crashed": "{plugins} ist abgestürzt; aufgegebene Sendungen: {count}. {detail}", "plugin-paused": "{plugins} endete {count} mal. {detail}", "relay-down": "{relay} ist nicht verbunden ({failure}); es wird von selbst wieder versucht.", "relay-misbehaves": "Zahl der Relays: {count}. Was sie tun: {offences}.", "no-relay": "Unter relays.always ist kein Relay verbunden (von {count}).",
       "former-key": "{count} von {all} Geräten sind mit einem früheren Schlüssel des Routers angemeldet, der am {at} ausläuft.", "former-key-unsealed": "Ein früherer Schlüssel des Routers wird noch gebraucht: Das Verzeichnis ist nicht zu Ende neu versiegelt. {count} von {all} Geräten sind mit ihm angemeldet; er läuft am {at} aus.", "disk-nearly-full": "Wo die Datenbanken liegen, sind noch {mebibytes} MiB frei.", "disk-full": "Wo die Datenbanken liegen, sind noch {kibibytes} KiB frei: Was kommt, wird abgelehnt.", "filter-failed": "Der Filter {filter} startet nicht: {detail}", "reload-refused": "Die Konfiguration wurde am {at} abgelehnt (Fehler: {count}), und die vorige gilt weiter: {detail}", "no-source": "Kein Relay und kein Zulauf bringt Ereignisse, und kein Client hat welche gebracht.", "foreign-messages": "Über NATS kamen {count} Nachrichten, die kein Mitglied des Clusters schrieb, die letzte am {at}. Sie wurden übergangen.", "outbox-unwritable": "Die Platte nimmt nichts an; verloren ist nichts.", "outbox-full": "{count} Sendungen warten, von höchstens {limit}.", "transport-failed": "{queue} lässt sich nicht starten: {detail}", "transport-failed-no-plugin": "{queue} bedient kein Plugin: {detail}", "transport-paused": "{queue} lehnt die Zugangsdaten ab ({reason}).", "transport-paused-no-plugin": "Für {queue} warten Sendungen, und nichts bedient es.", "member-silent": "Das Mitglied {member} antwortet nicht ({detail}); was es hat, fehlt hier.", "member-absent": "Das Mitglied {member} ist nicht da; was es hat, fehlt hier.", "member-late": "Das Mitglied {member} antwortet nicht rechtzeitig; was es hat, fehlt hier.", "member-unasked": "Das Mitglied {member} lässt sich nicht fragen ({detail}); was es hat, fehlt hier.", "member-version": "Das Mitglied {member} antwortet wie eine andere Version; was es hat, fehlt hier.", "not-serving": "Er nimmt gerade nichts an.", stuck: "Ein Teil kommt nicht weiter: {part}",

@@ -1,5 +1,5 @@
-// Says what the router says in the reader's language. Its English comes with codes; where a language has no text for a
-// code, the English stands there as a quotation.
+// Translates the router's messages. Its English text comes with codes; for a code without a translation, the English
+// text is shown as a quotation.
 
 import { element } from "./dom.js"
 import { texts } from "./sentence-texts.js"
@@ -7,11 +7,11 @@ import { texts } from "./sentence-texts.js"
 const numbers = new Set(["count", "all", "limit", "mebibytes", "device", "kind", "attempt", "seconds"])
 const quotations = new Set(["detail", "error"])
 
-/** How an event stands: delivered, on its way, or not sent. */
+/** The tone of an event's status: delivered, in progress or not sent. */
 export const tone = step =>
   step === "delivered" ? "good" : ["held", "batched", "in-turn", "queued", "retry", "postponed", "reduced", "misconfigured", "requeued", "moved"].includes(step) ? "open" : "quiet"
 
-/** `when` draws a moment. */
+/** `when` draws a point in time. */
 export class Sentences {
   #texts
   #when
@@ -21,16 +21,16 @@ export class Sentences {
     this.#when = when
   }
 
-  /** What comes from outside, or what only the router's English says. */
+  /** Text from outside, or a message without a translation. */
   quote = (words, className = "") => element("q", { lang: "en", className, textContent: words })
 
-  /** The router's English, where that is the reader's language. */
+  /** The router's English text, for English readers. */
   #english = words => element("span", { lang: "en", textContent: words })
 
-  /** The router's words for which there is no text. */
+  /** A message without a translation. */
   #foreign = words => (this.#texts ? this.quote(words, "router") : this.#english(words))
 
-  /** A text of a set; nothing where there is none. */
+  /** A text of a set; undefined if there is none. */
   #text = (set, key) => (this.#texts && Object.hasOwn(this.#texts[set], key) ? this.#texts[set][key] : undefined)
 
   /** A word of a small set, such as why a connection ended. */
@@ -45,7 +45,7 @@ export class Sentences {
     return element("code", { className: "value", textContent: value })
   }
 
-  /** A text with its values; what stands between backquotes is for a terminal. */
+  /** Fills in a text's values; text in backquotes is for a terminal. */
   #fill = (text, values = {}) =>
     text.split(/(\{\w+\}|`[^`]*`)/).filter(Boolean).flatMap(part => {
       if (part.startsWith("`")) return element("code", { textContent: part.slice(1, -1).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "") })
@@ -56,7 +56,7 @@ export class Sentences {
 
   #phrase = (text, values) => element("span", {}, this.#fill(text, values))
 
-  /** A sentence with a code of its own; `words` is the same in English. */
+  /** A message with its own code; `words` is its English text. */
   say = (words, says, set = "says") => {
     const text = says && this.#text(set, says.code)
     return text ? this.#phrase(text, says.values) : this.#foreign(words)
@@ -85,7 +85,7 @@ export class Sentences {
     return step === "duplicate" || words.length === 0 ? words : [": ", ...words]
   }
 
-  /** What became of a push: `{ outcome, platform, app, status, reason, attempt, next_at, words }`. */
+  /** The result of a push: `{ outcome, platform, app, status, reason, attempt, next_at, words }`. */
   report = ({ outcome, platform, app, status, reason, attempt, next_at: at, words }) => {
     if (!this.#texts) return this.#english(words)
     const kind = reason === "plugin-crashed" ? "rejected_crashed" : reason === "endpoint-refuses" ? "postponed_endpoint" : reason === "unsupported" ? "reduced_unsupported" : ""
@@ -99,16 +99,16 @@ export class Sentences {
     })
   }
 
-  /** What a push service said, in parentheses. */
+  /** The push service's response, in parentheses. */
   answer = (outcome, status, reason, before = "") => {
     const said = [status, reason === outcome ? "" : reason].filter(Boolean)
     return said.length ? [before, "(", said.flatMap((word, index) => [index ? " " : "", element("code", { className: "value", textContent: word })]), ")"].flat() : []
   }
 
-  /** A line of an explanation: a step, or what became of a push. */
+  /** One line of an explanation: a step or the result of a push. */
   line = line => (line.attempt === undefined ? this.step(line) : this.report({ ...line, outcome: line.step }))
 
-  /** How an event ended for a device: in English, and for programs. */
+  /** The result of an event for a device: in English, and for programs. */
   ending = (words, ending) => {
     if (!this.#texts || !ending) return this.#foreign(words)
     const { step, next_at: at, pause } = ending
@@ -126,12 +126,12 @@ export class Sentences {
       count > 1 ? this.#fill(this.#texts.several, { count }) : null)
   }
 
-  /** Why a device is not woken now. */
+  /** Why a device gets no pushes now. */
   hold = (words, reason) => this.#text("hold", reason) ?? this.#foreign(words)
 
   // MARK: Refusals
 
-  /** Why the API does not do something: by its code, or by the status and what it says. */
+  /** Why the API refused a request: by code, or by status and text. */
   refusal = (status, words, says, seconds) => {
     if (!this.#texts) return [this.#english(words)]
     if (says && this.#text("says", says.code)) return [this.say(words, says)]

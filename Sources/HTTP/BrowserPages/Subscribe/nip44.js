@@ -10,7 +10,7 @@ const hmac = async (key, ...parts) => {
   return new Uint8Array(await crypto.subtle.sign("HMAC", imported, join(...parts)))
 }
 
-/** The key of a conversation; `secret` and `key` in hex. */
+/** The key of a conversation; `secret` and `key` are hex. */
 export const conversationKey = (secret, key) => hmac(text.encode("nip44-v2"), sharedSecret(secret, key))
 
 const messageKeys = async (conversation, nonce) => {
@@ -21,7 +21,7 @@ const messageKeys = async (conversation, nonce) => {
   return { key: all.slice(0, 32), nonce: all.slice(32, 44), authentication: all.slice(44, 76) }
 }
 
-/** RFC 8439, from block 0 on. */
+/** RFC 8439, starting at block 0. */
 const chacha20 = (key, nonce, data) => {
   const words = part => [...new Uint32Array(part.slice().buffer)]
   const start = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574, ...words(key), 0, ...words(nonce)]
@@ -62,7 +62,7 @@ const paddedLength = length => {
 
 const base64 = data => btoa(Array.from(data, byte => String.fromCharCode(byte)).join(""))
 
-/** The payload for `plaintext`. `nonce` is 32 random bytes. */
+/** Encrypts `plaintext` into a payload. `nonce` is 32 random bytes. */
 export async function encrypt(conversation, plaintext, nonce = crypto.getRandomValues(new Uint8Array(32))) {
   const data = text.encode(plaintext)
   if (data.length < 1 || data.length > 65_535) throw new Error("the text is too long")
@@ -75,7 +75,7 @@ export async function encrypt(conversation, plaintext, nonce = crypto.getRandomV
   return base64(join([version], nonce, ciphertext, code))
 }
 
-/** The text of a payload. Throws for one that the other did not make. */
+/** Decrypts a payload. Throws if the other party did not make it. */
 export async function decrypt(conversation, payload) {
   const data = Uint8Array.from(atob(payload), letter => letter.charCodeAt(0))
   if (data[0] !== version || data.length < 99) throw new Error("not of NIP-44")

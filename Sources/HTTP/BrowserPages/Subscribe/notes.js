@@ -1,5 +1,5 @@
-// What a push becomes: the notification to show, and where a tap leads. Pure functions on data; whatever a message holds ends up as text or as
-// an https address.
+// Turns a push into a notification and a tap target. Pure functions on data; all content of a message ends up as text
+// or as an https address.
 
 import { browserLanguage, textIn, texts } from "./texts.js"
 
@@ -96,10 +96,10 @@ export const address = text => {
 
 const placeholders = /\{(nevent|note|npub|id)\}/
 
-/** Whether a person may enter this as the address of a client. */
+/** Whether a person may enter this address of a client. */
 export const isTemplate = text => placeholders.test(text) && address(text) !== null
 
-/** The client that `state` names; null for what the notification says. */
+/** The client that `state` names; null to use the notification's. */
 const client = state => {
   if (state.client === "own" && isTemplate(state.template ?? "")) {
     return { event: state.template, home: new URL("/", address(state.template)).href }
@@ -116,7 +116,7 @@ const fill = (template, names) => {
   return isComplete ? address(text) : null
 }
 
-/** Where a tap leads: what a rule says of this event, else the person's client, else what the router's operator set. */
+/** Where a tap leads: a rule's target for this event, else the person's client, else the operator's default. */
 const target = (data, navigate, state) => {
   const chosen = client(state)
   if (address(data.url)) return address(data.url)
@@ -140,7 +140,7 @@ const text = (value, limit) => (typeof value === "string" ? [...value].slice(0, 
 const isObject = value => typeof value === "object" && value !== null && !Array.isArray(value)
 const isCount = value => Number.isSafeInteger(value) && value > 0
 
-/** What is said of `n` events of one sort. */
+/** The text for `n` events of one signal. */
 const count = (signal, n, language) => textIn(language, `notes_${signals.includes(signal) ? signal : "any"}`, { n })
 
 /** Members of the browser's notification that a rule may set, with their types. */
@@ -163,10 +163,10 @@ const visible = (message, shown, state, language) => {
   const n = isCount(message.n) ? message.n : 1
   const options = { icon: "icon.png", lang: language, body: text(shown.body, 1000) }
   for (const [name, isFine] of Object.entries(passed)) if (isFine(shown[name])) options[name] = shown[name]
-  // The router may send a push twice: its name makes the second replace the first.
+  // The router may send a push twice: the shared tag makes the second replace the first.
   const tag = text(shown.tag, 200) || text(data.id, 200)
   if (tag) options.tag = tag
-  // Browsers refuse these together.
+  // Browsers refuse these two together.
   if (!tag) delete options.renotify
   if (options.silent) delete options.vibrate
   const buttons = {}
@@ -185,7 +185,8 @@ const visible = (message, shown, state, language) => {
   return { title: text(shown.title, 300) || count(n > 1 ? "any" : signal, n, language), options }
 }
 
-/** A push without texts. Those of one sort are one notification, which counts: `before` says how many it already speaks of. */
+/** A notification for a push without texts. Pushes of one signal share a notification that counts them: `before`
+    returns its current count. */
 const wake = (message, state, language, before) => {
   const isBatch = message.t === "batch"
   const signal = isBatch ? "any" : text(message.t, 40) || "any"
@@ -204,7 +205,8 @@ const wake = (message, state, language, before) => {
   }
 }
 
-/** The notification for a message; whatever the message is, there is one. `before` says how many events the one under a tag counts. */
+/** The notification for a message, which may be any JSON. `before` returns how many events the notification with a
+    tag counts. */
 export const notification = (message, state, before = () => 0) => {
   const language = state.language in texts ? state.language : browserLanguage()
   const known = isObject(message) ? message : {}

@@ -1,5 +1,5 @@
-// The page: shows the state, asks the signer, registers. Whatever is not ours (names, reasons, addresses) becomes text
-// and never markup.
+// The sign-up page: shows the state, asks the signer, registers. Values from outside (names, reasons, addresses) become
+// text, never markup.
 
 import { acting } from "./acting.js"
 import { checked, choice, element, find, show } from "./dom.js"
@@ -17,15 +17,15 @@ const month = 30 * 86_400_000
 let state = {}
 let router = null
 let options = { app: "default", topic_server: "", client: "" }
-/** The way whose code is shown. */
+/** The method whose QR code is shown. */
 let codeOf = null
-/** The way that the form is drawn for once somebody changed something in it: then it is drawn again with what it says. */
+/** The method whose form was edited: a redraw keeps those edits. */
 let edited = null
 let language = browserLanguage()
 
 const say = (key, values) => textIn(language, key, values)
 
-/** What the router says is English. */
+/** The router's messages are English. */
 const explain = ({ key, values: { reason, ...values } }) =>
   phraseIn(language, key, { ...values, reason: reason && element("q", { lang: "en", textContent: reason }) })
 
@@ -41,12 +41,12 @@ const when = time => new Intl.DateTimeFormat(language, { dateStyle: "medium", ti
 
 const platforms = () => router?.apps?.[options.app] ?? {}
 
-/** The ways that this router serves. */
+/** The methods that this router supports. */
 const offered = () => Object.keys(ways).filter(way => (router ? router.platforms.includes(ways[way].platform) : way === "web"))
 
 const vapidKey = () => platforms().web?.vapid_public_keys?.[0]
 
-/** Why the browser's registration has to be renewed; null where it need not. */
+/** Why the browser's registration must be renewed; null if it is current. */
 async function staleness() {
   const known = state.ways?.web
   if (!known || !router) return null
@@ -122,7 +122,7 @@ function writeForm() {
   writeWay()
 }
 
-/** The parts of the form that depend on the way. */
+/** Draws the parts of the form that depend on the method. */
 function writeWay() {
   const way = chosenWay()
   const known = state.ways?.[way]
@@ -198,7 +198,7 @@ async function keep(members) {
   state = await storage.merge(members)
 }
 
-/** What the form says. */
+/** Reads the settings from the form. */
 function wishesOfForm(way) {
   const filters = Object.fromEntries(notes.signals.map(name => [name, checked("signal").includes(name)]))
   if (!Object.values(filters).some(Boolean)) throw new Problem("problemNothing")
@@ -229,7 +229,7 @@ async function submit() {
   if (isNew) find("main").scrollIntoView({ block: "start" })
 }
 
-/** Registers one way with these wishes, new or again. */
+/** Registers one method with these settings, or updates its registration. */
 async function enable(way, wishes) {
   if (way === "web") await permit()
   // The operator may have changed keys since the page was opened.
@@ -249,7 +249,7 @@ async function enable(way, wishes) {
   const registeredAt = await register(router, card.person, device, { ...wishes, ...target }, known?.registeredAt)
   const entry = { device, registeredAt, wishes, router: router.pubkey }
   if (way === "web") entry.endpoint = target.subscription.endpoint
-  // Only of a topic, for its code: an endpoint of Gotify holds a token.
+  // Stored only for a topic, which its QR code needs: an endpoint of Gotify holds a token.
   if (way === "ntfy") entry.push_endpoint = target.push_endpoint
   await keep({ person: card.person, language, ways: { ...state.ways, [way]: entry } })
   if (way === "web") await keep({ addressChanged: false })
@@ -338,7 +338,7 @@ await attempt(async () => {
   write()
 })
 await card.search()
-// Brings a new version of the worker to those who have one.
+// Updates an installed service worker.
 if (state.ways?.web && !obstacle()) await installedWorker().catch(() => {})
 await writeRenewal()
 document.body.dataset.ready = "true"

@@ -32,7 +32,7 @@ const correction = (data, count) => {
   return rest
 }
 
-/** The modules of the code, row by row, true where they are dark; null for a text of more than 106 bytes. */
+/** The modules of the code, row by row, true if dark; null for a text of more than 106 bytes. */
 export function modules(text) {
   const bytes = [...new TextEncoder().encode(text)]
   const version = codewords.findIndex(([data]) => bytes.length + 2 <= data)

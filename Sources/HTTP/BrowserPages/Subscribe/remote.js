@@ -1,14 +1,14 @@
-// A signer elsewhere, on a phone or a server (NIP-46): requests and answers are encrypted events (kind 24133) at a
-// relay of its choice.
+// A remote signer on a phone or a server (NIP-46): requests and responses are encrypted events (kind 24133) at a relay
+// that it chose.
 
 import { conversationKey, decrypt, encrypt } from "./nip44.js"
 import { hex, publicKey, secretKey, sha256, sign } from "./secp256k1.js"
 
 const kind = 24133
-/** For registrations, and for requests to the API (NIP-98). */
+/** For registrations, and for API requests (NIP-98). */
 const permissions = "sign_event:30062,sign_event:27235,nip44_encrypt"
 
-/** Reads a `bunker://` URL; null for anything else. */
+/** Parses a `bunker://` URL; null for anything else. */
 export function parse(text) {
   let url
   try {
@@ -23,21 +23,21 @@ export function parse(text) {
   return { signer, relays, invitation: url.searchParams.get("secret") ?? "" }
 }
 
-/** A session with a remote signer. What `session` holds is all that a later visit needs. */
+/** A session with a remote signer. `session` holds everything that a later visit needs. */
 export class RemoteSigner {
   #session
   #conversation
   #sockets = []
   #waiting = new Map()
-  /** Told the https address at which the person has to approve. */
+  /** Called with the https address at which the person must approve. */
   onApproval = () => {}
 
-  /** `session` is a stored one, or what `parse` returned. */
+  /** Takes a stored session or the result of `parse`. */
   constructor({ signer, relays, secret = secretKey() }) {
     this.#session = { signer, relays, secret }
   }
 
-  /** What to keep for the next visit. */
+  /** The state to store for the next visit. */
   get session() {
     return this.#session
   }
@@ -81,7 +81,7 @@ export class RemoteSigner {
     return { id: hex(digest), pubkey, created_at, kind, tags, content, sig: await sign(this.#session.secret, digest) }
   }
 
-  /** Connects to as many of the relays as answer; one is enough. */
+  /** Connects to the relays; one that responds is enough. */
   async #open() {
     this.#sockets = this.#sockets.filter(socket => socket.readyState === WebSocket.OPEN)
     if (this.#sockets.length > 0) return
@@ -114,7 +114,7 @@ export class RemoteSigner {
 
   async #receive(event) {
     if (event?.pubkey !== this.#session.signer || event.kind !== kind) return
-    // Only the signer and this page can make what opens: no signature has to be checked.
+    // Only the signer and this page can encrypt for this key, so no signature is checked.
     const { id, result, error } = JSON.parse(await decrypt(this.#conversation, event.content))
     const waiting = this.#waiting.get(id)
     if (!waiting) return

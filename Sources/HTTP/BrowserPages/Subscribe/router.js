@@ -1,11 +1,11 @@
-// What the page says to the router: it reads its key, and registers at its relay socket. Both are at the page's own address.
+// Talks to the router: reads its key, and registers at its relay socket. Both are at the page's own address.
 
 import { Problem, encrypt, sign } from "./signer.js"
 
 const kind = 30062
 const patience = 20_000
 
-/** The router's key and what it offers: `/notification-relay.json`. */
+/** The router's key and capabilities: `/notification-relay.json`. */
 export async function information() {
   let answer
   try {
@@ -18,7 +18,7 @@ export async function information() {
   return answer.json()
 }
 
-/** What the operator set for this page. */
+/** The operator's settings for this page. */
 export async function settings() {
   try {
     return await (await fetch("settings.json")).json()
@@ -27,7 +27,8 @@ export async function settings() {
   }
 }
 
-/** Registers `wishes` for `device`, or ends the registration without any. Returns the event's time, which the next one must exceed. */
+/** Registers `wishes` for `device`, or removes the registration if there are none. Returns the event's time, which
+    the next one must exceed. */
 export async function register(router, person, device, wishes, after = 0) {
   const event = {
     kind,
@@ -41,7 +42,7 @@ export async function register(router, person, device, wishes, after = 0) {
   return event.created_at
 }
 
-/** Sends an event over the socket and waits for the router's word on it. */
+/** Sends an event over the socket and waits for the router's OK message. */
 function publish(event) {
   const url = new URL("..", location.href)
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:"
@@ -64,14 +65,14 @@ function publish(event) {
       } catch {
         return
       }
-      // The router's AUTH needs no answer.
+      // The router's AUTH message needs no response.
       if (!Array.isArray(message) || message[0] !== "OK" || message[1] !== event.id) return
       end(message[2] === true ? null : refusal(String(message[3] ?? "")))
     }
   })
 }
 
-/** The words for a refusal: those of NIP-01's prefixes in the person's language, others as the router says them. */
+/** The text for a refusal: translated for NIP-01's prefixes, else the router's text. */
 function refusal(reason) {
   if (/session|invit/.test(reason)) return new Problem("refusedSession")
   const prefixes = { blocked: "refusedBlocked", "rate-limited": "refusedRate", error: "refusedError", restricted: "refusedSession" }

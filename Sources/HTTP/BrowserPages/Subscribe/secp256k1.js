@@ -1,5 +1,6 @@
-// The curve of Nostr's keys: public keys, shared secrets and signatures (BIP-340). For the key of a session with a remote signer, which is made
-// here and signs nothing but requests; a person's own key never comes to this page. It takes no constant time, so it is for nothing else.
+// The curve of Nostr's keys: public keys, shared secrets and signatures (BIP-340). It serves only the session key of a
+// remote signer, which is made here and signs only requests; a person's own key never reaches this page. It is not
+// constant-time, so it must serve nothing else.
 
 const p = 2n ** 256n - 0x1000003d1n
 const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -58,7 +59,7 @@ const multiply = ([x, y], scalar) => {
   return [(result[0] * square) % p, (result[1] * square * inverse) % p]
 }
 
-/** The point with this x and an even y. Throws where there is none. */
+/** The point with this x and an even y. Throws if there is none. */
 const lift = x => {
   const square = (power(x, 3n) + 7n) % p
   const y = power(square, (p + 1n) / 4n)
@@ -77,7 +78,7 @@ export function secretKey() {
 
 export const publicKey = secret => hex(encoded(multiply(generator, number(bytes(secret)))[0]))
 
-/** The x of the point that both know: the secret of Diffie and Hellman. */
+/** The x of the point that both parties compute: the Diffie-Hellman secret. */
 export const sharedSecret = (secret, key) => encoded(multiply(lift(number(bytes(key))), number(bytes(secret)))[0])
 
 const tagged = async (tag, ...parts) => {

@@ -1,8 +1,9 @@
-// The person's signer, which keeps the secret key: a browser extension with `window.nostr` (NIP-07), or one elsewhere (NIP-46).
+// The person's signer, which keeps the secret key: a browser extension with `window.nostr` (NIP-07) or a remote signer
+// (NIP-46).
 
 import { RemoteSigner, parse } from "./remote.js"
 
-/** A problem that has words of its own among the page's texts. */
+/** A problem with its own text on the page. */
 export class Problem extends Error {
   constructor(key, values = {}) {
     super(key)
@@ -11,14 +12,15 @@ export class Problem extends Error {
   }
 }
 
-/** How long a person may take for a question of the signer. */
+/** How long a person may take to answer the signer, in ms. */
 const patience = 180_000
 
 let remote = null
 
 const signer = () => remote ?? globalThis.nostr
 
-/** Opens a session with the remote signer of a `bunker://` URL. Returns what `resume` needs at the next visit. */
+/** Opens a session with the remote signer of a `bunker://` URL. Returns the state that `resume` needs at the next
+    visit. */
 export async function connectRemotely(text, onApproval) {
   const invitation = parse(text)
   if (!invitation) throw new Problem("problemBunker")
@@ -34,19 +36,19 @@ export async function connectRemotely(text, onApproval) {
   return session.session
 }
 
-/** Goes on with a session of an earlier visit. */
+/** Resumes a session of an earlier visit. */
 export function resume(session, onApproval) {
   remote = new RemoteSigner(session)
   remote.onApproval = onApproval
 }
 
-/** Ends the session here; the signer's own list of apps has it until it is removed there. */
+/** Ends the session here; the signer keeps the app in its list until the person removes it there. */
 export function disconnect() {
   remote?.close()
   remote = null
 }
 
-/** Whether a signer is there. Extensions announce themselves a moment after the page. */
+/** Whether a signer is present. Extensions announce themselves shortly after the page loads. */
 export async function isPresent(tries = 20) {
   if (remote) return true
   for (let left = tries; left > 0; left -= 1) {
@@ -85,7 +87,7 @@ export async function encrypt(key, text) {
   return ask(() => signer().nip44.encrypt(key, text))
 }
 
-/** The signed event. Throws where the signer changed what it was asked to sign. */
+/** The signed event. Throws if the signer changed it. */
 export async function sign(event) {
   const signed = await ask(() => signer().signEvent(event))
   const isSame =

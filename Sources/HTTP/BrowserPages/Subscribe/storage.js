@@ -1,4 +1,4 @@
-// What this browser remembers of the registration, shared by the page and the service worker.
+// The registration's state in this browser, shared by the page and the service worker.
 
 const open = () =>
   new Promise((resolve, reject) => {
@@ -22,7 +22,7 @@ const transact = async (mode, work) => {
   }
 }
 
-/** All that is remembered. */
+/** Reads the whole state. */
 export const read = () =>
   transact("readonly", store => {
     const result = {}

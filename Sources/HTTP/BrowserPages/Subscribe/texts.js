@@ -1,4 +1,4 @@
-// All words of the page and of the notifications, in English and German.
+// All texts of the page and of its notifications, in English and German.
 
 import { wordsOf } from "./words.js"
 

@@ -1,14 +1,14 @@
-// The ways in which notifications reach a person, and what each puts into a registration.
+// The methods by which notifications reach a person, and what each adds to a registration.
 
 import { address } from "./notes.js"
 import { Problem } from "./signer.js"
 
-/** How long a browser may take to reach its push service; without a connection some never answer. */
+/** How long a browser may take to reach its push service, in ms; without a connection some never respond. */
 const patience = 45_000
 
 const random = length => {
   const letters = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
-  // 56 letters are no divisor of 256, so bytes from 224 on are left out.
+  // 256 is not a multiple of 56 letters, so bytes from 224 up are skipped.
   let text = ""
   while (text.length < length) {
     const [byte] = crypto.getRandomValues(new Uint8Array(1))
@@ -23,7 +23,8 @@ const server = text => {
   return url.replace(/[?#].*$/, "").replace(/\/*$/, "")
 }
 
-/** All ways in their order. `target` makes what identifies the device; `modes` begins with the one to propose. */
+/** All methods in display order. `target` makes the values that identify the device; the first of `modes` is the
+    default. */
 export const ways = {
   web: {
     platform: "web",
@@ -66,10 +67,10 @@ export const ways = {
   },
 }
 
-/** A new device's name. Several browsers of one person must not have the same. */
+/** A new device's name. Two browsers of one person must not share a name. */
 export const deviceName = way => `${way}-${random(10)}`
 
-/** Why this browser cannot get pushes; null where it can. */
+/** Why this browser cannot receive pushes; null if it can. */
 export function obstacle() {
   if (!isSecureContext) return "problemInsecure"
   if (!("serviceWorker" in navigator) || !("PushManager" in globalThis) || !("Notification" in globalThis)) {
@@ -80,10 +81,10 @@ export function obstacle() {
 }
 
 let installed
-/** Of Trusted Types, which the page's policy demands; not every browser has them. */
+/** A Trusted Types policy, which the page's policy requires; not every browser supports it. */
 let scripts
 
-/** The service worker's registration. A page installs it once. */
+/** Installs the service worker once and returns its registration. */
 export const installedWorker = () =>
   (installed ??= install().catch(error => {
     installed = undefined
@@ -98,7 +99,7 @@ async function install() {
   return registration
 }
 
-/** Asks for permission to show notifications. Browsers want to be asked while a click is fresh. */
+/** Asks for permission to show notifications. Browsers require a recent click. */
 export async function permit() {
   const problem = obstacle()
   if (problem) throw new Problem(problem)
@@ -109,7 +110,7 @@ export async function permit() {
 const base64url = buffer =>
   btoa(String.fromCharCode(...new Uint8Array(buffer ?? new ArrayBuffer(0)))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")
 
-/** The browser's subscription; null where there is none. */
+/** The browser's subscription; null if there is none. */
 export async function currentSubscription() {
   if (obstacle()) return null
   const registration = await navigator.serviceWorker.getRegistration("./")
@@ -119,11 +120,11 @@ export async function currentSubscription() {
 
 async function subscribe(vapidKey) {
   if (!vapidKey) throw new Problem("problemNoWeb")
-  // An older browser that takes no modules as workers refuses it.
+  // Older browsers without module workers refuse it.
   const { pushManager } = await installedWorker().catch(() => { throw new Problem("problemNoPush") })
   const current = await currentSubscription()
   if (current?.key === vapidKey) return current.subscription
-  // Browsers refuse a second key as long as there is a subscription for the first.
+  // Browsers refuse a second key while a subscription for the first exists.
   await current?.subscription.unsubscribe()
   let timer
   const silence = new Promise((_, reject) => {

@@ -1,5 +1,5 @@
-// Shows pushes and opens what they are about. It has no key of the person's: what needs a signature is for a remote signer, if there is one, and
-// for the page otherwise.
+// Shows pushes and opens their targets. It never has the person's key: signatures come from a remote signer if there is
+// one, else from the page.
 
 import { notification } from "./notes.js"
 import { information, register, settings } from "./router.js"
@@ -15,17 +15,18 @@ const tell = async message => {
   for (const client of await pages()) client.postMessage(message)
 }
 
-/** How many events the notifications on the screen count, by tag. */
+/** How many events the visible notifications count, by tag. */
 const countsOnScreen = async () => {
   const counts = {}
   for (const { tag, data } of await registration.getNotifications()) if (tag && data?.n) counts[tag] = data.n
   return tag => counts[tag] ?? 0
 }
 
-/** What work leads to, or nothing where that takes longer. */
+/** The result of `work`, or undefined after a timeout. */
 const within = (milliseconds, work) => Promise.race([work, new Promise(resolve => setTimeout(resolve, milliseconds))])
 
-/** Shows a notification. Firefox holds one that is to stay back while too many others do, and says nothing meanwhile: nobody waits for that. */
+/** Shows a notification. Firefox silently holds back a persistent notification while too many others are shown,
+    hence the timeout. */
 const show = (title, options) => within(3_000, registration.showNotification(title, options))
 
 const receive = async data => {
@@ -33,7 +34,7 @@ const receive = async data => {
   try {
     message = data?.json()
   } catch {
-    // Not JSON: still something came, and browsers punish pushes that show nothing.
+    // Not JSON: a push still arrived, and browsers penalize pushes that show nothing.
   }
   const state = await storage.read().catch(() => ({}))
   const { title, options } = notification(message, state, await countsOnScreen())
@@ -42,7 +43,7 @@ const receive = async data => {
   await tell({ type: "shown", title, body: options.body, tag: options.tag ?? "" })
 }
 
-/** Tells the router of a subscription. A remote signer signs; throws where there is none, or where it does not. */
+/** Registers a subscription at the router. A remote signer signs; throws if there is none, or if it does not. */
 const tellRouter = async (state, router, subscription) => {
   if (!state.signer || !subscription) throw new Error("nobody to sign")
   resume(state.signer, () => {})
@@ -57,7 +58,7 @@ const tellRouter = async (state, router, subscription) => {
   }
 }
 
-/** A new subscription for the one that ended. */
+/** Renews a subscription that ended. */
 const renew = async given => {
   const state = await storage.read()
   if (!state.ways?.web) return
@@ -69,9 +70,9 @@ const renew = async given => {
     await tellRouter(state, router, subscription)
     return await tell({ type: "renewed" })
   } catch {
-    // The person has to confirm, and the page renews whatever is missing.
+    // The person must confirm; the page then renews the registration.
   }
-  // A page that is open says so itself, also where notifications are held back or not allowed any more.
+  // An open page shows it itself, even if notifications are held back or no longer allowed.
   await tell({ type: "renewal" })
   const language = state.language in texts ? state.language : browserLanguage()
   await show(textIn(language, "notesRenew"), {
@@ -84,7 +85,7 @@ const renew = async given => {
   })
 }
 
-/** The page itself comes to the front if it is open; everything else gets a window of its own. */
+/** Focuses the page if it is open; other targets open in a new window. */
 const open = async url => {
   if (url.startsWith(page)) {
     const [client] = await pages()
@@ -95,7 +96,7 @@ const open = async url => {
 
 let turn = Promise.resolve()
 
-/** One push after the other: each counts what those before it have shown. */
+/** Handles pushes in order: each one counts what the previous ones have shown. */
 const inTurn = work => (turn = turn.then(work, work))
 
 addEventListener("install", event => event.waitUntil(skipWaiting()))

@@ -10,7 +10,7 @@ struct browser_page_file {
     size_t count;
 };
 
-/// The file at `index` of the page /subscribe; null behind the last. So with the others.
+/// The file at `index` of the page /subscribe; null after the last. The other functions do the same for their pages.
 const struct browser_page_file *_Nullable subscribe_page_file(size_t index);
 const struct browser_page_file *_Nullable me_page_file(size_t index);
 const struct browser_page_file *_Nullable console_page_file(size_t index);

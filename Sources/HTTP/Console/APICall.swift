@@ -1,14 +1,14 @@
 import Cipher
 import NIOCore
 
-/// A request to an endpoint, with parameters that are as the endpoint wants them.
+/// A request to an endpoint, with validated parameters.
 package struct APICall: Sendable {
-    /// Who asks; nil: a stranger, at an endpoint for everybody.
+    /// The client; nil: unauthenticated, at a public endpoint.
     package let principal: APIPrincipal?
     private let path: [String: String]
-    /// By name, as they were written.
+    /// Query parameters by name, undecoded beyond percent-encoding.
     package let query: [String: String]
-    /// The header fields that the endpoint names.
+    /// The header fields that the endpoint declares.
     private let fields: [String: String]
     package let body: ByteBuffer
 
@@ -26,12 +26,12 @@ package struct APICall: Sendable {
         self.body = body
     }
 
-    /// What stands in the path at that name; empty where there is no such name.
+    /// The path parameter of that name; empty if there is none.
     package func path(_ name: String) -> String { path[name] ?? "" }
 
     package func field(_ name: String) -> String? { fields[name] }
 
-    /// The key of the account that signed the request, in hexadecimal digits. Throws where none did.
+    /// The hexadecimal key of the account that signed the request. Throws if no account signed it.
     package var owner: String {
         get throws(APIProblem) {
             guard case .owner(let key)? = principal else { throw APIProblem(401, "expected a signed request") }
@@ -40,9 +40,9 @@ package struct APICall: Sendable {
     }
 }
 
-/// Why the API does not do something (RFC 9457).
+/// An error response of the API (RFC 9457).
 package struct APIProblem: Error, Sendable, Equatable {
-    /// What is wrong at one place of the body.
+    /// An error at one place of the body.
     package struct Mistake: Sendable, Equatable {
         /// A JSON pointer as a fragment (RFC 6901), as in `#/to/account`.
         package let pointer: String
@@ -55,16 +55,16 @@ package struct APIProblem: Error, Sendable, Equatable {
     }
 
     package let status: Int
-    /// What is wrong and what was expected.
+    /// The error and the expected value.
     package let detail: String
-    /// The same for programs; nil: only the words say it.
+    /// The message's code and values for programs; nil: only the text.
     package private(set) var says: Statement?
-    /// Further lists of sentences, by name.
+    /// More lists of sentences, by name.
     package var lists: [String: [String]] = [:]
     package var mistakes: [Mistake] = []
-    /// After how many seconds it may be tried again.
+    /// Seconds until the client may retry.
     package var retryAfter: Int64?
-    /// The methods that there are, where it was the wrong one.
+    /// The allowed methods, if the request used another one.
     private(set) var allow: [String]?
 
     package init(
@@ -93,16 +93,16 @@ package struct APIProblem: Error, Sendable, Equatable {
     }
 }
 
-/// What a request carries by which it can be told who asks.
+/// The parts of a request that identify the client.
 package struct APIRequestHead: Sendable {
     package let method: String
-    /// The path and the query, as they came.
+    /// The undecoded path and query.
     package let target: String
     /// The `Authorization` fields.
     package let authorization: [String]
-    /// All fields of a name, in lower case.
+    /// All values of a field by its lower-case name.
     package let fields: @Sendable (String) -> [String]
-    /// The address of whoever has the connection, which may be a proxy.
+    /// The address of the connection, which may be a proxy's.
     package let peer: String
     package let body: ByteBuffer
 
@@ -122,7 +122,7 @@ package struct APIRequestHead: Sendable {
         self.body = body
     }
 
-    /// The same with its body.
+    /// The same head with its body.
     func with(_ body: ByteBuffer) -> APIRequestHead {
         APIRequestHead(
             method: method,
@@ -134,8 +134,7 @@ package struct APIRequestHead: Sendable {
         )
     }
 
-    /// What stands behind the scheme of the one `Authorization` field; nil where there is none of that scheme, or
-    /// several fields.
+    /// The credentials of the only `Authorization` field; nil for another scheme, or for several fields.
     package func credentials(_ scheme: String) -> String? {
         guard authorization.count == 1, let value = authorization.first else { return nil }
         let parts = value.split(separator: " ", maxSplits: 1)
@@ -143,7 +142,7 @@ package struct APIRequestHead: Sendable {
         return String(parts[1])
     }
 
-    /// The value of a cookie; nil where there is none of that name, or several.
+    /// The value of a cookie; nil if there is none of that name, or several.
     package func cookie(_ name: String) -> String? {
         let values = fields("cookie").flatMap { $0.split(separator: ";") }.compactMap { pair -> Substring? in
             let pair = pair.drop { $0 == " " }
@@ -152,8 +151,8 @@ package struct APIRequestHead: Sendable {
         return values.count == 1 ? values.first.map(String.init) : nil
     }
 
-    /// Whether a browser says that a page of ours sent this; nil: nothing says where it came from. `origin` is what
-    /// browsers call ours, as in `https://push.example.com`; nil: whatever `Host` says.
+    /// Whether the browser reports that one of our pages sent this; nil: no report. `origin` is our origin, such as
+    /// `https://push.example.com`; nil: taken from `Host`.
     package func isOfSameSite(origin: String?) -> Bool? {
         if let site = fields("sec-fetch-site").first { return site == "same-origin" || site == "none" }
         guard let claimed = fields("origin").first?.lowercased() else { return nil }
@@ -163,36 +162,36 @@ package struct APIRequestHead: Sendable {
     }
 }
 
-/// Tells who asks. Called from any thread, for each request; must be quick.
+/// Identifies the client of a request. Called from any thread for each request; must be quick.
 package protocol APIAuthenticator: Sendable {
-    /// Nil for a stranger. Throws an ``APIProblem`` that says why a request proves nothing.
+    /// Returns nil for an unauthenticated client. Throws an ``APIProblem`` if the request's credentials are invalid.
     func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal?
 }
 
-/// The secret that opens the API.
+/// A secret that grants access to the API.
 package struct APIToken: Sendable, Concealed {
-    /// A shorter one could be guessed.
+    /// Shorter tokens could be guessed.
     package static let leastBytes = 16
 
     private let bytes: [UInt8]
 
-    /// Nil when `text` is too short, or holds what a header cannot (RFC 6750 section 2.1).
+    /// Returns nil if `text` is too short, or has characters that a header cannot hold (RFC 6750 section 2.1).
     package init?(_ text: String) {
         guard text.utf8.count >= Self.leastBytes, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
         bytes = Array(text.utf8)
     }
 
-    /// A new one of 256 random bits, as text.
+    /// Makes a token of 256 random bits.
     package static func make(random: RandomBytes) -> String { Base64URL.encode(random(32)) }
 
-    /// SHA-256 of it, in base64url.
+    /// Its SHA-256 hash in base64url.
     package var digest: String { Self.digest(of: bytes) }
 
-    /// The same of any text. A token has 256 random bits, so that nothing is gained by a slow hash.
+    /// The same hash of any text. A token has 256 random bits, so a slow hash would add no security.
     package static func digest(of text: String) -> String { digest(of: Array(text.utf8)) }
 
     private static func digest(of bytes: [UInt8]) -> String { Base64URL.encode(SHA256.hash(bytes)) }
 
-    /// Whether `credentials` are it. Takes the same time wherever they differ.
+    /// Whether `credentials` are this token; constant-time.
     package func opens(_ credentials: String) -> Bool { ConstantTime.areEqual(Array(credentials.utf8), bytes) }
 }

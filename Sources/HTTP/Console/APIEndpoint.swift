@@ -1,8 +1,8 @@
 import Core
 
-/// One thing that the API does: where, for whom, with which parameters.
+/// An operation of the API: its path, access and parameters.
 ///
-/// The list of endpoints is the one source of what is dispatched, who may ask, and what the API's description says.
+/// The list of endpoints is the single source for dispatch, access checks and the API's description.
 package struct APIEndpoint: Sendable {
     package enum Method: String, Sendable {
         case get = "GET"
@@ -11,20 +11,19 @@ package struct APIEndpoint: Sendable {
         case delete = "DELETE"
     }
 
-    /// Throws an ``APIProblem``; anything else is answered 500.
+    /// Throws an ``APIProblem``; any other error becomes a 500 response.
     package typealias Answer = @Sendable (APICall) async throws -> ConsoleAnswer
 
     package let method: Method
-    /// As in `/v1/devices/{device}`.
+    /// The path's template, such as `/v1/devices/{device}`.
     package let path: String
     package let access: APIAccess
     package let parameters: [APIParameter]
-    /// Nil: it takes no body.
+    /// Nil: no body allowed.
     package let body: APIBody?
-    /// Monitoring asks for it, so that it costs little and strangers' limits do not count.
+    /// Whether monitoring polls it: it is cheap and exempt from the limits for unauthenticated clients.
     package let isProbe: Bool
-    /// Whether answering takes some 100 µs of its thread at most, so that it may stay on the event loop of its
-    /// connection.
+    /// Whether the handler needs at most about 100 µs, so that it may run on its connection's event loop.
     package let isBrief: Bool
     package let answer: Answer
 
@@ -48,36 +47,36 @@ package struct APIEndpoint: Sendable {
         self.answer = answer
     }
 
-    /// The names of what is in braces, in the order of the path.
+    /// The names in braces, in path order.
     static func names(in path: String) -> [String] {
         path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
     }
 }
 
-/// Who may ask for an endpoint.
+/// The clients that may use an endpoint.
 package enum APIAccess: Sendable, Hashable {
     case everybody
-    /// Whoever has that scope.
+    /// Clients with that scope.
     case scope(APIScope)
-    /// Whoever signs the request with their Nostr key (NIP-98), for what is theirs.
+    /// Accounts that sign the request with their Nostr key (NIP-98), for their own data.
     case owner
 }
 
-/// What a token is good for.
+/// A permission of a token.
 package enum APIScope: String, Sendable, CaseIterable, Codable {
-    /// To look at everything, and change nothing.
+    /// Reads everything and changes nothing.
     case read
-    /// To change things: devices, deliveries, access, levels of the log, the configuration in force.
+    /// Changes devices, deliveries, access, log levels and the running configuration.
     case operate
-    /// To send notifications.
+    /// Sends notifications.
     case send
 }
 
-/// Who asks.
+/// An authenticated client.
 package enum APIPrincipal: Sendable, Hashable {
-    /// Someone who works for the operator, by name.
+    /// A named client of the operator.
     case agent(String, Set<APIScope>)
-    /// The account with this key, in hexadecimal digits, which signed the request.
+    /// The account that signed the request, by its hexadecimal key.
     case owner(String)
 
     func may(_ access: APIAccess) -> Bool {
@@ -90,12 +89,12 @@ package enum APIPrincipal: Sendable, Hashable {
     }
 }
 
-/// What an endpoint takes besides parameters.
+/// The body that an endpoint takes.
 package struct APIBody: Sendable {
     package let isRequired: Bool
-    /// One type of content.
+    /// The only accepted content type.
     package let contentType: String
-    /// How long it may be from whoever may ask, where that is more than usual.
+    /// The longest body from an authorized client, if it exceeds the usual limit.
     package let limit: ByteCount?
 
     package init(isRequired: Bool = true, contentType: String = "application/json", limit: ByteCount? = nil) {
@@ -105,20 +104,20 @@ package struct APIBody: Sendable {
     }
 }
 
-/// A parameter in the path or in the query.
+/// A parameter in the path, the query, a header field or a cookie.
 package struct APIParameter: Sendable {
     package enum Place: String, Sendable {
         case path, query, header, cookie
     }
 
     package enum Form: Sendable, Equatable {
-        /// Text of at most so many characters, and not empty.
+        /// Non-empty text of up to that many characters.
         case text(Int)
-        /// The same of letters, digits, `-` and `,`.
+        /// The same, only with letters, digits, `-` and `,`.
         case plain(Int)
         case integer(ClosedRange<Int64>)
         case choice([String])
-        /// `true` and `1`, `false` and `0`.
+        /// `true`, `1`, `false` or `0`.
         case flag
     }
 
@@ -149,7 +148,7 @@ package struct APIParameter: Sendable {
         APIParameter(name: name, place: .cookie, form: form, summary: summary, isRequired: false)
     }
 
-    /// What was expected instead of `text`; nil when it is as it should be.
+    /// The expectation that `text` violates; nil if it is valid.
     func expectation(insteadOf text: String) -> String? {
         switch form {
         case .text(let longest):
@@ -169,16 +168,16 @@ package struct APIParameter: Sendable {
         (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || byte == 0x2C || byte == 0x2D
     }
 
-    /// A number in its one spelling.
+    /// A number in canonical spelling.
     private static func integer(_ text: String) -> Int64? {
         guard let number = Int64(text), String(number) == text else { return nil }
         return number
     }
 }
 
-/// What a request says besides its path, as its endpoint wants it.
+/// Checks of a request's parameters.
 extension APIEndpoint {
-    /// The parameters of the query. Before there were versions, ones that nobody knows were overlooked.
+    /// The parameters of the query. Unversioned paths ignore unknown ones.
     func checked(
         _ path: [String: String],
         _ query: QueryString,
@@ -194,7 +193,7 @@ extension APIEndpoint {
                 case .path: path[parameter.name]
                 case .query: query.parameters[parameter.name]
                 case .header: head.fields(parameter.name).first
-                // A browser sends what it has: a cookie that is none of ours is no mistake of whoever asks.
+                // Browsers send all their cookies, so a cookie that is not ours is not an error.
                 case .cookie: nil as String?
                 }
             guard let text else {
@@ -215,7 +214,7 @@ extension APIEndpoint {
         return query.parameters
     }
 
-    /// The header fields and cookies that it names.
+    /// The header fields and cookies that the endpoint declares.
     func fields(of head: APIRequestHead) -> [String: String] {
         var fields: [String: String] = [:]
         for parameter in parameters {

@@ -3,7 +3,7 @@ import Listeners
 import NIOCore
 import Synchronization
 
-/// How often somebody may ask, and how many calls are in work at the same time.
+/// Rate limits for each client, and limits for concurrent calls.
 final class CallLimits: Sendable {
     private struct State {
         var strangers: RateTable<ClientAddress>
@@ -14,7 +14,7 @@ final class CallLimits: Sendable {
         var longBodies = 0
     }
 
-    /// Addresses, and principals, whose rates are known.
+    /// Up to this many addresses, and as many principals, are tracked.
     private static let mostKnown = 10_000
 
     private let limits: ConsoleConfiguration.Limits
@@ -57,7 +57,7 @@ final class CallLimits: Sendable {
         let forwarded = head.fields("x-forwarded-for")
         let client =
             ClientAddress(peer: head.peer, forwardedFor: forwarded, isTrustedProxy: isTrustedProxy)
-            // A proxy that names nobody stands for one client.
+            // A proxy that sends no client address counts as one client.
             ?? ClientAddress(head.peer)
         guard let client else { return }
         let (isAdmitted, pause) = state.withLock { state in
@@ -73,7 +73,7 @@ final class CallLimits: Sendable {
 
     // MARK: How many at a time
 
-    /// Does `body` if there is a place for it. However many users ask, half of the places are left for operators.
+    /// Runs `body` if there is capacity. Half of it stays reserved for operators, whatever users send.
     func work<Answer>(for access: APIAccess, _ body: () async throws -> Answer) async throws -> Answer {
         let isAdmitted = state.withLock { state in
             switch access {
@@ -112,7 +112,7 @@ final class CallLimits: Sendable {
         }
     }
 
-    /// Has a place taken until ``endLongBody()``.
+    /// Takes a slot until ``endLongBody()``.
     func admitLongBody() throws(APIProblem) {
         let isAdmitted = state.withLock { state in
             guard state.longBodies < limits.longBodiesAtATime else { return false }
@@ -127,11 +127,11 @@ final class CallLimits: Sendable {
     func endLongBody() { state.withLock { $0.longBodies -= 1 } }
 }
 
-/// The body of a request while it is read. One that turns out longer than usual needs leave: a look at what is asked,
-/// and who asks.
+/// A request's body while it is read. A body above the usual limit needs permission, which depends on the endpoint and
+/// the client.
 struct GatheredBody {
     private(set) var bytes = ByteBuffer()
-    /// Whether it got leave to be longer than usual.
+    /// Whether a body above the usual limit was permitted.
     private(set) var isLong = false
     private var limit: ByteCount
     private var refusal: APIProblem?
@@ -140,7 +140,7 @@ struct GatheredBody {
         limit = usual
     }
 
-    /// `leave` is asked once at most, and says how long the body may be.
+    /// `leave` is called at most once; it returns the permitted length.
     mutating func add(_ part: ByteBuffer, leave: () throws(APIProblem) -> ByteCount) throws(RequestError) {
         let count = bytes.readableBytes + part.readableBytes
         if count > limit.bytes, !isLong {
@@ -155,7 +155,7 @@ struct GatheredBody {
         bytes.writeImmutableBuffer(part)
     }
 
-    /// What to answer when it was too long.
+    /// The error for a body that was too long.
     var problem: APIProblem { refusal ?? Self.tooLong(limit) }
 
     static func tooLong(_ limit: ByteCount) -> APIProblem {

@@ -5,14 +5,14 @@ import Listeners
 import NIOCore
 import Synchronization
 
-/// What the API answers: a status, and a body which is JSON but for metrics, pages and streams.
+/// A response of the API: a status and a body, which is JSON except for metrics, pages and streams.
 package struct ConsoleAnswer: Sendable {
     package var status: Int
     package var body: String
-    /// In place of `body`.
+    /// A streamed body, sent instead of `body`.
     private(set) var live: (any LiveBody)?
     package var contentType = "application/json"
-    /// Further header fields.
+    /// More header fields.
     package var fields: [String: String] = [:]
 
     /// `body` is JSON.
@@ -25,7 +25,7 @@ package struct ConsoleAnswer: Sendable {
         self.init(body: "")
         live = body
         self.contentType = contentType
-        // Proxies gather answers unless they are told not to.
+        // Stops proxies from buffering the stream.
         fields = ["cache-control": "no-store", "x-accel-buffering": "no"]
     }
 
@@ -35,7 +35,7 @@ package struct ConsoleAnswer: Sendable {
         return answer
     }
 
-    /// A problem as RFC 9457 has it.
+    /// An RFC 9457 problem.
     init(_ problem: APIProblem, requestID: String) {
         var members: [(name: String, json: String)] = [
             ("type", "\"about:blank\""),
@@ -63,20 +63,20 @@ package struct ConsoleAnswer: Sendable {
         if problem.status == 401 { fields["www-authenticate"] = "Bearer" }
     }
 
-    /// The titles of problems: what the statuses that we answer with are called.
+    /// Titles of the statuses that we send.
     private static let titles = [
         400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
         409: "Conflict", 413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests",
         500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
     ]
 
-    /// The tag of its body, by which a client sees whether it has it already.
+    /// The ETag of its body.
     var entityTag: String { "\"\(Base64URL.encode(Array(SHA256.hash(Array(body.utf8)).prefix(12))))\"" }
 }
 
-/// A live body for someone whose leave may end while they read: a token may be revoked, or run out.
+/// A live body that ends with the client's permission: its token may expire or be revoked while it reads.
 final class GuardedBody: LiveBody {
-    /// Asking costs little, but not nothing.
+    /// Checking is cheap, but not free.
     private static let pause: Duration = .seconds(10)
 
     private let body: any LiveBody
@@ -95,7 +95,7 @@ final class GuardedBody: LiveBody {
         guard let part = await body.next() else { return nil }
         let now = now()
         let mustAsk = askedAt.withLock { askedAt in
-            // A clock that was put back must not keep us from asking.
+            // A clock that was set back must not stop the checks.
             guard now - askedAt >= Self.pause || now < askedAt else { return false }
             askedAt = now
             return true
@@ -110,11 +110,11 @@ final class GuardedBody: LiveBody {
     func end() { body.end() }
 }
 
-/// What a sentence says, for programs and for pages that say it in another language than English.
+/// A message as a code and values, for programs and for translations.
 package struct Statement: Codable, Hashable, Sendable {
-    /// One word of a set to which words are added, and from which none is taken.
+    /// A code of an extensible set: codes may be added, but never removed.
     package var code: String
-    /// What stands in the sentence, by name. Names that end in `at`, `until` or `since` are of times: RFC 3339, in UTC.
+    /// The sentence's values by name. Names that end in `at`, `until` or `since` are times: RFC 3339, in UTC.
     package var values: [String: String]
 
     package init(_ code: String, _ values: [String: String] = [:]) {
@@ -122,7 +122,7 @@ package struct Statement: Codable, Hashable, Sendable {
         self.values = values
     }
 
-    /// As JSON, for answers that are written by hand.
+    /// Its JSON, for hand-written responses.
     package var json: String {
         let members = values.sorted { $0.key < $1.key }.map {
             "\(JSONText.quoted($0.key)):\(JSONText.quoted($0.value))"
@@ -131,7 +131,7 @@ package struct Statement: Codable, Hashable, Sendable {
     }
 }
 
-/// A sentence in English, and what it says.
+/// An English sentence with its code and values.
 package struct Sentence: Hashable, Sendable, CustomStringConvertible {
     package let words: String
     package let says: Statement

@@ -5,10 +5,10 @@ import HummingbirdCore
 import Listeners
 import NIOCore
 
-/// Answers requests: who may ask, how often, and what.
+/// Answers requests: checks credentials, access and limits, then calls the endpoint.
 final class ConsoleHandler: Sendable {
     private let configuration: ConsoleConfiguration
-    /// Nil: whoever can connect may ask for everything that is the operator's.
+    /// Nil: every client that can connect has the operator's access.
     private let authenticator: (any APIAuthenticator)?
     private let routes: RouteTable
     private let now: @Sendable () -> Timestamp
@@ -46,8 +46,8 @@ final class ConsoleHandler: Sendable {
         return await answer(head.with(body.bytes))
     }
 
-    /// How long the body may be that turns out longer than usual: only where an endpoint takes such, from whoever may
-    /// ask there, and so many at a time.
+    /// Permits a body above the usual limit, and returns its limit. The endpoint must take long bodies, the client must
+    /// have access, and a slot must be free.
     private func admitLongBody(_ head: APIRequestHead) throws(APIProblem) -> ByteCount {
         let usual = configuration.limits.bodyBytes
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
@@ -62,8 +62,8 @@ final class ConsoleHandler: Sendable {
         return max(limit, usual)
     }
 
-    /// What is left of the body is dropped for a moment: a connection that ends while the client still sends takes the
-    /// answer with it.
+    /// Drops the rest of the body for a moment: if the connection closed while the client still sends, the response
+    /// would be lost.
     private func tooLong(_ head: APIRequestHead, _ problem: APIProblem, on channel: any Channel) -> HTTPAnswer {
         channel.eventLoop.scheduleTask(in: Self.patienceForRests) { channel.close(promise: nil) }
         var answer = ConsoleAnswer(problem, requestID: Self.requestID(head.fields("x-request-id")))
@@ -74,17 +74,17 @@ final class ConsoleHandler: Sendable {
 
     private static let patienceForRests: TimeAmount = .seconds(5)
 
-    /// A file for browsers. They cost little and tell nothing, so that strangers' limits do not count.
+    /// A file for browsers. Files are cheap and public, so the limits for unauthenticated clients do not apply.
     private func page(_ request: Request) -> HTTPAnswer? {
         let (method, target) = (request.method.rawValue, request.head.path ?? "")
-        // None of them is a page, and most requests that come often are there.
+        // No page is below `/v1/`, but most frequent requests are.
         guard !target.hasPrefix("/v1/") else { return nil }
         let tags = request.headers[values: .ifNoneMatch]
         return configuration.pages.lazy.compactMap { $0.answer(method: method, target: target, knownTags: tags) }.first
             .map { HTTPAnswer($0) }
     }
 
-    /// The answer to a request as it goes out, whatever it is.
+    /// Returns the response to any request.
     func answer(_ head: APIRequestHead) async -> HTTPAnswer {
         let isVersioned = head.target == "/v1" || head.target.hasPrefix("/v1/") || head.target.hasPrefix("/v1?")
         let requestID = Self.requestID(head.fields("x-request-id"))
@@ -96,7 +96,7 @@ final class ConsoleHandler: Sendable {
         } catch let problem as APIProblem {
             answer = ConsoleAnswer(problem, requestID: requestID)
         } catch {
-            // It may say more than may be passed on; the log has it.
+            // The error may hold details that must not be exposed; they are logged.
             let problem = APIProblem(500, "this could not be done; the router's log says why")
             answer = ConsoleAnswer(problem, requestID: requestID)
         }
@@ -127,11 +127,11 @@ final class ConsoleHandler: Sendable {
         if case .endpoint(let endpoint, _) = match { access = endpoint.access }
         let principal = try identify(head, access, match)
         switch match {
-        // Unauthenticated clients do not learn which paths there are.
+        // Unauthenticated clients do not learn which paths exist.
         case .nothing where principal == nil && isVersioned, .wrongMethod where principal == nil && isVersioned:
             throw Self.unauthorized(access)
         case .nothing:
-            // A session of NIP-46 has neither pages nor probes.
+            // A NIP-46 session has neither pages nor probes.
             let others = configuration.pages.isEmpty ? "" : "/console/, /me/, /healthz, /readyz, /metrics or "
             throw APIProblem(404, "expected \(others)a path of /v1/openapi.json")
         case .wrongMethod(let allow): throw APIProblem.wrongMethod(allow: allow)
@@ -155,7 +155,7 @@ final class ConsoleHandler: Sendable {
         }
     }
 
-    /// Ends with the leave of whoever reads.
+    /// Ends when the client's permission ends.
     private func guarded(_ body: any LiveBody, _ head: APIRequestHead) -> any LiveBody {
         guard let authenticator else { return body }
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
@@ -165,14 +165,14 @@ final class ConsoleHandler: Sendable {
         }
     }
 
-    /// Who asks. Throws for those who ask too often.
+    /// Identifies the client. Throws for clients above their rate limit.
     private func identify(
         _ head: APIRequestHead,
         _ access: APIAccess,
         _ match: RouteTable.Match
     ) throws(APIProblem) -> APIPrincipal? {
         guard let authenticator else { return .agent("this machine", Set(APIScope.allCases)) }
-        // An owner's proof costs a look at a signature, so that strangers' limits come first.
+        // Checking an owner's proof means verifying a signature, so the limits for unauthenticated clients come first.
         if access == .owner { try limits.admitStranger(head) }
         let principal = try authenticator.principal(of: head, for: access)
         if let principal {
@@ -183,8 +183,9 @@ final class ConsoleHandler: Sendable {
         return principal
     }
 
-    /// What watches us asks for these, perhaps through the same proxy as everybody: no stranger may use up its share.
-    /// They cost little. That readiness tells right tokens from wrong ones must not serve to try tokens out.
+    /// Whether the request is a monitoring probe. Monitoring may share a proxy with all clients, so they must not use
+    /// up its allowance. Probes are cheap. Readiness shows whether a token is valid, but must not serve to guess
+    /// tokens.
     private static func isProbe(_ match: RouteTable.Match, _ head: APIRequestHead) -> Bool {
         guard case .endpoint(let endpoint, _) = match else { return false }
         return endpoint.isProbe && (endpoint.path == "/healthz" || head.authorization.isEmpty)
@@ -192,8 +193,8 @@ final class ConsoleHandler: Sendable {
 
     // MARK: Answers
 
-    /// Pages of any site may ask for what is their visitor's: what proves who asks is signed for this one request, and
-    /// no browser adds it by itself.
+    /// Pages of any site may request their visitor's data: the proof is signed for this one request, and no browser
+    /// adds it automatically.
     private static let leave = [
         "access-control-allow-origin": "*", "access-control-expose-headers": "etag, retry-after, x-request-id",
     ]
@@ -207,7 +208,7 @@ final class ConsoleHandler: Sendable {
         return HTTPAnswer(answer)
     }
 
-    /// The response to a request that names no host, or two.
+    /// The response to a request with no Host field, or with two.
     static var answerWithoutHost: HTTPAnswer {
         let problem = APIProblem(400, HostField.expectation)
         var answer = ConsoleAnswer(problem, requestID: requestID([]))
@@ -237,7 +238,7 @@ final class ConsoleHandler: Sendable {
         )
     }
 
-    /// The client's, where it is plain, else a new one.
+    /// The client's ID if it is plain, else a new one.
     private static func requestID(_ wanted: [String]) -> String {
         if let id = wanted.first, (1...64).contains(id.utf8.count),
             id.utf8.allSatisfy({ byte in
@@ -251,7 +252,7 @@ final class ConsoleHandler: Sendable {
 }
 
 extension APIRequestHead {
-    /// Without the body, which is not read yet.
+    /// Leaves out the body, which is not read yet.
     fileprivate init(_ request: Request, peer: String) {
         let (fields, host) = (request.headers, request.head.authority)
         self.init(
@@ -259,7 +260,7 @@ extension APIRequestHead {
             target: request.head.path ?? "",
             authorization: fields[values: .authorization],
             fields: { name in
-                // What HTTP/1.1 says in a field of its own stands elsewhere here.
+                // HTTP/1.1's Host field is stored separately here.
                 name == "host" ? host.map { [$0] } ?? [] : HTTPField.Name(name).map { fields[values: $0] } ?? []
             },
             peer: peer

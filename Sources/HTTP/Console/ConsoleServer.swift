@@ -5,21 +5,21 @@ import Listeners
 import Logging
 import NIOCore
 
-/// The API's HTTP server: health, readiness and metrics for machines, and what the commands ask a running router.
+/// The API's HTTP server: health, readiness and metrics for monitoring, and the calls of the CLI.
 package final class ConsoleServer: Sendable {
-    /// The limits that clients can meet here.
+    /// The limits that apply to clients of this server.
     package static let clientLimits: [ClientLimit] = [.connections, .idle, .requests, .work]
 
-    /// Connections beyond the limit, for health, readiness and metrics.
+    /// Extra connections for health, readiness and metrics.
     private static let reserve = 8
 
     private let server: HTTPServer
 
     /// - Parameters:
-    ///   - configuration: Where to listen, and what a client may do.
-    ///   - authenticator: Tells who asks; nil: no token is asked for, as on a socket in the file system.
-    ///   - endpoints: All that there is.
-    ///   - loop: The event loop to run on; it stays the caller's. Requests are checked there, and brief ones answered.
+    ///   - configuration: The address and the limits for one client.
+    ///   - authenticator: Identifies clients; nil: no token is needed, as on a Unix socket.
+    ///   - endpoints: All endpoints.
+    ///   - loop: The caller's event loop. It checks requests, and answers brief ones.
     ///   - now: The wall clock.
     ///   - logger: Logs connections, without addresses.
     package init(
@@ -44,8 +44,7 @@ package final class ConsoleServer: Sendable {
         var terms = configuration.terms
         terms.reserve = Self.reserve
         terms.mayUseReserve = { probes.contains($0) }
-        // Requests that are quick to answer are answered where they are read. All others have the threads that
-        // everybody shares.
+        // Brief requests are answered on the event loop; all others on the shared thread pool.
         server = HTTPServer(terms: terms, loop: loop, now: now, counts: counts, logger: logger) { request, channel in
             if let inbound, InboundCall.isMeant(by: request.head.path ?? "") {
                 return try await withTaskExecutorPreference(globalConcurrentExecutor) {
@@ -56,10 +55,10 @@ package final class ConsoleServer: Sendable {
         }
     }
 
-    /// Starts listening, and returns the port. Throws a `ListenError` when the address cannot be listened on.
+    /// Starts listening and returns the port. Throws a `ListenError` if the address is not available.
     package func start() async throws -> Int { try await server.start() }
 
-    /// Stops listening at once, lets requests under way end for `patience`, and then ends what is left.
+    /// Stops listening immediately. Requests in progress may take up to `patience`; then their connections are closed.
     package func stop(within patience: Duration) async { await server.stop(within: patience) }
 }
 
@@ -82,69 +81,68 @@ extension ConsoleConfiguration {
     }
 }
 
-/// Where the API listens, who may ask, and what one client may do. The defaults suit tools on this machine.
+/// The API's address, access and limits for one client. The defaults suit tools on this machine.
 package struct ConsoleConfiguration: Sendable {
-    /// The address to listen on.
     package var host = "127.0.0.1"
-    /// The port to listen on; 0 lets the system choose.
+    /// The port; 0 lets the system choose.
     package var port = 7448
-    /// A socket in the file system to listen on instead; nil: none.
+    /// The Unix socket to listen on instead; nil: none.
     package var socket: String?
     /// Files for browsers. Default: none.
     package var pages: [StaticSite] = []
-    /// Whether metrics are shown to those without a token.
+    /// Whether metrics need no token.
     package var openMetrics = false
-    /// Where connections and refusals are counted.
+    /// Counts connections and refusals.
     package var counts = LimitCounts()
     package var limits = Limits()
     /// Whether to trust `X-Forwarded-For` from an address.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
-    /// Where plugins are reached from outside; nil: nowhere.
+    /// Settings of external requests to plugins; nil: not served.
     package var inbound: InboundConfiguration?
 
     package init() {}
 
-    /// What one client may do.
+    /// Limits for one client.
     package struct Limits: Sendable, Equatable {
-        /// Connections at the same time. A further one replaces the one that was silent for longest, and is closed when
-        /// all have a request in work.
+        /// Concurrent connections. A new one above the limit replaces the longest-silent one; it is closed if all
+        /// others have a request in progress.
         package var connections = 100
         /// The same from one address; this machine has no such limit.
         package var connectionsPerAddress = 20
-        /// Requests without the token, or with a wrong one, from one address a second, over time.
+        /// Sustained rate of requests without a valid token from one address, per second.
         package var strangersPerSecond = 5
-        /// The same at once, before the rate counts.
+        /// The burst before that rate applies.
         package var strangersBurst = 50
-        /// Requests of one token, or of one key that signs, a second, over time.
+        /// Sustained rate of requests of one token or signing key, per second.
         package var perPrincipalPerSecond = 200
-        /// The same at once, before the rate counts.
+        /// The burst before that rate applies.
         package var principalBurst = 2_000
-        /// Calls in work at the same time; further ones get 503.
+        /// Concurrent calls; more get 503.
         package var callsAtATime = 16
-        /// The same of calls that send notifications: they wait for the disk, and cost little meanwhile.
+        /// Concurrent calls that send notifications; they cost little while they wait for the disk.
         package var sendsAtATime = 256
-        /// The longest body that is read where an endpoint names no other limit; a longer one gets 413.
+        /// The longest body, unless the endpoint sets another limit; a longer one gets 413.
         package var bodyBytes: ByteCount = .kibibytes(64)
-        /// Calls with a longer body in work at the same time; further ones get 503.
+        /// Concurrent calls with a longer body; more get 503.
         package var longBodiesAtATime = 8
         /// The longest request line and header.
         package var headerBytes: ByteCount = .kibibytes(16)
-        /// How long a client may take from the end of its header to the end of its body.
+        /// Timeout from the end of the header to the end of the body.
         package var bodyTimeout: Duration = .seconds(15)
-        /// How long a connection may be idle, take for a header, or leave an answer unread.
+        /// Timeout for an idle connection, for a header, and for a client that does not read a response.
         package var idleTimeout: Duration = .seconds(60)
 
         package init() {}
     }
 }
 
-/// Answers requests that came another way than by HTTP as a server would: with the same checks and limits.
+/// Answers requests that did not arrive over HTTP, with the same checks and limits.
 package struct DirectAPI: Sendable {
     private let handler: ConsoleHandler
 
     /// - Parameters:
-    ///   - authenticator: Tells who asks.
-    ///   - endpoints: All that there is.
+    ///   - authenticator: Identifies clients.
+    ///   - endpoints: All endpoints.
     ///   - now: The wall clock.
     package init(
         authenticator: any APIAuthenticator,
@@ -159,7 +157,7 @@ package struct DirectAPI: Sendable {
         )
     }
 
-    /// Status and body; an answer without an end has none.
+    /// Returns status and body; the body is empty for a response without an end.
     package func answer(_ head: APIRequestHead) async -> (status: Int, body: String) {
         let answer = await handler.answer(head)
         guard case .whole(let body) = answer.body else { return (answer.status.code, "") }

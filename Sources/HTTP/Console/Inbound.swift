@@ -5,27 +5,27 @@ import Listeners
 import NIOCore
 import Synchronization
 
-/// A request from outside for an instance of a plugin.
+/// An external request to a plugin instance.
 package struct InboundCall: Sendable {
     package var platform: String
     package var app: String
     package var method: String
-    /// What follows the instance's path: empty, or from `/` on, as it came.
+    /// The path after the instance's: empty, or starting with `/`; undecoded.
     package var path: String
-    /// What follows `?`, as it came.
+    /// The undecoded query, without `?`.
     package var query: String
-    /// Names in lower case, without `cookie`.
+    /// Lower-case names; `cookie` is removed.
     package var headers: [(name: String, value: String)] = []
     package var body: [UInt8] = []
 
     private static let root = "/plugins"
 
-    /// Whether a target lies where plugins are reached, whatever is there.
+    /// Whether a target is below the path of plugins, whether or not the instance exists.
     static func isMeant(by target: String) -> Bool {
         target == root || ["/", "?"].contains { target.hasPrefix(root + $0) }
     }
 
-    /// Nil for a target that names no instance.
+    /// Returns nil for a target that names no instance.
     init?(method: String, target: String) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, whole.hasPrefix(Self.root + "/") else { return nil }
@@ -41,16 +41,16 @@ package struct InboundCall: Sendable {
         query = parts.count > 1 ? String(parts[1]) : ""
     }
 
-    /// The URL of an instance, below the public one of the API.
+    /// The URL of an instance, below the API's public URL.
     package static func url(publicURL: String, platform: String, app: String) -> String {
         "\(publicURL)\(root)/\(platform)/\(PercentEncoding.encode(app))"
     }
 }
 
-/// Takes requests from outside to plugins. Called from any thread, many at a time.
+/// Passes an external request to a plugin. Called from any thread, also concurrently.
 package typealias InboundReceiver = @Sendable (InboundCall) async -> InboundReply?
 
-/// What a plugin answers to an ``InboundCall``.
+/// A plugin's response to an ``InboundCall``.
 package struct InboundReply: Sendable {
     package var status: Int
     package var headers: [(name: String, value: String)]
@@ -63,11 +63,11 @@ package struct InboundReply: Sendable {
     }
 }
 
-/// Where plugins are reached from outside, and what one client may do there.
+/// Settings and client limits for requests to plugins.
 package struct InboundConfiguration: Sendable {
-    /// The URL under which clients reach the API, without `/` at its end.
+    /// The API's URL for clients, without a trailing `/`.
     package var publicURL: String
-    /// What a plugin answers to a request from outside; nil where there is none that takes one.
+    /// Returns the plugin's response; nil if no instance takes the request.
     package var receive: InboundReceiver = { _ in nil }
     /// Whether to trust `X-Forwarded-For` from an address.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
@@ -77,37 +77,38 @@ package struct InboundConfiguration: Sendable {
         self.publicURL = publicURL
     }
 
-    /// What one client may do.
+    /// Limits for one client.
     package struct Limits: Sendable, Equatable {
-        /// Connections to the API at the same time, where plugins are reached through it.
+        /// Concurrent connections to the API, if it serves plugins.
         package var connections = 1_000
-        /// Requests from one address a second, over time. This machine has no such limit: a proxy may be behind it.
+        /// Sustained rate of requests from one address, per second. This machine has no such limit, because it may run
+        /// a proxy.
         package var perClientPerSecond = 10
-        /// Requests from one address at once, before the rate counts.
+        /// The burst before that rate applies.
         package var clientBurst = 100
-        /// Requests for one instance a second, over time.
+        /// Sustained rate of requests for one instance, per second.
         package var perInstancePerSecond = 50
-        /// Requests for one instance at once, before the rate counts.
+        /// The burst before that rate applies.
         package var instanceBurst = 200
-        /// The longest body that a plugin gets; a longer one is answered 413.
+        /// The longest body that a plugin gets; a longer one gets 413.
         package var bodyBytes: ByteCount = .kibibytes(256)
-        /// The longest body that is read at all; a longer one ends the connection.
+        /// The longest body that is read; a longer one closes the connection.
         package var readBytes: ByteCount = .mebibytes(1)
 
         package init() {}
     }
 }
 
-/// Answers requests from outside for plugins: who may ask, how often, and how much.
+/// Answers external requests to plugins, within rate and size limits.
 ///
-/// Whether there is an instance at a path is nobody's business: what is not there is answered 404 and nothing else.
+/// A path without an instance gets a plain 404, so that clients do not learn which instances exist.
 final class InboundHandler: Sendable {
     private struct Rates {
         var clients: ClientRates
         var instances: RateTable<[String]>
     }
 
-    /// Entries of a table, some 100 bytes each.
+    /// Entries of a table, about 100 bytes each.
     private static let capacity = 10_000
 
     private let configuration: InboundConfiguration
@@ -161,7 +162,7 @@ final class InboundHandler: Sendable {
         return await configuration.receive(call).map(HTTPAnswer.init) ?? HTTPAnswer(status: .notFound)
     }
 
-    /// Nil when it is longer than a plugin gets.
+    /// Returns nil if it is longer than a plugin gets.
     private func body(of request: Request, on channel: any Channel) async throws -> [UInt8]? {
         let limits = configuration.limits
         var bytes: [UInt8] = []
@@ -174,9 +175,9 @@ final class InboundHandler: Sendable {
         return count <= limits.bodyBytes.bytes ? bytes : nil
     }
 
-    /// How long a client stays away that asks too often; nil when it may pass.
+    /// How long a client above its rate limit must wait; nil if it may pass.
     private func rejection(of client: ClientAddress?) -> Duration? {
-        // An address of this machine may be a proxy, and stand for everybody.
+        // An address of this machine may be a proxy for all clients.
         guard let client, !client.isLoopback else { return nil }
         return rates.withLock { $0.clients.take(client, now: now()) ? nil : $0.clients.pause }
     }
@@ -191,7 +192,7 @@ final class InboundHandler: Sendable {
     }
 
     private static func headers(of request: Request) -> [(name: String, value: String)] {
-        // What HTTP/1.1 says in a field of its own stands elsewhere here.
+        // HTTP/1.1's Host field is stored separately here.
         var headers = request.head.authority.map { [(name: "host", value: $0)] } ?? []
         for field in request.headers where field.name != .cookie {
             headers.append((field.name.canonicalName, field.value))

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// One metric with all its samples, as a scrape sees it (Prometheus text format 0.0.4).
+/// One metric with all its samples (Prometheus text format 0.0.4).
 ///
-/// Label values are bounded in number: words of ours, names in the configuration, and only so many words of plugins.
+/// Label values come from bounded sets: our constants, configured names, and a limited number of plugin words.
 package struct MetricFamily: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case counter, gauge, histogram
     }
 
-    /// Letters, digits and `_`, with the base unit, and `_total` at the end of a counter's.
+    /// Letters, digits and `_`, with the base unit, and `_total` at the end of a counter's name.
     package let name: String
     /// One sentence.
     package let help: String
@@ -21,7 +21,7 @@ package struct MetricFamily: Sendable, Equatable {
         self.help = help
     }
 
-    /// The same with a further label in front of each sample's.
+    /// The same metric with another label, placed first in each sample.
     package func labelled(_ label: String, _ value: String) -> MetricFamily {
         var family = self
         family.samples = samples.map { sample in
@@ -56,7 +56,7 @@ package struct MetricFamily: Sendable, Equatable {
 
 /// One line of a metric.
 package struct MetricSample: Sendable, Equatable {
-    /// What follows the metric's name.
+    /// Appended to the metric's name.
     package let suffix: String
     package let labels: [(name: String, value: String)]
     package let value: Double
@@ -73,11 +73,11 @@ package struct MetricSample: Sendable, Equatable {
     }
 }
 
-/// Metrics as Prometheus reads them (text format 0.0.4).
+/// Writes metrics for Prometheus (text format 0.0.4).
 package enum Exposition {
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// Metrics without a sample are left out.
+    /// Metrics without a sample are omitted.
     package static func text(of families: [MetricFamily]) -> String {
         var text = ""
         for family in families where !family.samples.isEmpty {
@@ -116,12 +116,11 @@ package enum Exposition {
     }
 }
 
-/// How values are spread, in buckets that stay the same. A value type: whoever shares one brings it under a lock, or
-/// keeps one of its own and merges.
+/// A histogram with fixed buckets. A value type: share it under a lock, or keep a copy per thread and merge them.
 package struct Histogram: Sendable, Equatable {
-    /// The upper ends of the buckets but the last, which has none; ascending.
+    /// Ascending upper bounds of all buckets except the last, which has none.
     package let bounds: [Double]
-    /// How many values each bucket holds; no value counts twice.
+    /// The number of values in each bucket; not cumulative.
     package private(set) var counts: [UInt64]
     package private(set) var sum = 0.0
 
@@ -137,7 +136,7 @@ package struct Histogram: Sendable, Equatable {
         self.sum = sum
     }
 
-    /// Counts `value` as often as `times` says. What is less than 0 counts as 0: clocks jump back.
+    /// Counts `value` `times` times. Negative values count as 0, because clocks can jump back.
     package mutating func observe(_ value: Double, times: UInt64 = 1) {
         let value = max(0, value)
         var bucket = 0
@@ -146,20 +145,20 @@ package struct Histogram: Sendable, Equatable {
         sum += value * Double(times)
     }
 
-    /// What came after `earlier`, a state of the same histogram.
+    /// The values since `earlier`, a previous state of the same histogram.
     package func subtracting(_ earlier: Histogram) -> Histogram {
         let counts = zip(counts, earlier.counts).map { $0 &- $1 }
         return Histogram(bounds: bounds, counts: counts, sum: sum - earlier.sum)
     }
 
-    /// Adds what another of the same bounds holds.
+    /// Adds a histogram with the same bounds.
     package mutating func add(_ other: Histogram) {
         for index in counts.indices { counts[index] += other.counts[index] }
         sum += other.sum
     }
 
-    /// The value that the share `share`, 0 to 1, of all values does not exceed, taken as evenly spread in their bucket.
-    /// In the last bucket it is the last bound. Nil: there are no values.
+    /// The quantile `share`, from 0 to 1, interpolated linearly in its bucket. In the last bucket it is the last bound.
+    /// Nil: no values.
     package func quantile(_ share: Double) -> Double? {
         let total = counts.reduce(0, +)
         guard total > 0 else { return nil }
@@ -176,7 +175,7 @@ package struct Histogram: Sendable, Equatable {
         return bounds.last
     }
 
-    /// From a millisecond to a day, for what waits for disks, networks and people.
+    /// From 1 ms to a day, for waits on disks, networks and people.
     package static var seconds: Histogram {
         Histogram(
             bounds: [
@@ -187,7 +186,7 @@ package struct Histogram: Sendable, Equatable {
     }
 }
 
-/// A histogram of durations that many threads observe without a lock.
+/// A lock-free histogram of durations for many threads.
 package final class AtomicHistogram: Sendable {
     private static let bounds = Histogram.seconds.bounds
 
@@ -198,7 +197,7 @@ package final class AtomicHistogram: Sendable {
         precondition(Self.bounds.count < counts.count)
     }
 
-    /// Counts a duration as often as `times` says.
+    /// Counts a duration `times` times.
     package func observe(nanoseconds: UInt64, times: UInt64 = 1) {
         let seconds = Double(nanoseconds) / 1e9
         var bucket = 0
@@ -207,7 +206,7 @@ package final class AtomicHistogram: Sendable {
         microseconds.wrappingAdd(nanoseconds / 1_000 &* times, ordering: .relaxed)
     }
 
-    /// What was counted so far; what is being counted at this moment may be there in part.
+    /// The values so far; a concurrent observation may be included partly.
     package var snapshot: Histogram {
         let counts = (0...Self.bounds.count).map { self.counts[$0].load(ordering: .relaxed) }
         let sum = Double(microseconds.load(ordering: .relaxed)) / 1e6

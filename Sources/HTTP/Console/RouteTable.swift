@@ -1,17 +1,17 @@
 import Core
 
-/// Finds the endpoint of a request by its method and path: a tree of the paths' segments.
+/// Finds a request's endpoint by method and path: a tree of path segments.
 package struct RouteTable: Sendable {
     enum Match: Sendable {
         case endpoint(APIEndpoint, path: [String: String])
-        /// There is something at the path, for these methods.
+        /// The path exists, for these methods.
         case wrongMethod(allow: [String])
         case nothing
     }
 
     private struct Node: Sendable {
         var literals: [String: Node] = [:]
-        /// What takes any segment; none or one.
+        /// The node for any segment; none or one.
         var others: [Node] = []
         /// By method.
         var endpoints: [String: APIEndpoint] = [:]
@@ -23,10 +23,10 @@ package struct RouteTable: Sendable {
     }
 
     private var root = Node()
-    /// Those of paths without parameters, by the whole path: most requests spell it as it is.
+    /// Nodes of paths without parameters, by the whole path: most requests need no tree walk.
     private var plain: [String: Node] = [:]
 
-    /// Two endpoints of the same method and path are a mistake of ours; the first one counts.
+    /// Two endpoints with the same method and path are a bug; the first one counts.
     package init(_ endpoints: [APIEndpoint]) {
         for endpoint in endpoints {
             let segments = endpoint.path.split(separator: "/").map(String.init)
@@ -52,10 +52,10 @@ package struct RouteTable: Sendable {
         }
     }
 
-    /// `path` without a query.
+    /// `path` has no query.
     func match(_ method: String, _ path: Substring) -> Match {
         guard let (node, values) = node(at: path), !node.endpoints.isEmpty else { return .nothing }
-        // A HEAD is a GET whose body stays away.
+        // A HEAD request is a GET without the body.
         guard let found = node.endpoints[method == "HEAD" ? "GET" : method] else {
             return .wrongMethod(allow: node.methods)
         }
@@ -63,7 +63,7 @@ package struct RouteTable: Sendable {
         return .endpoint(found, path: Dictionary(zip(names, values)) { first, _ in first })
     }
 
-    /// The methods at a path where owners ask for what is theirs, from whatever page they are at; nil elsewhere.
+    /// The methods for owners at a path, which pages of any origin may use; nil if there are none.
     func methodsForOwners(at path: Substring) -> [String]? {
         guard let (node, _) = node(at: path), node.endpoints.values.contains(where: { $0.access == .owner })
         else { return nil }
@@ -92,11 +92,11 @@ package struct RouteTable: Sendable {
     }
 }
 
-/// The parameters behind the `?` of a target.
+/// The query parameters of a target.
 struct QueryString {
-    /// By name, the last of a name; what is not percent-encoded well is left out.
+    /// By name; the last value of a name counts, invalid percent-encoding is skipped.
     private(set) var parameters: [String: String] = [:]
-    /// Whether something was left out, or came twice.
+    /// Whether a parameter was skipped or repeated.
     private(set) var isUnclear = false
 
     init(_ text: Substring) {

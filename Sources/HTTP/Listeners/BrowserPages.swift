@@ -2,23 +2,23 @@ import CBrowserPages
 import Core
 import Foundation
 
-/// The page at `/subscribe/` where people without an app turn on notifications for their Nostr key.
+/// The page `/subscribe/`, where people without an app turn on notifications for their Nostr key.
 package struct SubscribePage: Sendable, Equatable {
     /// The last part of its path.
     package static let folder = "subscribe"
 
-    /// The app of our configuration that people register for.
+    /// The configured app that people register for.
     package var app: String
-    /// The server that the page proposes for topics of ntfy.
+    /// The default ntfy server for topics.
     package var topicServer = "https://ntfy.sh"
-    /// Where a tap leads, such as `https://app.example.com/{nevent}`; nil: what a notification says.
+    /// The tap target, such as `https://app.example.com/{nevent}`; nil: the notification's own.
     package var client: String?
 
     package init(app: String) {
         self.app = app
     }
 
-    /// The page's files. `socketURL` is where browsers reach the relay socket, if the configuration says so.
+    /// The page's files. `socketURL` is the configured URL of the relay socket for browsers.
     package func site(socketURL: String) throws -> StaticSite {
         var files = StaticSite.File.embedded(subscribe_page_file) { Self.policy(for: $0, socketURL) }
         let settings = try Self.json(["app": app, "topic_server": topicServer, "client": client ?? ""])
@@ -26,11 +26,11 @@ package struct SubscribePage: Sendable, Equatable {
         return StaticSite(folder: Self.folder, files: files)
     }
 
-    /// Nothing from elsewhere, nothing inline, and no text that becomes a script. A browser applies the policy of the
-    /// service worker's own file to it.
+    /// No external sources, no inline code, and no text as script. Browsers apply the service worker's own policy to
+    /// it.
     private static func policy(for name: String, _ socketURL: String) -> String {
-        // Some browsers do not count a WebSocket to the page's own address as 'self'. A remote signer (NIP-46) may be
-        // at any relay.
+        // Some browsers do not treat a WebSocket to the page's own address as 'self'. A remote signer (NIP-46) may use
+        // any relay.
         let sockets = (sourceExpression(socketURL).map { " " + $0 } ?? "") + " wss:"
         switch name {
         case "index.html":
@@ -42,7 +42,7 @@ package struct SubscribePage: Sendable, Equatable {
         }
     }
 
-    /// Scheme, host and port of a URL, where they have no characters that a policy gives a meaning to.
+    /// Scheme, host and port of a URL, unless they hold characters with a meaning in a policy.
     private static func sourceExpression(_ url: String) -> String? {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["ws", "wss"].contains(scheme),
             let host = parts.host, !host.isEmpty,
@@ -58,15 +58,15 @@ package struct SubscribePage: Sendable, Equatable {
     }
 }
 
-/// The pages at the API's port: `/me/` for users, `/console/` for operators. They are the same in every installation,
-/// and hold nothing that is not public; what they show comes from the API.
+/// The pages at the API's port: `/me/` for users, `/console/` for operators. They hold only public content, the same in
+/// every installation; their data comes from the API.
 package enum APIPages {
     package static var all: [StaticSite] {
         [
             StaticSite(
                 folder: "me",
                 isAtRoot: true,
-                // A remote signer (NIP-46) may be at any relay.
+                // A remote signer (NIP-46) may use any relay.
                 files: StaticSite.File.embedded(me_page_file) { policy(for: $0, connections: "'self' wss:") }
             ),
             StaticSite(
@@ -77,7 +77,7 @@ package enum APIPages {
         ]
     }
 
-    /// Nothing from elsewhere, nothing inline, and no text that becomes a script.
+    /// No external sources, no inline code, and no text as script.
     private static func policy(for name: String, connections: String) -> String {
         guard name == "index.html" else { return StaticSite.File.inert }
         return StaticSite.File.inert
@@ -87,7 +87,7 @@ package enum APIPages {
 }
 
 extension StaticSite.File {
-    /// The files of a table that are part of the program, each with its policy.
+    /// The files of an embedded table, each with its policy.
     static func embedded(
         _ table: (Int) -> UnsafePointer<browser_page_file>?,
         policy: (String) -> String

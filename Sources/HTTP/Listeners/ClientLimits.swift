@@ -2,14 +2,13 @@ import Core
 import Glibc
 import Synchronization
 
-/// A token bucket for each client, and larger ones for the networks that clients lie in: the owner of a large network
-/// has as many clients as they like.
+/// A token bucket for each client, and larger ones for the networks around it, because the owner of a large network has
+/// any number of client addresses.
 package struct ClientRates: Sendable {
     private var clients: RateTable<ClientAddress>
     private var networks: [(network: ClientAddress.Network, table: RateTable<ClientAddress>)]
 
-    /// `burst` and `perSecond` are for one client. At most `capacity` clients, and networks of each size, are
-    /// remembered.
+    /// `burst` and `perSecond` apply to one client. Up to `capacity` clients, and networks of each size, are tracked.
     package init(burst: Int, perSecond: Double, capacity: Int) {
         clients = RateTable(burst: burst, perSecond: perSecond, capacity: capacity)
         networks = ClientAddress.Network.allCases.map { network in
@@ -22,10 +21,10 @@ package struct ClientRates: Sendable {
         }
     }
 
-    /// How long after a refusal one more may pass, in whole seconds.
+    /// How long after a refusal the next request may pass, in whole seconds.
     package var pause: Duration { clients.pause }
 
-    /// Whether `count` more of `client` may pass at `now`.
+    /// Takes `count` tokens of `client` at `now`, and returns whether there were enough.
     package mutating func take(_ client: ClientAddress, _ count: Int = 1, now: Timestamp) -> Bool {
         guard clients.take(client, count, now: now) else { return false }
         for index in networks.indices {
@@ -45,11 +44,11 @@ package struct ClientRates: Sendable {
     }
 }
 
-/// A limit that our clients can meet, in one word for a metric's label.
+/// A limit for clients, named by one word for a metric's label.
 package enum ClientLimit: String, Sendable, CaseIterable {
-    /// Open connections, of one client or altogether.
+    /// Open connections, of one client or in total.
     case connections
-    /// Open connections: an idle one of an unauthenticated client made way for a newer one.
+    /// Open connections: an idle one of an unauthenticated client was closed for a newer one.
     case idle
     /// Recently opened connections.
     case openings
@@ -63,25 +62,25 @@ package enum ClientLimit: String, Sendable, CaseIterable {
     case registrations
     /// Recent messages for one device, from all senders.
     case device
-    /// Work under way for all clients together.
+    /// Work in progress for all clients together.
     case work
-    /// Rules of the operator: nothing passes.
+    /// The operator's block list: no request passes.
     case blocked
 }
 
-/// Counts the open connections of one of our servers, and the refusals since its start. From any thread.
+/// Counts the open connections of one of our servers and its refusals since the start. Thread-safe.
 package final class LimitCounts: Sendable {
     private let connections = Atomic<Int>(0)
     private let refusals: Mutex<[ClientLimit: UInt64]>
 
-    /// `limits` are those that clients of this server can meet: each has a count from the start.
+    /// `limits` are those that apply to this server's clients: each count starts at 0.
     package init(_ limits: [ClientLimit] = []) {
         refusals = Mutex(limits.reduce(into: [:]) { $0[$1] = 0 })
     }
 
     package var openConnections: Int { connections.load(ordering: .relaxed) }
 
-    /// How often each limit refused a client.
+    /// The number of refusals by each limit.
     package var refused: [ClientLimit: UInt64] { refusals.withLock(\.self) }
 
     package func opened() {
@@ -97,16 +96,16 @@ package final class LimitCounts: Sendable {
     }
 }
 
-/// The client of a request, for limits: an IPv4 address, the first 64 bits of an IPv6 address (anyone has all addresses
-/// behind these), or a larger network of those.
+/// A client as the limits see it: an IPv4 address, the first 64 bits of an IPv6 address (one client usually has all
+/// addresses in them), or a larger IPv6 network.
 package struct ClientAddress: Hashable, Sendable {
-    /// A network of IPv6 that may have a single owner: most providers hand out 48 bits to anyone who asks, and have 32
+    /// An IPv6 network that may have a single owner: most providers assign 48 bits to any customer, and have 32
     /// themselves.
     package enum Network: UInt8, Sendable, CaseIterable {
         case bits48 = 48
         case bits32 = 32
 
-        /// How many times as much it may do as one client.
+        /// The multiple of one client's limits that it gets.
         package var allowance: Int {
             switch self {
             case .bits48: 4
@@ -114,7 +113,7 @@ package struct ClientAddress: Hashable, Sendable {
             }
         }
 
-        /// It may take at most one part in so many of all places.
+        /// The divisor of its largest share of all connection slots.
         package var share: Int {
             switch self {
             case .bits48: 4
@@ -123,15 +122,15 @@ package struct ClientAddress: Hashable, Sendable {
         }
     }
 
-    /// The address's first bits; the first one is the highest.
+    /// The address's first bits, starting at the highest.
     private let bits: UInt64
-    /// How many of them count.
+    /// How many of the bits count.
     private let length: UInt8
     package let isLoopback: Bool
 
     /// Finds the client of a request from `peer`: `peer` itself or, if that is a trusted proxy, the last address in
-    /// `X-Forwarded-For` that is none. Nil when there is no such address: a proxy that names nobody may stand for
-    /// everybody.
+    /// `X-Forwarded-For` that is not one. Returns nil if there is none: a proxy without that field may stand for all
+    /// clients.
     package init?(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) {
         guard let client = Self.text(peer: peer, forwardedFor: lines, isTrustedProxy: isTrustedProxy) else {
             return nil
@@ -139,11 +138,11 @@ package struct ClientAddress: Hashable, Sendable {
         self.init(client)
     }
 
-    /// The whole address of that client.
+    /// That client's full address.
     package static func text(peer: String, forwardedFor lines: [String], isTrustedProxy: (String) -> Bool) -> String? {
         var client = Self.plain(peer)
         var hops = lines.flatMap { $0.split(separator: ",") }[...]
-        // Each proxy appends the address it saw, so whatever a client wrote itself comes first.
+        // Each proxy appends the address that it saw, so the entries that a client wrote come first.
         while isTrustedProxy(client) {
             guard let hop = hops.popLast(), let address = Self.address(in: String(hop)) else { return nil }
             client = address
@@ -151,7 +150,7 @@ package struct ClientAddress: Hashable, Sendable {
         return client
     }
 
-    /// The client at an address as the system spells it; nil for anything else.
+    /// Parses an address in the system's spelling; nil for anything else.
     package init?(_ text: String) {
         guard let all = Self.bytes(of: Self.plain(text)) else { return nil }
         bits = all.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
@@ -165,26 +164,25 @@ package struct ClientAddress: Hashable, Sendable {
         isLoopback = false
     }
 
-    /// The network that it lies in; nil for IPv4, where neighbours are unrelated.
+    /// The network around it; nil for IPv4, where neighbours are unrelated.
     package func network(_ network: Network) -> ClientAddress? {
         length > network.rawValue ? ClientAddress(network, of: self) : nil
     }
 
     package func `is`(_ network: Network) -> Bool { length == network.rawValue }
 
-    /// Whether it is `network`, or lies in it.
+    /// Whether it is `network` or part of it.
     package func lies(in network: ClientAddress) -> Bool {
         self == network || Network.allCases.contains { self.network($0) == network }
     }
 
-    /// The plain form of an IPv4 address that a socket for both kinds has put into an IPv6 one; other addresses
-    /// unchanged.
+    /// The IPv4 form of an IPv4-mapped IPv6 address, as dual-stack sockets report it; other addresses unchanged.
     package static func plain(_ text: String) -> String {
         let mapped = "::ffff:"
         return text.hasPrefix(mapped) && text.contains(".") ? String(text.dropFirst(mapped.count)) : text
     }
 
-    /// The address in an element of `X-Forwarded-For`, which may have a port.
+    /// The address in an element of `X-Forwarded-For`, which may include a port.
     private static func address(in element: String) -> String? {
         var text = element.filter { $0 != " " && $0 != "\t" }
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
@@ -204,9 +202,9 @@ package struct ClientAddress: Hashable, Sendable {
     }
 }
 
-/// The addresses of this machine for itself.
+/// Loopback addresses.
 package enum LoopbackAddress {
-    /// Whether `address` is one of them, as the system spells it.
+    /// Whether `address`, in the system's spelling, is a loopback address.
     package static func contains(_ address: String) -> Bool {
         address.hasPrefix("127.") || address == "::1" || address.hasPrefix("::ffff:127.")
     }

@@ -7,10 +7,10 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Asks for a connection's place, and keeps it while a request is in work. Closes a connection whose client does not
+/// Takes a connection's slot and keeps it while a request is in progress. Closes a connection whose client does not
 /// send a request in time.
 ///
-/// Before its whole request has arrived a connection counts as silent: it gives way when places run out.
+/// Until its whole request has arrived a connection counts as silent: it is evicted first when slots run out.
 final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -19,7 +19,7 @@ final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {
 
     enum Place {
         case usual
-        /// Only for requests that are short and important.
+        /// Only for short and important requests.
         case reserve
     }
 
@@ -33,14 +33,14 @@ final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {
     private var place: Place?
     private var deadline: Scheduled<Void>?
     private var isRefused = false
-    /// Whole requests, and responses, so far.
+    /// Complete requests and responses up to now.
     private var (requests, responses) = (0, 0)
 
     /// - Parameters:
-    ///   - headTimeout: How long a client may take to the end of its first header.
-    ///   - mayUseReserve: Whether a request for this path may use a place of the reserve.
+    ///   - headTimeout: Timeout for the end of the client's first header.
+    ///   - mayUseReserve: Whether a request for this path may use a reserved slot.
     ///   - now: The wall clock.
-    ///   - admit: Gives a connection a place; nil: there is none.
+    ///   - admit: Gives a connection a slot; nil: none is free.
     init(
         headTimeout: TimeAmount,
         mayUseReserve: @escaping (String) -> Bool,
@@ -56,7 +56,7 @@ final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         guard context.channel.isActive, !takePlace(context) else { return }
-        // Not before this pipeline is complete.
+        // Only once this pipeline is complete.
         let channel = context.channel
         channel.eventLoop.execute { channel.close(promise: nil) }
     }
@@ -123,10 +123,11 @@ final class PlaceKeeper: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// Answers `Expect: 100-continue` (RFC 9110 section 10.1.1): clients such as curl hold a longer body back until they
-/// get this answer, or lose patience.
+/// Answers `Expect: 100-continue` (RFC 9110 section 10.1.1): clients such as curl hold back a longer body until this
+/// response or their timeout.
 ///
-/// Stays silent while an earlier request is unanswered, because it would look like the beginning of that answer.
+/// Sends nothing while an earlier request is unanswered, because the client would take it for the start of that
+/// response.
 final class ContinueHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -151,8 +152,8 @@ final class ContinueHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// Closes a connection whose client stops sending while it gets an answer that has no end of its own: it has most
-/// likely gone, and nothing else would tell before something can be sent to it.
+/// Closes a connection whose client stops sending during an endless response. The client has probably gone, and the
+/// next write might come much later.
 final class LiveAnswerGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -182,18 +183,18 @@ final class LiveAnswerGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// Which requests say whom they are for.
+/// Checks of the Host field.
 package enum HostField {
-    /// The sentence for a request that is refused.
+    /// The message for a refused request.
     package static let expectation =
         "expected one header field Host, as HTTP/1.1 requires: send the name of this server in it, once"
 
-    /// Whether a request may have so many Host fields (RFC 9112, section 3.2): one, or none before HTTP/1.1.
+    /// Whether a request may have this number of Host fields (RFC 9112, section 3.2): one, or none before HTTP/1.1.
     package static func permits(_ count: Int, isBefore11: Bool) -> Bool { count == 1 || count == 0 && isBefore11 }
 }
 
-/// Closes a connection whose client does not read its answers: the server's own idle timer stops while a request is in
-/// work, and a request whose answer cannot be written would stay in work.
+/// Closes a connection whose client does not read responses. The server's idle timer stops while a request is in
+/// progress, and a request with a blocked response would never end.
 package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = NIOAny
     package typealias InboundOut = NIOAny
@@ -201,7 +202,7 @@ package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelH
     private let patience: TimeAmount
     private var timer: Scheduled<Void>?
 
-    /// Closes the connection when nothing can be written for `patience`.
+    /// Closes the connection if no write succeeds for `patience`.
     package init(patience: TimeAmount) {
         self.patience = patience
     }
@@ -223,7 +224,7 @@ package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelH
     }
 }
 
-/// Why a server of ours cannot listen, as the end of a sentence that names the address.
+/// The reason why a server cannot listen; completes a sentence that names the address.
 package struct ListenError: Error, CustomStringConvertible {
     package let description: String
 
@@ -242,7 +243,7 @@ package struct ListenError: Error, CustomStringConvertible {
     }
 }
 
-/// Hummingbird's HTTP/1.1, which marks requests that must be refused and knows when HTTP/1.0 ends its connections.
+/// Hummingbird's HTTP/1.1 channel that also marks requests to refuse, and handles HTTP/1.0 persistence.
 struct HeadChecking: ServerChildChannel {
     /// Checks each head before Hummingbird sees it.
     private final class Rule: ChannelInboundHandler {
@@ -260,12 +261,12 @@ struct HeadChecking: ServerChildChannel {
             Self.setPersistence(of: &head, mustClose: !isPermitted)
             context.fireChannelRead(wrapInboundOut(.head(head)))
             guard !isPermitted else { return }
-            // The rest of the connection may mean anything.
+            // The rest of the connection can no longer be parsed.
             isOver = true
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
 
-        /// RFC 9112 section 9.3. Hummingbird compares the field as a whole.
+        /// RFC 9112 section 9.3. Hummingbird compares only the whole field.
         private static func setPersistence(of head: inout HTTPRequestHead, mustClose: Bool) {
             let options = head.headers[canonicalForm: "connection"].map { $0.lowercased() }
             if mustClose || options.contains("close") {
@@ -277,12 +278,12 @@ struct HeadChecking: ServerChildChannel {
         }
     }
 
-    /// A field that no client can set.
+    /// A field name that no client can send.
     private static let mark = "carillon-host-refused"
 
     let base: HTTP1Channel
 
-    /// Whether the request names no host, or two.
+    /// Whether the request has no Host field, or two.
     static func refuses(_ request: Request) -> Bool {
         HTTPField.Name(mark).map { request.headers[$0] != nil } ?? false
     }

@@ -2,9 +2,8 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Refuses frames that break RFC 6455: whose masks are not those of the side that sent them (section 5.1), and those of
-/// extensions that were never agreed on (section 5.2). Reports fragments of messages, which the aggregator hides from
-/// later handlers.
+/// Refuses frames that break RFC 6455: wrong masking for the sender's role (section 5.1), or extensions that were not
+/// negotiated (section 5.2). Reports message fragments, which the aggregator hides from later handlers.
 package final class FrameRules: ChannelInboundHandler {
     package typealias InboundIn = WebSocketFrame
     package typealias InboundOut = WebSocketFrame
@@ -17,7 +16,7 @@ package final class FrameRules: ChannelInboundHandler {
     /// The other side broke a rule.
     package struct Violation: Error {}
 
-    /// The pipeline event for a frame that further frames of its message follow.
+    /// The pipeline event for a frame that is not the last of its message.
     package struct Fragment: Sendable {}
 
     /// Swift's runtime (6.3.1) sometimes crashes when several threads instantiate these generic types for the first
@@ -39,8 +38,7 @@ package final class FrameRules: ChannelInboundHandler {
         self.sender = sender
     }
 
-    /// The handlers that check the frames of `sender`, and make messages of at most so many fragments and bytes of
-    /// them.
+    /// The handlers that check frames of `sender` and aggregate messages, up to `fragments` and `messageBytes` each.
     package static func handlers(for sender: Sender, fragments: Int, messageBytes: Int) -> [any ChannelHandler] {
         [
             FrameRules(sender: sender),
@@ -62,15 +60,15 @@ package final class FrameRules: ChannelInboundHandler {
     }
 }
 
-/// Refuses frames whose length is not written in as few bytes as it can be (RFC 6455, section 5.2), which a decoder does
-/// not tell. Stands before the decoder.
+/// Refuses frames whose length is not in its shortest encoding (RFC 6455, section 5.2), which the decoder accepts. Add
+/// it before the decoder.
 package final class FrameLengths: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
 
-    /// The bytes of the next frame's header that came, up to its length.
+    /// The received part of the next frame's header, up to its length.
     private var header: [UInt8] = []
-    /// Bytes of the current frame that have not arrived, counted from behind its length.
+    /// Outstanding bytes of the current frame, counted from the end of its length field.
     private var left: UInt64 = 0
     private var isBroken = false
 
@@ -89,7 +87,7 @@ package final class FrameLengths: ChannelInboundHandler {
         context.fireErrorCaught(FrameRules.Violation())
     }
 
-    /// Where in these bytes the frame begins whose length is written wrongly; nil: there is none.
+    /// The start of the first frame with an overlong length encoding; nil: none.
     private func endOfGoodFrames(in bytes: UnsafeRawBufferPointer) -> Int? {
         var (position, start) = (0, 0)
         while position < bytes.count {
@@ -117,7 +115,7 @@ package final class FrameLengths: ChannelInboundHandler {
 }
 
 extension WebSocketErrorCode {
-    /// What to close a connection with after an error of its frames; nil where the error is not theirs.
+    /// The close code for an error in frames; nil for other errors.
     package init?(closingAfter error: any Error) {
         switch error {
         case NIOWebSocketFrameAggregator.Error.didReceiveFragmentBeforeReceivingTextOrBinaryFrame,

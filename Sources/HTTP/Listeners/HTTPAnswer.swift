@@ -3,16 +3,16 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 
-/// The answer to a request. HEAD requests get its head alone.
+/// A response. HEAD requests get only its head.
 package struct HTTPAnswer: Sendable {
     package enum Body: Sendable {
         case whole(ByteBuffer)
-        /// It comes about while it is sent, and nobody knows how long it gets.
+        /// Produced while it is sent; its length is unknown.
         case live(any LiveBody)
     }
 
     package var status: HTTPResponse.Status
-    /// Header fields besides Content-Length.
+    /// Header fields except Content-Length.
     package var fields: HTTPFields
     package let body: Body
 
@@ -22,7 +22,7 @@ package struct HTTPAnswer: Sendable {
         self.body = .whole(ByteBuffer(string: body))
     }
 
-    /// An answer of any bytes. A status that has no body gets none.
+    /// A response with these bytes, except for a status without a body.
     package init(status: HTTPResponse.Status, fields: HTTPFields = [:], bytes: [UInt8]) {
         self.status = status
         self.fields = fields
@@ -43,35 +43,35 @@ package struct HTTPAnswer: Sendable {
         return HTTPResponse(status: status, headerFields: fields)
     }
 
-    /// Whether a message of this status ends with its head (RFC 9110 section 6.4.1).
+    /// Whether a response of this status ends with its head (RFC 9110 section 6.4.1).
     private static func isBodiless(_ status: HTTPResponse.Status) -> Bool {
         status == .noContent || status == .notModified
     }
 }
 
-/// A body that comes about while it is sent. One reader takes its parts; what is not taken yet is bounded.
+/// A body that is produced while it is sent. One reader takes its parts; its buffer is bounded.
 package protocol LiveBody: AnyObject, Sendable {
-    /// Waits for the next part, which is not empty; nil: that was all.
+    /// Waits for the next part, which is not empty; nil: the end.
     func next() async -> ByteBuffer?
-    /// Nobody reads on, or there is no more: ``next()`` returns nil from now on. Called from any thread, also twice.
+    /// Ends the body: ``next()`` returns nil from now on. Called from any thread, also more than once.
     func end()
 }
 
-/// Why a request ends its connection instead of getting an answer.
+/// Why a request closes its connection instead of getting a response.
 package enum RequestError: Error {
     case tooLong
-    /// The client sent too much in a short time.
+    /// The client exceeded its rate limit.
     case tooFast
     /// The connection ended before the request did.
     case incomplete
 }
 
 extension Request {
-    /// Reads the body to its end, `take` by `take`; a client that needs more than `time` for it loses the
-    /// connection. Throws a ``RequestError`` when the body is longer than `limit` or shorter than announced, and
-    /// what `take` throws.
+    /// Reads the body to its end and passes each part to `take`; a client that needs more than `time` loses the
+    /// connection. Throws a ``RequestError`` if the body exceeds `limit` or is shorter than announced, and rethrows
+    /// errors of `take`.
     ///
-    /// Unwanted bodies have to be read, too: a connection continues with its next request only after this one was read.
+    /// Unwanted bodies must be read too: a connection's next request starts only after the body.
     package func readBody(
         atMost limit: ByteCount,
         within time: Duration,

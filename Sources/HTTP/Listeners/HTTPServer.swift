@@ -6,10 +6,9 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// A server for HTTP/1.1 that limits connections and closes those that are too slow, or whose clients do not read their
-/// answers.
+/// An HTTP/1.1 server that limits connections, and closes those of clients that are too slow or do not read responses.
 package final class HTTPServer: Sendable {
-    /// Answers a request. An error ends the connection.
+    /// Answers a request. An error closes the connection.
     package typealias Answer = @Sendable (Request, any Channel) async throws -> HTTPAnswer
 
     private struct Running {
@@ -28,8 +27,8 @@ package final class HTTPServer: Sendable {
     private let running = Mutex<Running?>(nil)
 
     /// - Parameters:
-    ///   - terms: Where to listen, and what a client may do.
-    ///   - loop: The event loop to run on; it stays the caller's.
+    ///   - terms: The address and the limits for one client.
+    ///   - loop: The caller's event loop.
     ///   - now: The wall clock.
     ///   - counts: Counts connections and refusals.
     ///   - logger: Logs refused connections, without addresses.
@@ -64,8 +63,8 @@ package final class HTTPServer: Sendable {
         FrameRules.instantiateDecoders()
     }
 
-    /// Starts listening, and returns the port; 0 for a socket in the file system. Throws a `ListenError` when the
-    /// address cannot be listened on.
+    /// Starts listening and returns the port; 0 for a Unix socket. Throws a `ListenError` if the address is not
+    /// available.
     package func start() async throws -> Int {
         let (ports, port) = AsyncThrowingStream.makeStream(of: Int.self)
         let server = Server(
@@ -75,7 +74,7 @@ package final class HTTPServer: Sendable {
             configuration: ServerConfiguration(address: terms.place.address, backlog: 1024),
             onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
             eventLoopGroup: loop,
-            // Hummingbird's log would quote requests, and with them tokens.
+            // Hummingbird's log would contain requests, including tokens.
             logger: Logger(label: "carillon.http") { _ in SwiftLogNoOpLogHandler() }
         )
         let task = Task(executorPreference: executor) {
@@ -91,7 +90,7 @@ package final class HTTPServer: Sendable {
         throw CancellationError()
     }
 
-    /// Stops listening at once, lets requests under way end for `patience`, and then ends what is left.
+    /// Stops listening immediately. Requests in progress may take up to `patience`; then their connections are closed.
     package func stop(within patience: Duration) async {
         guard let running = running.withLock({ $0.take() }) else { return }
         let impatience = loop.scheduleTask(in: TimeAmount(patience)) { running.task.cancel() }
@@ -104,7 +103,7 @@ package final class HTTPServer: Sendable {
         { [answer, terms] request, writer, channel in
             let isRefused = HeadChecking.refuses(request)
             var answer = isRefused ? terms.answerWithoutHost() : try await answer(request, channel)
-            // Of HTTP/1.0, a client that is not told expects the connection to end.
+            // HTTP/1.0 clients expect the connection to close unless the response says otherwise.
             if let persistence = request.headers[.connection], ["close", "keep-alive"].contains(persistence) {
                 answer.fields[.connection] = persistence
             }
@@ -114,7 +113,7 @@ package final class HTTPServer: Sendable {
                 try await writer.writeResponse(answer.head)
             case .live(let body):
                 defer { body.end() }
-                // Whoever waits for the next part does not see that the client has gone.
+                // A reader that waits for the next part does not notice that the client has gone.
                 channel.closeFuture.whenComplete { _ in body.end() }
                 var bodyWriter: any ResponseBodyWriter = try await writer.writeHead(answer.head)
                 while let part = await body.next() { try await bodyWriter.write(part) }
@@ -177,11 +176,11 @@ package final class HTTPServer: Sendable {
     }
 }
 
-/// Where an HTTP server listens.
+/// The address of an HTTP server.
 package enum ListeningPlace: Sendable {
     /// An address of this machine; port 0 lets the system choose.
     case network(host: String, port: Int)
-    /// A socket in the file system, for programs of this machine. One that is there is replaced.
+    /// A Unix socket for programs on this machine. An existing one is replaced.
     case file(String)
 
     fileprivate var address: BindAddress {
@@ -192,29 +191,29 @@ package enum ListeningPlace: Sendable {
     }
 }
 
-/// Where an HTTP server listens, and what one client may cost it.
+/// The address of an HTTP server, and its limits for one client.
 package struct HTTPListeningTerms: Sendable {
     package let place: ListeningPlace
-    /// The most connections at the same time. A further one replaces the one that was silent for longest, and is closed
-    /// when all have a request in work.
+    /// The maximum of concurrent connections. A new one above it replaces the longest-silent one; it is closed if all
+    /// others have a request in progress.
     package let connections: Int
     /// The same from one address. Trusted proxies and this machine have no such limit.
     package let connectionsPerAddress: Int
-    /// Connections beyond the limit while all others have a request in work, for requests that may use them.
+    /// Extra connections for requests that may use them, while all others have a request in progress.
     package var reserve = 0
-    /// Whether requests are answered on the event loop, which answering must not hold up then.
+    /// Whether requests are answered on the event loop, so that handlers must not block it.
     package var isOnLoop = false
-    /// Whether a request for this path may use the reserve; others get 503 there.
+    /// Whether a request for this path may use the reserve; others get 503.
     package var mayUseReserve: @Sendable (_ path: String) -> Bool = { _ in false }
     /// The longest request line and header.
     package let headerBytes: ByteCount
-    /// How long a connection may be idle, take for a header, or leave an answer unread.
+    /// Timeout for an idle connection, for a header, and for a client that does not read a response.
     package let idleTimeout: Duration
-    /// How long a connection may take to the end of its first header.
+    /// Timeout for the end of a connection's first header.
     package var headTimeout: Duration = .seconds(10)
     /// Whether an address belongs to a proxy, which stands for many clients.
     package var isTrustedProxy: @Sendable (String) -> Bool = { _ in false }
-    /// The response to a request that names no host, or two.
+    /// The response to a request with no Host field, or with two.
     package var answerWithoutHost: @Sendable () -> HTTPAnswer = {
         HTTPAnswer(
             status: .badRequest,
@@ -222,7 +221,7 @@ package struct HTTPListeningTerms: Sendable {
             body: HostField.expectation + "\n"
         )
     }
-    /// The log message for a refused connection, logged once in a while.
+    /// The rate-limited log message for a refused connection.
     package let refusalLine: String
 
     package init(
@@ -242,9 +241,9 @@ package struct HTTPListeningTerms: Sendable {
     }
 }
 
-/// Runs tasks on an event loop, so that what they do between two waits takes no other thread and no change of threads.
+/// Runs tasks on an event loop, so that their work between two suspensions needs no other thread and no thread switch.
 ///
-/// What runs here must not block or compute for long: everything else on the loop waits for it.
+/// Tasks on it must not block or compute for long, because they delay everything else on the loop.
 package final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
 

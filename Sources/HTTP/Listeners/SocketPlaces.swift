@@ -1,7 +1,8 @@
 import Core
 import Synchronization
 
-/// What decides about an open connection when places run out. Written on its event loop, read by any.
+/// The activity of an open connection, which decides about its eviction. Written on its event loop, read from any
+/// thread.
 package final class SocketActivity: Sendable {
     /// Milliseconds since 1970: a `Timestamp`, which cannot be atomic.
     private let lastMessage: Atomic<Int64>
@@ -12,29 +13,28 @@ package final class SocketActivity: Sendable {
     }
 
     var lastMessageAt: Timestamp { Timestamp(milliseconds: lastMessage.load(ordering: .relaxed)) }
-    /// Whether its client has shown a key (NIP-42), registered a device, or waits for the response to a request.
+    /// Whether its client authenticated (NIP-42), registered a device, or waits for a response.
     var keepsPlace: Bool { keeping.load(ordering: .relaxed) }
 
     package func noteMessage(at now: Timestamp) { lastMessage.store(now.milliseconds, ordering: .relaxed) }
     package func keepPlace(_ keepsPlace: Bool = true) { keeping.store(keepsPlace, ordering: .relaxed) }
 }
 
-/// The pipeline event for a connection that must give its place to another one.
+/// The pipeline event that evicts a connection for another one.
 package struct GiveWay: Sendable {
     package init() {}
 }
 
-/// Which connections of a server have a place. When none is left, an idle connection that may not keep its place gives
-/// way: among those with the most neighbours, the one that was silent for longest. `Socket` is what the owner closes
-/// then.
+/// A server's connection slots. When all are taken, an idle unprotected connection is evicted: the longest-silent one
+/// among those with the most neighbours. `Socket` is the handle that the owner closes then.
 package struct SocketPlaces<Socket: Sendable>: Sendable {
-    /// A number that no other connection has.
+    /// A connection's unique number.
     package typealias Number = UInt64
 
     package enum Decision {
-        /// It has a place, perhaps that of another one.
+        /// It got a slot, perhaps an evicted connection's.
         case admitted(Number, inPlaceOf: Socket?)
-        /// By a limit, which is logged once in a while.
+        /// Refused by a limit, which is logged once in a while.
         case refused(limit: Int, shouldLog: Bool)
     }
 
@@ -46,9 +46,9 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         var client: ClientAddress?
     }
 
-    /// Default: how long a connection must have been silent to give way.
+    /// Default: how long a connection must be silent before it can be evicted.
     package static var idleAfter: Duration { .seconds(10) }
-    /// How many connections are checked for one that gives way. If there are more, each has its turn.
+    /// The number of connections checked for eviction at a time. If there are more, the checks rotate.
     static var glance: Int { 1_024 }
 
     private var counts: ConnectionCounts
@@ -58,16 +58,17 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
     private var places: [Place] = []
     private var indices: [Number: Int] = [:]
     private var latest: Number = 0
-    /// Whether the latest connection that was admitted has a place beyond the limit.
+    /// Whether the last admitted connection is in the reserve.
     package private(set) var isInReserve = false
-    /// Where the next check begins.
+    /// The index at which the next check starts.
     private var cursor = 0
 
     /// - Parameters:
     ///   - counts: The limits.
-    ///   - idleAfter: How long a connection must have been silent to give way.
-    ///   - ownGiveWay: Whether a client with too many connections loses an idle one. Otherwise it must close one itself.
-    ///   - reserve: Places beyond the limit, for short requests while all others are taken.
+    ///   - idleAfter: How long a connection must be silent before it can be evicted.
+    ///   - ownGiveWay: Whether a client with too many connections loses an idle one. Otherwise it must close one
+    ///     itself.
+    ///   - reserve: Extra slots for short requests while all others are taken.
     package init(
         counts: ConnectionCounts,
         idleAfter: Duration = Self.idleAfter,
@@ -80,7 +81,7 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         self.reserve = reserve
     }
 
-    /// Gives a new connection a place. `client` is nil for a proxy, whose client may become known later
+    /// Gives a new connection a slot. `client` is nil for a proxy; its client may become known later
     /// (``name(_:_:now:)``).
     package mutating func admit(
         _ client: ClientAddress?,
@@ -109,8 +110,8 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         return .admitted(latest, inPlaceOf: former?.socket)
     }
 
-    /// Names the client of a connection that a proxy brought. The connection keeps its place, perhaps at the cost of
-    /// another one, or is refused and keeps it until it ends.
+    /// Sets the client of a connection through a proxy. The connection keeps its slot, perhaps by evicting another one,
+    /// or is refused and keeps the slot until it closes.
     package mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Decision {
         guard indices[number] != nil else { return .refused(limit: 0, shouldLog: false) }
         var former: Socket?
@@ -124,7 +125,7 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         return .admitted(number, inPlaceOf: former)
     }
 
-    /// A connection has ended. One that gave way has no place to give up.
+    /// Releases a closed connection's slot. An evicted connection has none.
     package mutating func leave(_ number: Number) {
         if let index = indices[number] { _ = remove(at: index) }
     }
@@ -143,7 +144,7 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         case .all: network = nil
         case .network(let address): network = address
         }
-        // Those of the reserve last: whoever takes such a place may do little with it.
+        // Reserved slots are evicted last, because they serve only short requests.
         var best: (index: Int, isInReserve: Bool, crowd: Int, silentSince: Timestamp)?
         let count = min(places.count, Self.glance)
         let idleSince = now - idleAfter
@@ -176,10 +177,9 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
     }
 }
 
-/// Counts open connections altogether, by client and by the networks that clients lie in, so that nobody takes every
-/// place.
+/// Counts open connections in total, by client and by network, so that no client takes all slots.
 package struct ConnectionCounts: Sendable {
-    /// Who has no place left.
+    /// The client or network without a free slot.
     package enum Obstacle: Hashable, Sendable {
         case all
         /// One client, by its own connections.
@@ -194,23 +194,23 @@ package struct ConnectionCounts: Sendable {
     private var counts: [ClientAddress: Int] = [:]
     private var lines: TokenBucket
 
-    /// `limit` is for all connections together, `limitPerAddress` for those of one client.
+    /// `limit` is the total, `limitPerAddress` the limit for one client.
     package init(limit: Int, limitPerAddress: Int, now: Timestamp) {
         self.limit = limit
         self.limitPerClient = limitPerAddress
         self.lines = TokenBucket(capacity: 3, perSecond: 0.1, now: now)
     }
 
-    /// Whether there is a place left of so many beyond the limit.
+    /// Whether a slot is free, including `reserve` extra ones.
     func hasRoom(beyond reserve: Int) -> Bool { total < limit + reserve }
 
-    /// What refuses one more connection of `client`, if anything. Unknown clients have no limit of their own: proxies,
-    /// and this machine, which may be one, stand for many.
+    /// The limit that refuses one more connection of `client`; nil: none. Unknown clients have no limit: proxies, and
+    /// this machine, which may run one, serve many clients.
     package func obstacle(to client: ClientAddress?) -> Obstacle? {
         obstacle(toOneOfThese: client) ?? (total < limit ? nil : .all)
     }
 
-    /// The same for a connection that is already counted and whose client becomes known only now.
+    /// The same for an already counted connection whose client just became known.
     package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
         guard let client, !client.isLoopback else { return nil }
         guard counts[client, default: 0] < limitPerClient else { return .client(client) }
@@ -221,7 +221,7 @@ package struct ConnectionCounts: Sendable {
         return nil
     }
 
-    /// The limit that refuses a connection, and whether to log that, which is done once in a while.
+    /// The limit behind a refusal, and whether to log it, which happens once in a while.
     package mutating func refusal(by obstacle: Obstacle, now: Timestamp) -> (limit: Int, shouldLog: Bool) {
         let limit =
             switch obstacle {
@@ -247,7 +247,7 @@ package struct ConnectionCounts: Sendable {
         name(client, by: -1)
     }
 
-    /// Notes that a counted connection belongs to `client`.
+    /// Assigns a counted connection to `client`.
     package mutating func name(_ client: ClientAddress?) { name(client, by: 1) }
 
     /// The number of connections of the client and its neighbours.

@@ -1,6 +1,6 @@
 import Cipher
 
-/// Files below one folder of our URL, such as `/subscribe/`, for browsers. A proxy before us may add a path.
+/// Files for browsers below one directory of our URL, such as `/subscribe/`. A proxy may add a path prefix.
 package struct StaticSite: Sendable {
     /// One file of the site.
     package struct File: Sendable {
@@ -9,7 +9,7 @@ package struct StaticSite: Sendable {
         let headers: [Header]
         let tag: String
 
-        /// `index.html` is the folder itself. `policy` is the Content-Security-Policy.
+        /// `index.html` is served for the directory itself. `policy` is the Content-Security-Policy.
         package init(name: String, bytes: [UInt8], policy: String) {
             self.name = name
             self.bytes = bytes
@@ -18,12 +18,12 @@ package struct StaticSite: Sendable {
                 Header("content-type", Self.contentType(of: name)),
                 Header("content-security-policy", policy),
                 Header("etag", tag),
-                // A browser asks each time, and mostly hears that nothing changed.
+                // Browsers revalidate each time, mostly with a 304.
                 Header("cache-control", "no-cache"),
             ]
         }
 
-        /// For what is no document: if somebody opens it as one, it does nothing.
+        /// For files that are not documents: opened as a document, they can do nothing.
         static let inert = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
         private static func contentType(of name: String) -> String {
@@ -51,14 +51,14 @@ package struct StaticSite: Sendable {
         }
     }
 
-    /// What a browser gets.
+    /// A response to a browser.
     package struct Answer: Sendable, Equatable {
         package let status: Int
-        /// All but Connection and Content-Length.
+        /// All fields except Connection and Content-Length.
         package let headers: [Header]
-        /// What Content-Length counts; nil for a status that has no body.
+        /// The content that Content-Length counts; nil for a status without a body.
         package let body: [UInt8]?
-        /// Whether the request wants the head alone.
+        /// Whether the request wants only the head.
         package let isHeadAlone: Bool
     }
 
@@ -75,14 +75,14 @@ package struct StaticSite: Sendable {
     private let isAtRoot: Bool
     private let files: [String: File]
 
-    /// `isAtRoot`: the folder is the first part of the path, and nothing else is answered.
+    /// `isAtRoot`: the directory must be the first part of the path.
     package init(folder: String, isAtRoot: Bool = false, files: [File]) {
         self.folder = folder
         self.isAtRoot = isAtRoot
         self.files = Dictionary(files.map { ($0.name, $0) }) { $1 }
     }
 
-    /// The answer to a request; nil where `target` is not in the site's folder. `knownTags` are the values of
+    /// The response to a request; nil if `target` is outside the site's directory. `knownTags` are the values of
     /// If-None-Match.
     package func answer(method: String, target: String, knownTags: [String]) -> Answer? {
         let path = target.prefix { $0 != "?" && $0 != "#" }.split(separator: "/", omittingEmptySubsequences: false)
@@ -94,7 +94,7 @@ package struct StaticSite: Sendable {
             return sentence(405, "Only GET and HEAD are served here.", [Header("allow", "GET, HEAD")], isHead)
         }
         guard isBelow else {
-            // Relative, so that it holds behind any proxy.
+            // Relative, so that it works behind any proxy.
             return sentence(308, "The page is at \(folder)/", [Header("location", "\(folder)/")], isHead)
         }
         guard let file = files[last.isEmpty ? "index.html" : String(last)] else {
@@ -119,9 +119,9 @@ package struct StaticSite: Sendable {
     }
 }
 
-/// A tag by which a client sees whether it already has what it asks for.
+/// Compares ETags, so that clients do not download unchanged content.
 package enum EntityTag {
-    /// Whether the values of If-None-Match name the tag (RFC 9110 section 13.1.2).
+    /// Whether the values of If-None-Match include the tag (RFC 9110 section 13.1.2).
     package static func isNamed(_ tag: String, in values: [String]) -> Bool {
         values.contains { value in
             value.split(separator: ",").contains { word in

@@ -25,10 +25,10 @@ struct PushHandler: Sendable {
         let now = now()
         if let address, configuration.isBlocked(address) {
             counts.refused(by: .blocked)
-            // Others would make senders forget their subscriptions for good, and the block may end.
+            // Other errors would make senders drop their subscriptions permanently, but the block may end.
             return .tooMany(retryAfter: HTTPAnswer.longPause)
         }
-        // For all requests: a useless answer costs as much as a useful one.
+        // Applies to all requests, because an error response costs as much as a success.
         if let pause = try limits.pause(ofRequestFrom: client, now: now) { return .tooMany(retryAfter: pause) }
         switch IngressRoute(method: request.method.rawValue, target: request.head.path ?? "") {
         case .status: return HTTPAnswer(status: .ok)
@@ -66,7 +66,7 @@ struct PushHandler: Sendable {
         return HTTPAnswer(answer)
     }
 
-    /// Nil when the body is too long to be passed on.
+    /// Returns nil if the body is too long to pass on.
     private func body(
         of request: Request,
         from client: ClientAddress?,
@@ -105,20 +105,20 @@ extension HTTPField.Name {
     static let urgency = name("Urgency")
     static let forwardedFor = name("X-Forwarded-For")
 
-    /// These are tokens (RFC 9110 section 5.1), which is all that is asked.
+    /// These are tokens (RFC 9110 section 5.1), as the initializer requires.
     private static func name(_ text: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is no field name") }
         return name
     }
 }
 
-/// Answers to senders, without a body: they only look at the status. A 4xx other than 408 and 429 makes Mastodon
-/// (`Web::PushNotificationWorker`) forget the subscription for good, so it is sent only where this URL can never work
-/// (404, 405) or its device is dead (410). Any other error costs a message its text at most.
+/// Responses to senders, without a body: senders read only the status. A 4xx other than 408 and 429 makes Mastodon
+/// (`Web::PushNotificationWorker`) delete the subscription permanently. So it is sent only if this URL can never work
+/// (404, 405) or its device is dead (410). Any other error costs at most one message's text.
 extension HTTPAnswer {
-    /// How long to stay away when too much waits.
+    /// Retry-After when too much is queued.
     private static let pause: Duration = .seconds(30)
-    /// How long to stay away for a client that lost its allowance.
+    /// Retry-After for a client that exhausted its allowance.
     fileprivate static let longPause: Duration = .minutes(10)
 
     fileprivate static func tooMany(retryAfter pause: Duration) -> HTTPAnswer {
@@ -136,17 +136,17 @@ extension HTTPAnswer {
     }
 }
 
-/// Limits requests and bytes by their sender, and messages by their device.
+/// Limits requests and bytes by sender, and messages by device.
 final class SenderLimits: Sendable {
-    /// Entries of a table, some 100 bytes each.
+    /// Entries of a table, about 100 bytes each.
     private static let capacity = 100_000
 
     private struct Tables {
         var clients: ClientRates
-        /// Refusals that a client gets as answers before its connections end.
+        /// The number of refusals sent as responses before a client's connections are closed.
         var patience: ClientRates
         var bytes: ClientRates
-        /// By the hash of the device token: memory should hold no tokens.
+        /// By the hash of the device token, so that memory holds no tokens.
         var devices: RateTable<Int>
     }
 
@@ -190,10 +190,10 @@ final class SenderLimits: Sendable {
         return isAdmitted
     }
 
-    /// How long a client stays away whose request at `now` is refused; nil when it may pass. Throws when the client had
-    /// that answer often enough.
+    /// How long the client of a refused request must wait; nil if the request may pass. Throws if the client got that
+    /// response too often.
     func pause(ofRequestFrom client: ClientAddress?, now: Timestamp) throws(RequestError) -> Duration? {
-        // An address of this machine may be a proxy, and stand for everybody.
+        // An address of this machine may be a proxy for all clients.
         guard let client, !client.isLoopback else { return nil }
         let (isAdmitted, isTold, pause) = tables.withLock { tables in
             let isAdmitted = tables.clients.take(client, now: now)

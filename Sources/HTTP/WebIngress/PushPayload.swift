@@ -3,11 +3,11 @@ import Core
 import Foundation
 import Push
 
-/// The platform that the sealed ingress serves.
+/// The platform of the sealed ingress.
 package struct IngressPlatform: Sendable, Hashable {
     /// The platform's name, which is the key of a notification's native block.
     package let name: String
-    /// The block of every push, as JSON; `{{loc_key}}` in a text stands for a key of the app's texts.
+    /// The block of every push, as JSON; `{{loc_key}}` in a text is replaced by a key of the app's texts.
     package let block: String
     /// The largest payload.
     package let limit: ByteCount
@@ -19,21 +19,20 @@ package struct IngressPlatform: Sendable, Hashable {
     }
 }
 
-/// What the app gets: the platform's block, such as an alert that the app's extension replaces, and beside
-/// it
+/// The payload for the app: the platform's block, such as an alert that the app's extension replaces, and these
+/// members:
 ///
 /// - `i`: the account that it is for, from the URL,
-/// - `m`: the body as it came, in base64url with padding,
+/// - `m`: the unchanged body, in base64url with padding,
 /// - `s` and `k`: salt and sender's key, in base64url without padding,
-/// - `e`: `aes128gcm` where the body has that coding (RFC 8291). Salt and key are in the body then, too, so that it can
-///   be
-///   decrypted as it is. Without `e` it is `aesgcm`, as it always was.
+/// - `e`: `aes128gcm` if the body has that coding (RFC 8291). The body then also holds salt and key, so that it can be
+///   decrypted unchanged. Without `e` the coding is `aesgcm`, for compatibility.
 ///
-/// A message that nobody could decrypt, or that does not fit into a notification, is the block with `i` alone.
+/// For a message that cannot be decrypted, or does not fit into a notification, the payload is the block with only `i`.
 struct PushPayload {
-    /// A plugin may write what we count in more bytes, up to this.
+    /// A plugin's encoding may be up to this much longer than ours.
     private static let margin = 64
-    /// The signal of all pushes, which no app sees.
+    /// The signal of all pushes; apps do not see it.
     private static let signal = Signal(rawValue: "push")
 
     private let platform: IngressPlatform
@@ -45,7 +44,7 @@ struct PushPayload {
         block = platform.block.replacing("{{loc_key}}", with: Self.json(locKey).dropFirst().dropLast())
     }
 
-    /// The longest body that can fit, whatever stands around it, in bytes.
+    /// The longest body in bytes that fits into any block.
     var longestBody: Int { platform.limit.bytes / 4 * 3 }
 
     func notification(for id: String, _ message: EncryptedMessage?, _ terms: MessageTerms) -> Push.Notification {
@@ -68,12 +67,12 @@ struct PushPayload {
         )
     }
 
-    /// Whether a payload of the block and the members of `data` stays below the limit.
+    /// Whether a payload of the block and the members of `data` fits into the limit.
     private func fits(_ data: String) -> Bool {
         block.utf8.count + data.utf8.count + Self.margin <= platform.limit.bytes
     }
 
-    /// Texts can always be written.
+    /// Encoding text cannot fail.
     private static func json(_ value: some Encodable) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

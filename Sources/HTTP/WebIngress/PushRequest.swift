@@ -2,27 +2,27 @@ import Cipher
 import Core
 import Push
 
-/// A push message as it came, without its URL (RFC 8030 section 5). A field holds all of its lines.
+/// A received push message without its URL (RFC 8030 section 5). A field holds all of its lines.
 struct PushRequest: Equatable {
     var contentEncoding: [String] = []
     var encryption: [String] = []
     var cryptoKey: [String] = []
     var ttl: [String] = []
     var urgency: [String] = []
-    /// Nil when it is too long to be passed on.
+    /// Nil if it is too long to pass on.
     var body: [UInt8]? = []
 }
 
-/// A message's urgency and lifetime (RFC 8030 section 5.2 and 5.3). Both are optional, as our predecessor never asked
-/// for them.
+/// A message's urgency and lifetime (RFC 8030 section 5.2 and 5.3). Both are optional for compatibility with
+/// metatext-apns.
 struct MessageTerms: Equatable {
     /// The longest lifetime.
     private static let longestLife: Duration = .days(30)
-    /// The shortest lifetime: the time for "now or never" to reach the push service.
+    /// The shortest lifetime: the time a "now or never" message needs to reach the push service.
     private static let shortestLife: Duration = .minutes(1)
 
     let urgency: Urgency
-    /// When the push service should give up; the epoch: it decides.
+    /// When the push service should give up; the epoch: the service decides.
     let expiresAt: Timestamp
 
     /// Invalid values count as absent.
@@ -38,7 +38,7 @@ struct MessageTerms: Equatable {
             expiresAt = .epoch
             return
         }
-        // A number with too many digits means a long time, too.
+        // A number with too many digits counts as the longest lifetime.
         let seconds = min(Int64(ttl) ?? .max, Self.longestLife.seconds)
         expiresAt = now + max(.seconds(seconds), Self.shortestLife)
     }
@@ -48,9 +48,9 @@ struct MessageTerms: Equatable {
     }
 }
 
-/// What a request asks for, by its method and target.
+/// The target of a request, by method and path.
 enum IngressRoute: Equatable {
-    /// `GET /`: whether the service runs.
+    /// `GET /`: the service's status.
     case status
     /// `POST /push/:device_token/:id`
     case push(PushResource)
@@ -78,21 +78,21 @@ enum IngressRoute: Equatable {
     }
 }
 
-/// The URL that an app gave to a push sender: a device, and an account on it. Secret.
+/// The secret URL that an app gave to a push sender: a device, and an account on it.
 struct PushResource: Equatable, Concealed {
-    /// In hex digits, far more than any push service's token has.
+    /// In hex digits; far longer than any push service's token.
     private static let longestToken = 512
-    /// In bytes; apps put a UUID here.
+    /// In bytes; apps use a UUID.
     private static let longestID = 1024
 
-    /// Lower-case hex digits, an even number.
+    /// An even number of lower-case hex digits.
     let deviceToken: String
-    /// Identifies the account for the app; without percent encoding and control characters.
+    /// The app's ID of the account; no percent encoding, no control characters.
     let id: String
     /// Whether the token belongs to the platform's development environment.
     let isSandbox: Bool
 
-    /// Nil for a URL that can never have worked: the sender should forget it.
+    /// Returns nil for a URL that can never have worked: the sender should delete it.
     init?(token: Substring, id: Substring, query: Substring) {
         guard (2...Self.longestToken).contains(token.utf8.count), let bytes = Hex.decode(anyCase: token) else {
             return nil
@@ -107,16 +107,16 @@ struct PushResource: Equatable, Concealed {
     }
 }
 
-/// What an app needs to decrypt a push message. Nobody here can read it.
+/// The parts that an app needs to decrypt a push message. The router cannot decrypt it.
 struct EncryptedMessage: Equatable {
     enum Coding: String {
         /// draft-ietf-webpush-encryption-04, as Mastodon sends it: salt and key are in the header.
         case aesgcm
-        /// RFC 8291: salt and key begin the body.
+        /// RFC 8291: the body starts with salt and key.
         case aes128gcm
     }
 
-    /// The bytes of a tag and of the padding's length.
+    /// Bytes of a tag and of the padding's length.
     private static let leastCiphertext: [Coding: Int] = [.aesgcm: 18, .aes128gcm: 17]
 
     let coding: Coding
@@ -127,8 +127,8 @@ struct EncryptedMessage: Equatable {
     /// The whole body.
     let body: [UInt8]
 
-    /// Nil for a message that no app can decrypt: another coding, a missing or invalid salt or key, or a body that is
-    /// too short.
+    /// Returns nil for a message that no app can decrypt: another coding, a missing or invalid salt or key, or a body
+    /// that is too short.
     init?(_ request: PushRequest) {
         guard let body = request.body, let coding = Self.coding(request.contentEncoding) else { return nil }
         switch coding {
@@ -160,8 +160,7 @@ struct EncryptedMessage: Equatable {
         self.body = body
     }
 
-    /// The only coding that `Content-Encoding` names; without such a field the legacy one, as our predecessor ignored
-    /// it.
+    /// The only coding in `Content-Encoding`. Default: the legacy one, as metatext-apns assumed.
     private static func coding(_ lines: [String]) -> Coding? {
         let codings = lines.flatMap { $0.split(separator: ",") }
             .map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
@@ -170,7 +169,7 @@ struct EncryptedMessage: Equatable {
         return codings.count == 1 ? Coding(rawValue: first) : nil
     }
 
-    /// In either alphabet, padded or not.
+    /// Accepts both base64 alphabets, with or without padding.
     private static func decode(_ text: String) -> [UInt8]? {
         Base64URL.decode(text) ?? Base64.decode(text)
     }
@@ -179,7 +178,7 @@ struct EncryptedMessage: Equatable {
 /// The parameters of `Encryption` and `Crypto-Key` (draft-ietf-httpbis-encryption-encoding): sets of names and values.
 /// Senders disagree about `;` and `,`, quotes and padding, so all variants are accepted.
 struct FieldParameters: Equatable {
-    /// In the order of the lines. Names are in lower case; the last value of a repeated name counts.
+    /// In line order, with lower-case names; the last value of a repeated name counts.
     let sets: [[String: String]]
 
     /// Reads the lines of one field, which form one value (RFC 9110 section 5.3).
@@ -192,7 +191,7 @@ struct FieldParameters: Equatable {
         sets = reader.sets
     }
 
-    /// The last set that has `name`, preferably one with the same `keyid` as `other`.
+    /// The last set with `name`, preferably with the same `keyid` as `other`.
     func set(with name: String, of other: [String: String]? = nil) -> [String: String]? {
         let candidates = sets.filter { $0[name] != nil }
         guard let keyID = other?["keyid"] else { return candidates.last }

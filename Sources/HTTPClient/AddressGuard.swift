@@ -1,11 +1,11 @@
 import Glibc
 import NIOCore
 
-/// Decides where a URL that came from a user may lead: to public unicast addresses and the operator's exceptions.
+/// Restricts where users' URLs may lead: to public unicast addresses and the operator's exceptions.
 ///
-/// It judges addresses, never names: applied to the address that is really connected to, it is safe against DNS that
-/// changes its answer and against every odd spelling of a number. The ranges are those of the IANA special-purpose
-/// registries (RFC 6890) that are not globally reachable.
+/// It checks addresses, never names. Applied to the address of the actual connection, it is safe against DNS rebinding
+/// and unusual spellings of numbers. The blocked ranges are those of the IANA special-purpose registries (RFC 6890)
+/// that are not globally reachable.
 package struct AddressGuard: Sendable {
     private let exceptions: [AddressBlock]
 
@@ -23,8 +23,8 @@ package struct AddressGuard: Sendable {
         return Self.isPublic(address)
     }
 
-    /// Whether connections to a host may be made on behalf of a user, as far as its spelling tells. Other names are
-    /// judged by the addresses that they resolve to.
+    /// Whether connections to a host may be made on behalf of a user, judging by its spelling. Other names are checked
+    /// by the addresses that they resolve to.
     func mayPermit(_ origin: Origin) -> Bool {
         if let address = origin.address { return permits(address) }
         // RFC 6761 section 6.3.
@@ -46,7 +46,7 @@ package struct AddressGuard: Sendable {
         AddressBlock(v4: 0x0a00_0000, 8),  // private
         AddressBlock(v4: 0x6440_0000, 10),  // carrier-grade NAT, and a cloud's metadata service
         AddressBlock(v4: 0x7f00_0000, 8),  // loopback
-        AddressBlock(v4: 0xa83f_8110, 32),  // a cloud's metadata and wire server at a public number
+        AddressBlock(v4: 0xa83f_8110, 32),  // a cloud's metadata and wire server at a public address
         AddressBlock(v4: 0xa9fe_0000, 16),  // link-local, most clouds' metadata service
         AddressBlock(v4: 0xac10_0000, 12),  // private
         AddressBlock(v4: 0xc000_0000, 24),  // IETF protocol assignments
@@ -60,7 +60,7 @@ package struct AddressGuard: Sendable {
         AddressBlock(v4: 0xf000_0000, 4),  // reserved, broadcast
     ]
 
-    /// Everything else (loopback, unique local, link-local, site-local, multicast) lies outside of it.
+    /// Everything else (loopback, unique local, link-local, site-local, multicast) is outside it.
     private static let globalUnicast = AddressBlock(v6: 0x2000_0000_0000_0000, 3)
 
     private static let specialIPv6 = [
@@ -75,11 +75,11 @@ package struct AddressBlock: Sendable, Hashable {
     private let base: IPAddress
     package let prefixLength: Int
 
-    /// In one spelling.
+    /// In canonical spelling.
     package var text: String { "\(base.text)/\(prefixLength)" }
 
-    /// Reads `address/length`, or a bare address as a block of one; nil when it is neither, or when bits behind the
-    /// prefix are set, which is usually a mistake.
+    /// Parses `address/length`, or a bare address as a block of one. Returns nil for anything else, or if bits after
+    /// the prefix are set, which is usually an error.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let first = parts.first, let base = IPAddress(String(first)) else { return nil }
@@ -117,7 +117,7 @@ package struct AddressBlock: Sendable, Hashable {
     }
 
     private static func masked(_ address: IPAddress, to length: Int) -> IPAddress {
-        // Swift's shifts by the full width or more give zero, which is what a mask of no bits needs.
+        // Swift's shifts by the full width or more return zero, which an empty mask needs.
         switch address {
         case .v4(let bits):
             .v4(bits & ~(UInt32.max >> length))
@@ -133,7 +133,7 @@ package enum IPAddress: Sendable, Hashable {
     /// The first and the last eight bytes.
     case v6(UInt64, UInt64)
 
-    /// Reads the strict spellings only: four decimal numbers without leading zeros, or RFC 4291 text without a zone.
+    /// Parses only strict spellings: four decimal numbers without leading zeros, or RFC 4291 text without a zone.
     package init?(_ text: String) {
         var four = in_addr()
         var six = in6_addr()
@@ -160,7 +160,7 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// In the one spelling that RFC 5952 recommends, and four decimal numbers for IPv4.
+    /// The spelling that RFC 5952 recommends, or four decimal numbers for IPv4.
     var text: String {
         var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch self {
@@ -181,7 +181,7 @@ package enum IPAddress: Sendable, Hashable {
         )
     }
 
-    /// The IPv4 address that an IPv6 address stands for or is translated to on its way, if it is of such a kind.
+    /// The IPv4 address that an IPv6 address embeds or is translated to; nil if there is none.
     var embeddedIPv4: IPAddress? {
         guard case .v6(let high, let low) = self else { return nil }
         let lowest = UInt32(truncatingIfNeeded: low)

@@ -2,10 +2,10 @@ import Glibc
 import NIOSSL
 import Synchronization
 
-/// Requests of different scopes never share a connection: for credentials that a server ties to a connection. Scopes
-/// are distinguished by identity; requests without one share connections with each other.
+/// Separates connections: requests of different scopes never share one, for credentials that a server ties to a
+/// connection. Scopes are compared by identity; requests without a scope share connections with each other.
 package final class ConnectionScope: Sendable {
-    /// A name for people, given by its owner; two scopes may share it. Never a secret.
+    /// A display name chosen by the owner; two scopes may share it. Never a secret.
     package let word: String
     /// Authenticates the connections of this scope.
     package let clientCertificate: ClientCertificate?
@@ -17,12 +17,12 @@ package final class ConnectionScope: Sendable {
         self.clientCertificate = clientCertificate
     }
 
-    /// Whether its connections close as soon as nothing is under way on them.
+    /// Whether its connections close as soon as they are idle.
     var isRetired: Bool { retired.load(ordering: .relaxed) }
 
     func retire() { retired.store(true, ordering: .relaxed) }
 
-    /// The result of the first call of `make`.
+    /// Caches the result of the first call of `make`.
     func tlsContext(_ make: () -> NIOSSLContext?) -> NIOSSLContext? {
         madeContext.withLock { context in
             context = context ?? make()
@@ -39,9 +39,9 @@ extension ConnectionScope: Hashable {
     }
 }
 
-/// A certificate with its key, with which a connection authenticates itself (RFC 8446, section 4.4.2).
+/// A certificate with its key, for TLS client authentication (RFC 8446, section 4.4.2).
 package struct ClientCertificate: Sendable {
-    /// What is wrong with one, in words that reveal nothing about the key.
+    /// The problem with a certificate or key; reveals nothing about the key.
     package enum Mistake: String, Error {
         case certificates = "certificates: expected certificates in PEM, the own one first"
         case key = "key: expected a private key in PEM that is not encrypted"
@@ -55,9 +55,9 @@ package struct ClientCertificate: Sendable {
     let keyPEM: String
 
     /// - Parameters:
-    ///   - certificates: PEM, the own one first.
+    ///   - certificates: PEM, the client's own certificate first.
     ///   - key: Its private key, in PEM.
-    /// - Throws: What is wrong with either, or that they are no pair.
+    /// - Throws: The problem with either, or that they do not match.
     package init(certificates: String, key: String) throws(Mistake) {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)), !chain.isEmpty else {
             throw .certificates
@@ -68,7 +68,7 @@ package struct ClientCertificate: Sendable {
         self.chain = chain.map { .certificate($0) }
         self.key = .privateKey(privateKey)
         var configuration = TLSConfiguration.makeClientConfiguration()
-        // This only checks the pair; reading the system's roots would cost milliseconds.
+        // This only checks the pair; reading the system's roots would take milliseconds.
         configuration.trustRoots = .certificates([])
         configuration.certificateChain = self.chain
         configuration.privateKey = self.key
@@ -78,9 +78,9 @@ package struct ClientCertificate: Sendable {
 
 /// A file with root certificates in PEM.
 package enum RootCertificates {
-    /// What is wrong with the file, in words for its owner; nil when it holds certificates.
+    /// The problem with the file, for its owner; nil if it holds certificates.
     package static func flaw(ofFile name: String) -> String? {
-        // The effective user counts, which differs from the real one in commands that root runs.
+        // Uses the effective user, which differs from the real one in commands that root runs.
         guard faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0 else { return "cannot read \(name)" }
         let certificates = (try? NIOSSLCertificate.fromPEMFile(name)) ?? []
         return certificates.isEmpty ? "expected certificates in PEM, which \(name) does not hold" : nil

@@ -1,19 +1,19 @@
 import Core
 import DequeModule
 
-/// A request on its way, with the completion that takes its answer.
+/// A request in flight, with the completion that takes its response.
 ///
-/// `@unchecked Sendable`: it has one holder at a time and is handed over whole, from the sender's thread through a
-/// locked inbox to the loop or thread that carries it.
+/// `@unchecked Sendable`: it has one owner at a time, and moves from the sender's thread through a locked inbox to the
+/// loop or thread that carries it.
 final class Exchange: @unchecked Sendable {
     let request: HTTPRequest
     let url: URLParts
     let deadline: Deadline
-    /// How often a server has refused it unprocessed.
+    /// How often a server refused it unprocessed.
     var refusals = 0
-    /// Whether it has left its place with libcurl to others (``TransferQueue/slow(_:)``).
+    /// Whether it has given up its slot in libcurl (``TransferQueue/slow(_:)``).
     var isSlow = false
-    /// Those of its host, as libcurl reads them, where it does not look them up.
+    /// The host's addresses in libcurl's format, unless libcurl resolves it itself.
     var addresses: String?
     private var completion: (@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)?
 
@@ -30,8 +30,8 @@ final class Exchange: @unchecked Sendable {
     }
 
     deinit {
-        // Only an event loop that was shut down before its connections drops unfinished work; the promise holds even
-        // then.
+        // Only an event loop that was shut down before its connections drops unfinished work; this keeps the promise
+        // even then.
         completion?(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
     }
 
@@ -48,7 +48,7 @@ final class Exchange: @unchecked Sendable {
     }
 }
 
-/// A bounded queue of requests that wait for a stream, first come, first served. Knows no clock.
+/// A bounded FIFO queue of requests that wait for a stream. The caller supplies the time.
 struct WaitingRequests {
     private var requests: Deque<Exchange> = []
     private let limit: Int
@@ -62,7 +62,7 @@ struct WaitingRequests {
     var count: Int { requests.count }
     var isEmpty: Bool { requests.isEmpty }
 
-    /// Returns false when the queue is full.
+    /// Returns false if the queue is full.
     mutating func append(_ exchange: Exchange) -> Bool {
         guard requests.count < limit else { return false }
         requests.append(exchange)
@@ -70,7 +70,7 @@ struct WaitingRequests {
         return true
     }
 
-    /// Puts back, in front, a request that was taken before or that a server refused. This always succeeds.
+    /// Puts a taken or refused request back to the front. This always succeeds.
     mutating func putBack(_ exchange: Exchange) {
         requests.prepend(exchange)
         soonestDeadline = min(soonestDeadline, exchange.deadline)
@@ -84,7 +84,7 @@ struct WaitingRequests {
         requests.popLast()
     }
 
-    /// Takes out those whose deadline is `time` or earlier.
+    /// Removes and returns those whose deadline is `time` or earlier.
     mutating func takeDue(by time: Deadline) -> [Exchange] {
         guard soonestDeadline <= time else { return [] }
         var due: [Exchange] = []

@@ -2,20 +2,20 @@ import Glibc
 
 /// The header fields of a message in one piece of memory: a table of their ends, then names and values back to back.
 ///
-/// A collection of ``HTTPField`` for callers that want strings; ``withBytes(_:)`` makes none. Fields are checked once,
+/// A collection of ``HTTPField`` for callers that need strings; ``withBytes(_:)`` makes none. Fields are checked once,
 /// when they are appended: ``isWellFormed`` costs nothing.
 package struct HTTPFields: Sendable {
-    /// The table, texts up to `end`, and room that is not used yet.
+    /// The table, texts up to `end`, and unused capacity.
     private var memory: [UInt8] = []
     private var room: UInt32 = 0
     private var used: UInt32 = 0
-    /// Of names and values, in bytes.
+    /// The size of names and values, in bytes.
     private var end: UInt32 = 0
 
     /// Whether all names are tokens in lower case and no value holds a control character (RFC 9110, sections 5.1 and
     /// 5.5).
     package private(set) var isWellFormed = true
-    /// Whether names and values are ASCII throughout.
+    /// Whether names and values are all ASCII.
     package private(set) var isASCII = true
 
     package init() {}
@@ -62,7 +62,7 @@ package struct HTTPFields: Sendable {
         self = HTTPFields()
     }
 
-    /// Lends names and values as bytes while `body` runs.
+    /// Passes names and values as bytes to `body`, valid only during the call.
     package func withBytes<Result, Failure: Error>(
         _ body: (Bytes) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -171,7 +171,7 @@ extension HTTPFields: RandomAccessCollection, ExpressibleByArrayLiteral {
     }
 }
 
-/// A header field of a request or an answer.
+/// A header field of a request or a response.
 package struct HTTPField: Sendable, Hashable {
     /// In lower case.
     package var name: String
@@ -183,7 +183,7 @@ package struct HTTPField: Sendable, Hashable {
     }
 }
 
-/// Checks what a message's head may contain (RFC 9110, sections 5.1, 5.5 and 5.6.2).
+/// Checks the head of a message (RFC 9110, sections 5.1, 5.5 and 5.6.2).
 enum FieldForm {
     struct Flaws: OptionSet {
         let rawValue: UInt8
@@ -203,8 +203,8 @@ enum FieldForm {
         return flaws
     }
 
-    /// A value holds no control character but the tab. Without branches or an early exit, so that the compiler can
-    /// vectorize it.
+    /// A value may contain no control character except the tab. Without branches or an early exit, so that the compiler
+    /// can vectorize it.
     static func flaws(ofValue value: UnsafeBufferPointer<UInt8>) -> Flaws {
         var flaws: UInt8 = 0
         for byte in value {
@@ -232,7 +232,7 @@ enum FieldForm {
     }
 }
 
-/// Compares bytes in one call, which takes less than a comparison of collections.
+/// Compares bytes in one call, which is faster than comparing collections.
 extension UnsafeBufferPointer<UInt8> {
     func equals(_ text: StaticString) -> Bool {
         equals(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

@@ -5,14 +5,14 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// All outgoing HTTP: HTTP/2 connections of our own for users' and busy origins, libcurl for everything else.
+/// All outgoing HTTP: our own HTTP/2 connections for busy origins, libcurl for everything else.
 ///
 ///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
 ///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
 ///     await http.shutdown()  // before the group's
 ///
-/// libcurl carries requests to other origins that are not busy, to those that speak no HTTP/2, and all requests through a
-/// proxy that does not tunnel.
+/// libcurl carries requests to other origins that are not busy, to those without HTTP/2, and all requests through a proxy
+/// that does not tunnel.
 package final class HTTPLanes: HTTPSender {
     private let pool: ConnectionPool
     private let curl: CurlClients
@@ -22,17 +22,17 @@ package final class HTTPLanes: HTTPSender {
 
     /// - Parameters:
     ///   - configuration: Roots, proxy, exceptions, limits.
-    ///   - group: Carries the connections; must outlive them.
+    ///   - group: Runs the connections; must outlive them.
     ///   - logger: Logs about connections, never about requests.
-    /// - Throws: `HTTPLanesError` when a file, the proxy or a block of addresses cannot be used.
+    /// - Throws: `HTTPLanesError` if a file, the proxy or an address block is invalid.
     package convenience init(configuration: Configuration, group: any EventLoopGroup, logger: Logger) throws {
         try self.init(configuration: configuration, group: group, logger: logger, names: NameLookups())
     }
 
-    /// `names` looks up the names of hosts.
+    /// `names` resolves host names.
     init(configuration: Configuration, group: any EventLoopGroup, logger: Logger, names: NameLookups) throws {
         let dialer = try OriginDialer(configuration, names: names, logger: logger) { tls in
-            // Lets a server without h2 choose rather than hang up, so that its requests can go another way.
+            // Lets a server without h2 choose instead of closing, so that its requests can use libcurl.
             tls.applicationProtocols = ["h2", "http/1.1"]
         }
         self.dialer = dialer
@@ -62,7 +62,7 @@ package final class HTTPLanes: HTTPSender {
         if request.untrustedURL, let address = url.origin.address, !dialer.addressGuard.permits(address) {
             return Self.refuse(.forbiddenAddress, completion)
         }
-        // Some milliseconds do not matter, and the exact clock takes as long as all the rest here.
+        // A few milliseconds do not matter, and the exact clock takes as long as all the rest here.
         let deadline = Deadline.nowRoughly() + request.timeout
         let exchange = Exchange(request: request, url: url, deadline: deadline, completion: completion)
         guard isForPool(exchange) ? pool.send(exchange) : curl.send(exchange) else {
@@ -70,16 +70,16 @@ package final class HTTPLanes: HTTPSender {
         }
     }
 
-    /// Whether a request goes over an HTTP/2 connection of our own. libcurl is for origins that get one now and then;
-    /// a user's server could keep its HTTP/2 busy with frames without end.
+    /// Whether a request uses our own HTTP/2 connections. libcurl serves origins with few requests; a user's server
+    /// could keep its HTTP/2 code busy with endless frames.
     private func isForPool(_ exchange: Exchange) -> Bool {
         guard dialer.canDial, exchange.url.origin.isSecure else { return false }
         if exchange.request.multiplexed || exchange.request.untrustedURL { return true }
         return busyOrigins.withLock { $0.note(exchange.url.origin, now: .now()) }
     }
 
-    /// Why no request to a user's URL could ever be sent; nil if one may be sent as long as its name leads to permitted
-    /// addresses. A proxy judges addresses itself.
+    /// Why no request to a user's URL can ever be sent; nil if it depends on the addresses of its name. A proxy checks
+    /// addresses itself.
     package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
         return dialer.hasProxy || dialer.addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
@@ -95,15 +95,15 @@ package final class HTTPLanes: HTTPSender {
         AccountSender(http: self, number: shares.add(1, ordering: .relaxed).newValue)
     }
 
-    /// What is open now.
+    /// Counts open connections and requests.
     package func snapshot() async -> HTTPSnapshot {
         var snapshot = await pool.snapshot()
         snapshot.otherRequests = curl.outstanding
         return snapshot
     }
 
-    /// Fails what is outstanding, and every request from now on, as `shutdown`, and closes all connections. To be
-    /// called before the event loop group shuts down.
+    /// Fails outstanding requests, and every later one, as `shutdown`, and closes all connections. Call it before the
+    /// event loop group shuts down.
     package func shutdown() async {
         await pool.shutDown()
         await curl.shutDown()
@@ -116,8 +116,8 @@ package final class HTTPLanes: HTTPSender {
         later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
     }
 
-    /// A queue that lives as long as the process and does no name look-ups: a refusal must arrive even when nothing
-    /// else of ours runs any more.
+    /// A queue for the life of the process without name look-ups: refusals must arrive even after everything else has
+    /// stopped.
     private static let refusals = DispatchQueue(label: "carillon.http-refusals")
 
     private static func later(_ work: @escaping @Sendable () -> Void) {
@@ -143,7 +143,7 @@ struct AccountSender: HTTPSender {
     func share() -> any HTTPSender { http.share() }
 }
 
-/// What outgoing HTTP has open at a moment, for metrics.
+/// Counts of outgoing HTTP at one moment, for metrics.
 package struct HTTPSnapshot: Sendable, Hashable {
     /// All HTTP/2 connections to one origin, or to all origins that users chose.
     package struct OriginCount: Sendable, Hashable {
@@ -151,7 +151,7 @@ package struct HTTPSnapshot: Sendable, Hashable {
         package var connections = 0
         /// Connections that are being opened.
         package var connecting = 0
-        /// Requests under way on them.
+        /// Requests in progress on them.
         package var streams = 0
         /// Requests that wait for a stream.
         package var waiting = 0
@@ -164,16 +164,16 @@ package struct HTTPSnapshot: Sendable, Hashable {
         }
     }
 
-    /// By host, and port where that is not 443. Only origins that the operator or a plugin chose: users' endpoints are
-    /// their secret.
+    /// By host, and port unless it is 443. Only origins that the operator or a plugin chose: users' endpoints are
+    /// secret.
     package var origins: [String: OriginCount] = [:]
     /// All origins that users chose.
     package var users = OriginCount()
-    /// Requests that libcurl carries, including those that wait.
+    /// Requests that libcurl carries, including waiting ones.
     package var otherRequests = 0
 }
 
-/// Why outgoing HTTP cannot start with its configuration.
+/// The configuration error that prevents outgoing HTTP.
 package enum HTTPLanesError: Error, Equatable, CustomStringConvertible {
     case notAnAddressBlock(String)
     case unusableRoots(String)
@@ -188,7 +188,7 @@ package enum HTTPLanesError: Error, Equatable, CustomStringConvertible {
         case .unusableRoots(let file):
             "http.ca_file: no certificates could be read from \(file); it must be a readable PEM file"
         case .notAProxy:
-            // Not what was written: it may hold a password.
+            // Does not repeat the value, which may hold a password.
             "http.proxy: write \(Proxy.form)"
         case .noLibcurl:
             "libcurl could not be initialised; install version 7.87 or newer"
@@ -197,9 +197,9 @@ package enum HTTPLanesError: Error, Equatable, CustomStringConvertible {
 }
 
 extension AddressGuard {
-    /// A guard that permits `blocks` in CIDR notation besides public addresses.
+    /// A guard that permits `blocks` in CIDR notation in addition to public addresses.
     ///
-    /// Throws an ``HTTPLanesError`` when a text is no such block.
+    /// Throws an ``HTTPLanesError`` if a text is not a valid block.
     package init(allowing blocks: [String]) throws {
         self.init(
             exceptions: try blocks.map { text in
@@ -210,10 +210,10 @@ extension AddressGuard {
     }
 }
 
-/// Which origins get requests so often that HTTP/2 connections of our own pay, although no plugin says so: a request
-/// over one of these takes a tenth of libcurl's processor time. Knows no clock.
+/// Finds origins with enough requests for our own HTTP/2 connections to pay off, although no plugin marks them as busy:
+/// a request over one of these takes a tenth of libcurl's processor time. The caller supplies the time.
 ///
-/// Users choose origins, so it remembers a bounded number, each for a minute at most.
+/// Users choose origins, so it tracks a bounded number, each for up to a minute.
 struct BusyOrigins {
     private let often: Int
     private let limit: Int
@@ -222,7 +222,7 @@ struct BusyOrigins {
     private var former: Set<Origin> = []
     private var end: Deadline = .distantPast
 
-    /// An origin is busy from so many requests in half a minute on. At most `limit` are counted at a time.
+    /// An origin is busy from `often` requests in half a minute. Up to `limit` are counted at a time.
     init(often: Int = 3, limit: Int = 8_192) {
         self.often = often
         self.limit = limit
@@ -240,7 +240,7 @@ struct BusyOrigins {
     }
 
     private mutating func begin(now: Deadline) {
-        // After a pause nothing of before counts.
+        // After a pause, earlier counts are dropped.
         former = now < end + Self.period ? Set(counts.lazy.filter { [often] in $0.value >= often }.map(\.key)) : []
         counts.removeAll(keepingCapacity: true)
         end = now + Self.period

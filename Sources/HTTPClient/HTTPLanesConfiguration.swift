@@ -1,25 +1,24 @@
 import Core
 
 extension HTTPLanes {
-    /// How outgoing HTTP behaves.
+    /// The settings of outgoing HTTP.
     package struct Configuration: Sendable {
-        /// A PEM file with roots to trust besides the system's. Default: none.
+        /// A PEM file with more trusted roots than the system's. Default: none.
         package var caFile: String?
-        /// Blocks in CIDR notation that users' URLs may lead to although they are not public, such as `10.1.2.0/24`.
-        /// Default: none.
+        /// CIDR blocks that users' URLs may reach although they are not public, such as `10.1.2.0/24`. Default: none.
         package var allowPrivate: [String]
-        /// A proxy's URL; see ``Proxy``. All requests then go through it: HTTP/2 connections by CONNECT if its scheme
-        /// is http, libcurl otherwise. The proxy then judges where users' names lead, as only it resolves them.
-        /// Default: none; the environment is ignored.
+        /// A proxy's URL; see ``Proxy``. All requests use it: HTTP/2 connections with CONNECT if its scheme is http,
+        /// libcurl otherwise. Only the proxy resolves names, so it must check users' addresses. Default: none; the
+        /// environment is ignored.
         package var proxy: String?
         /// Settings of the connections to busy origins.
         package var lanes: ConnectionSettings
-        /// The most busy origins. Users' URLs may use three quarters of them; requests to further ones go by libcurl.
-        /// Default: 1,536.
+        /// The maximum of busy origins. Users' URLs may take three quarters; requests to more use libcurl. Default:
+        /// 1,536.
         package var multiplexedOrigins = 1_536
         /// Limits of the requests to all other origins.
         package var curl: CurlLimits
-        /// Holds requests back that are not to be sent any more. Default: none.
+        /// Stops requests that must no longer be sent. Default: none.
         package var gate: RequestGate?
 
         package init(
@@ -40,18 +39,18 @@ extension HTTPLanes {
 
 /// Limits of the requests that libcurl carries.
 package struct CurlLimits: Sendable {
-    /// The most requests, waiting or in flight; no account may have more than is free. Requests beyond it fail as
-    /// overloaded, or make one fail that waits for a host with others in flight. Default: 10,000.
+    /// The maximum of requests, waiting or in flight; no account may have more than is free. Above it a request fails
+    /// as overloaded, or instead one that waits for a host with others in flight. Default: 10,000.
     package var requests: Int
-    /// The most connections and transfers altogether, except slow ones; no account may have more than is free. A host
-    /// whose connection has to make room for another one's costs a handshake next time. Default: 512.
+    /// The maximum of connections and transfers in total, except slow ones; no account may have more than is free. A
+    /// host whose connection is closed for another host needs a new handshake next time. Default: 512.
     package var connections: Int
-    /// The most transfers that have taken longer than a quarter of a second while others wait: they leave their places
-    /// to those. When there are more and a host waits that has none, one fails as evicted: of the host that has most,
-    /// or after 750 ms at the earliest a host's only one. Default: 1,536.
+    /// The maximum of slow transfers: those that took longer than a quarter of a second while others wait, and gave up
+    /// their slots. If there are more and a host without a transfer waits, one fails as evicted: of the host that has
+    /// most, or after at least 750 ms a host's only one. Default: 1,536.
     package var slowTransfers: Int
-    /// The most connections to one host. Each queue of the courier has half as many attempts in flight there. Default:
-    /// 32.
+    /// The maximum of connections to one host. Each queue of the courier has half as many attempts in flight there.
+    /// Default: 32.
     package var connectionsPerHost: Int
 
     package init(
@@ -67,30 +66,30 @@ package struct CurlLimits: Sendable {
     }
 }
 
-/// Limits and times of the connections to one origin.
+/// Limits and timeouts of the connections to one origin.
 package struct ConnectionSettings: Sendable {
-    /// The most connections to one origin.
+    /// The maximum of connections to one origin.
     package var connectionsPerOrigin = 4
-    /// The most requests that may wait for a stream, for each origin; further ones fail as overloaded.
+    /// The maximum of requests that wait for a stream, for each origin; more fail as overloaded.
     package var waitingPerOrigin = 20_000
-    /// The most streams on one connection, even if the peer allows more.
+    /// The maximum of streams on one connection, even if the peer allows more.
     package var streamsPerConnection = 1_000
-    /// How often a request that a server handed back unprocessed is sent again.
+    /// How often a request that a server refused unprocessed is resent.
     package var resends = 3
-    /// From the first packet to the end of the TLS handshake.
+    /// Timeout from the first packet to the end of the TLS handshake.
     package var connectTimeout: Duration = .seconds(10)
-    /// The wait after a failed connection; it doubles with each failure.
+    /// The delay after a failed connection; it doubles with each failure.
     package var backoffStart: Duration = .seconds(1)
     package var backoffLimit: Duration = .minutes(1)
-    /// A connection silent for so long gets a PING along with the next request, to find out whether it is alive.
+    /// After this silence the next request is sent with a PING, to check whether the connection is alive.
     package var doubtAfterSilence: Duration = .minutes(1)
-    /// A connection silent for so long gets a PING even when there is nothing to do.
+    /// After this silence an idle connection gets a PING.
     package var pingAfterSilence: Duration = .hours(1)
-    /// How long the answer to a PING may take.
+    /// Timeout for the response to a PING.
     package var pingTimeout: Duration = .seconds(5)
-    /// A connection without requests for so long is closed.
+    /// A connection without requests is closed after this time.
     package var idleTimeout: Duration = .hours(6)
-    /// How long an origin that speaks no HTTP/2 is left to libcurl before it is tried again.
+    /// How long libcurl serves an origin without HTTP/2 before the next try.
     package var withoutHTTP2: Duration = .minutes(10)
 
     package init() {}

@@ -8,15 +8,15 @@ package struct HTTPRequest: Sendable {
     /// Names in lower case.
     package var headers: HTTPFields
     package var body: [UInt8]
-    /// From submission to the last byte of the answer.
+    /// From submission to the last byte of the response.
     package var timeout: Duration
-    /// How much of an answer's body is kept; the rest is cut off.
+    /// How much of a response's body is kept; the rest is dropped.
     package var maxResponseBytes: ByteCount
-    /// Whether the origin is busy: keep HTTP/2 connections to it and send many requests at once.
+    /// Whether the origin is busy: keep HTTP/2 connections to it and send many requests concurrently.
     package var multiplexed: Bool
     /// The URL came from a user: no private addresses, no redirects.
     package var untrustedURL: Bool
-    /// Nil: connections are shared with all other requests that have none.
+    /// Nil: connections are shared with all other requests without a scope.
     package var scope: ConnectionScope?
     /// The account that it is sent for (``HTTPSender/share()``): requests of one account never use up the capacity that
     /// others need.
@@ -46,16 +46,16 @@ package struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether method and headers can be written into a message without changing its shape.
+    /// Whether method and headers can be written without changing the message's structure.
     package var isWellFormed: Bool { headers.isWellFormed && FieldForm.isMethod(method) }
 }
 
-/// A server's answer.
+/// A server's response.
 package struct HTTPResponse: Sendable, Hashable {
     package var status: Int
     /// Names in lower case.
     package var headers: HTTPFields
-    /// At most `maxResponseBytes` of the request.
+    /// Up to `maxResponseBytes` of the request.
     package var body: [UInt8]
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = []) {
@@ -65,32 +65,32 @@ package struct HTTPResponse: Sendable, Hashable {
     }
 }
 
-/// Why a request got no answer.
+/// Why a request got no response.
 package struct HTTPFailure: Error, Sendable, Hashable {
-    /// One word of a small fixed set, fit for a metric's label.
+    /// One word of a small fixed set, suitable as a metric's label.
     package enum Reason: String, Sendable, CaseIterable {
         case invalidURL = "invalid-url"
         /// The address guard refused the URL's address.
         case forbiddenAddress = "forbidden-address"
         case unresolved
         case unreachable
-        /// TLS failed, for another reason than the certificate.
+        /// TLS failed for a reason other than the certificate.
         case tls
         /// The server's certificate is for other names.
         case tlsName = "tls-name"
-        /// No authority that we trust vouches for the server's certificate.
+        /// No trusted authority signed the server's certificate.
         case tlsUntrusted = "tls-untrusted"
-        /// The server's certificate, or one that vouches for it, has expired or is not valid yet.
+        /// The server's certificate or one of its issuers' is expired or not valid yet.
         case tlsExpired = "tls-expired"
         case timeout
         case closed
         case protocolError = "protocol-error"
         case overloaded
-        /// The server was slow, and the router needed the place of its transfer for others.
+        /// The server was slow, and the router needed the transfer's slot for others.
         case evicted
         case shutdown
 
-        /// The cause as a phrase for people, to be shown after the word.
+        /// The cause as a phrase, to be shown after the word.
         package var explanation: String {
             switch self {
             case .invalidURL: "the address is not a valid URL"
@@ -112,7 +112,7 @@ package struct HTTPFailure: Error, Sendable, Hashable {
     }
 
     package var reason: Reason
-    /// False only when the server has provably not seen the request, so that sending it again cannot repeat it.
+    /// False only if the server has provably not seen the request, so that resending it cannot repeat it.
     package var mayHaveBeenProcessed: Bool
 
     package init(_ reason: Reason, mayHaveBeenProcessed: Bool) {
@@ -124,18 +124,17 @@ package struct HTTPFailure: Error, Sendable, Hashable {
 /// Sends outgoing HTTP: over the network, or to a recorder for a dry run.
 package protocol HTTPSender: Sendable {
     /// Sends `request` and calls `completion` exactly once, on a thread of the sender and never from inside this call.
-    /// Returns at once and never blocks.
+    /// Never blocks.
     func send(
         _ request: consuming HTTPRequest,
         completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
     )
 
-    /// Announces that no further requests of `scope` will come: its connections close when they have nothing left to
-    /// do.
+    /// Announces that no more requests of `scope` will come: its connections close once they are idle.
     func retire(_ scope: ConnectionScope)
 
-    /// Returns this sender with an account of its own. However many requests of one account are unanswered, there is
-    /// capacity for others: each app on each platform gets its own.
+    /// Returns this sender with a separate account. However many requests of one account are unanswered, others have
+    /// capacity: each app on each platform gets its own account.
     func share() -> any HTTPSender
 }
 

@@ -1,19 +1,18 @@
 import Core
 import Synchronization
 
-/// Whether requests may begin now. A router that shares its work with others may send as long as its leases last; while it stands still,
-/// others take over, and what waited here must not go out when it wakes up.
+/// Whether requests may start now. A clustered router may send while its leases last. If it stalls, others take over,
+/// and its waiting requests must not be sent when it resumes.
 ///
-/// The check comes just before a request or a stream's bytes are written, as a thread can stop at any place before.
+/// The check comes just before a request or a stream's bytes are written, because a thread can stall anywhere before.
 package final class RequestGate: Sendable {
-    /// So long after it was closed it stays so: requests for work that is given up meanwhile may still be on their way
-    /// from a plugin.
+    /// The delay before a closed gate reopens: requests for work that was given up may still arrive from a plugin.
     private static let rest: Duration = .seconds(1)
 
     private let now: @Sendable () -> Deadline
-    /// Milliseconds on that clock, as a `Deadline` cannot be atomic. Nothing begins from here on.
+    /// Milliseconds on that clock, because a `Deadline` cannot be atomic. No request starts from this time on.
     private let closesAt = Atomic<Int64>(Deadline.distantFuture.milliseconds)
-    /// Nothing begins before that.
+    /// No request starts before this time.
     private let opensAt = Atomic<Int64>(Deadline.distantPast.milliseconds)
 
     /// An open gate. `now` must not stop while the machine sleeps.
@@ -26,8 +25,8 @@ package final class RequestGate: Sendable {
         return time < closesAt.load(ordering: .acquiring) && time >= opensAt.load(ordering: .acquiring)
     }
 
-    /// Closes the gate at `end` unless this is called again before; `distantFuture`: never. Not to be called from
-    /// several threads at once.
+    /// Closes the gate at `end` unless this is called again before; `distantFuture`: never. Do not call it
+    /// concurrently.
     package func close(at end: Deadline) {
         let time = now()
         if closesAt.load(ordering: .relaxed) <= time.milliseconds {

@@ -2,14 +2,15 @@ import Core
 
 /// The parts of an absolute `http` or `https` URL that a connection needs.
 ///
-/// Read strictly by RFC 3986 in ASCII: no user information, no repairs, and no spelling of a host that two parsers
-/// could read differently (`http://2130706433/`, `http://0177.0.0.1/`). A fragment is dropped, as it is never sent.
+/// Parsed strictly by RFC 3986 in ASCII: no user information, no repairs, and no spelling of a host that two parsers
+/// could read differently (`http://2130706433/`, `http://0177.0.0.1/`). The fragment is dropped, because it is never
+/// sent.
 package struct URLParts: Sendable, Hashable {
     package let origin: Origin
-    /// Path and query as they go on the wire, at least `/`.
+    /// Path and query as sent, at least `/`.
     package let target: String
 
-    /// Nil when `url` is malformed, carries user information or names another scheme.
+    /// Nil if `url` is malformed, carries user information or has another scheme.
     package init?(_ url: String) {
         guard
             let parsed = url.utf8.withContiguousStorageIfAvailable(Self.parse)
@@ -18,7 +19,7 @@ package struct URLParts: Sendable, Hashable {
         self = parsed
     }
 
-    /// The URL rebuilt from its parts, so that the next parser has nothing to interpret.
+    /// The URL rebuilt from its parts, so that other parsers read it the same way.
     package var normalized: String {
         "\(origin.isSecure ? "https" : "http")://\(origin.authority)\(target)"
     }
@@ -69,19 +70,19 @@ package struct URLParts: Sendable, Hashable {
     private static let hash = UInt8(ascii: "#")
 }
 
-/// Scheme, host and port (RFC 6454): what connections are kept for.
+/// Scheme, host and port (RFC 6454): the key for connections.
 package struct Origin: Sendable, Hashable {
     package let isSecure: Bool
-    /// A name in lower case, or an IP address without brackets in its one spelling (RFC 5952).
+    /// A name in lower case, or an IP address without brackets in its canonical spelling (RFC 5952).
     package let host: String
     package let port: UInt16
-    /// The host as an address, when it is spelled as one.
+    /// The host as an address, if it is one.
     package let address: IPAddress?
 
-    /// Host and, where it is not the scheme's own, port, as they stand in a URL and in `:authority`.
+    /// Host and, unless it is the scheme's default, port, as in a URL and in `:authority`.
     package let authority: String
 
-    /// A host that is no part of a URL: a name, or an address, where IPv6 has no brackets.
+    /// A host outside a URL: a name, or an address; IPv6 without brackets.
     package init?(host: String, port: UInt16) {
         let authority = Array((host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)").utf8)
         guard let origin = authority.withUnsafeBufferPointer({ Origin(isSecure: true, authority: $0[...]) }) else {
@@ -141,7 +142,7 @@ package struct Origin: Sendable, Hashable {
         return (1...65_535).contains(number) ? UInt16(number) : nil
     }
 
-    /// RFC 1123 names, and underscores, which some resolvers know.
+    /// RFC 1123 names, and underscores, which some resolvers allow.
     private static func isName(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         guard (1...253).contains(bytes.count) else { return false }
         var labelLength = 0

@@ -1,6 +1,6 @@
 import Core
 
-/// Decides when an origin gets another connection. Knows no clock; chance comes from outside.
+/// Decides when an origin gets another connection. The caller supplies time and jitter.
 struct ConnectionPlan {
     enum Decision: Equatable {
         case none
@@ -14,7 +14,7 @@ struct ConnectionPlan {
         var connecting = 0
         /// Open and not draining.
         var usable = 0
-        /// Whether a usable connection has not answered yet: the peer may still allow it more streams.
+        /// Whether a usable connection has not received a response yet: the peer may still allow it more streams.
         var hasUnproven = false
     }
 
@@ -26,15 +26,15 @@ struct ConnectionPlan {
         limit = settings.connectionsPerOrigin
     }
 
-    /// Decides for `waiting` requests that no connection can take.
+    /// Decides for `waiting` requests that no connection has capacity for.
     func decide(waiting: Int, census: Census, now: Deadline) -> Decision {
         guard waiting > 0, census.connecting == 0 else { return .none }
         if census.usable == 0 { return now >= backoff.retryAt ? .connect : .connectAt(backoff.retryAt) }
         return census.usable < limit && !census.hasUnproven && now >= backoff.retryAt ? .connect : .none
     }
 
-    /// Whether another connection is opened in advance because the last one takes no more requests: only while requests
-    /// still come.
+    /// Whether to open another connection in advance because the last one takes no more requests. Only while requests
+    /// keep coming.
     func wantsReplacement(census: Census, lastRequest: Deadline, now: Deadline) -> Bool {
         census.usable == 0 && census.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
     }
@@ -42,7 +42,7 @@ struct ConnectionPlan {
     /// How long after a request more are expected.
     private static let busyFor: Duration = .minutes(1)
 
-    /// Notes that a connection ended without ever answering.
+    /// Notes that a connection ended without any response.
     mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
         backoff.failed(reason, now: now, jitter: jitter)
     }
@@ -51,15 +51,15 @@ struct ConnectionPlan {
         backoff.succeeded()
     }
 
-    /// Why a new request with this deadline cannot succeed, when only a new connection could carry it; nil if it can.
+    /// Why a new request with this deadline would fail, if it needs a new connection; nil if it can succeed.
     func hopeless(deadline: Deadline, now: Deadline) -> HTTPFailure.Reason? {
         guard let reason = backoff.lastReason, now < backoff.retryAt else { return nil }
         return reason == .forbiddenAddress || deadline <= backoff.retryAt ? reason : nil
     }
 }
 
-/// The wait after failed connections: doubles from a start to a limit, and is reduced at random by up to half, so that
-/// connections that failed together do not come back together.
+/// The delay after failed connections. It doubles from a start to a limit, and jitter shortens it by up to half, so
+/// that connections that failed together do not reconnect together.
 struct Backoff {
     private let start: Duration
     private let limit: Duration
@@ -75,7 +75,7 @@ struct Backoff {
 
     /// - Parameters:
     ///   - reason: The failure of requests that cannot wait.
-    ///   - now: The present time.
+    ///   - now: The current time.
     ///   - jitter: From 0 to 1.
     mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
         let full = min(limit, start * (1 << min(failures, 20)))

@@ -9,7 +9,7 @@ final class ConnectionPool: Sendable {
         var isShutDown = false
     }
 
-    /// What the pool shares with its origins, which leave from their event loops.
+    /// State shared with the origins, which leave from their event loops.
     private final class Shared: Sendable {
         let state: Mutex<State>
 
@@ -29,9 +29,9 @@ final class ConnectionPool: Sendable {
     private let shared: Shared
 
     /// - Parameters:
-    ///   - group: Carries the connections.
-    ///   - surroundings: What origins share; the pool replaces `left`.
-    ///   - originLimit: The most origins; requests to further ones go without HTTP/2.
+    ///   - group: Runs the connections.
+    ///   - surroundings: Shared by the origins; the pool replaces `left`.
+    ///   - originLimit: The maximum of origins; requests to more use no HTTP/2.
     ///   - now: The event loops' clock.
     init(
         group: any EventLoopGroup,
@@ -53,7 +53,7 @@ final class ConnectionPool: Sendable {
     /// The number of origins, except those that are leaving.
     var origins: Int { shared.state.withLock { $0.table.origins.count } }
 
-    /// Sends a request. Returns false, with nothing done, after a shutdown.
+    /// Sends a request. Returns false without any effect after a shutdown.
     func send(_ exchange: Exchange) -> Bool {
         while true {
             switch place(of: exchange) {
@@ -79,13 +79,13 @@ final class ConnectionPool: Sendable {
         for origin in shared.state.withLock({ $0.table.takeOut(scope) }) { origin.leave() }
     }
 
-    /// What all origins have open, including those that are leaving.
+    /// Counts the connections and requests of all origins, including those that are leaving.
     func snapshot() async -> HTTPSnapshot {
         let origins = shared.state.withLock { Array($0.table.origins.values) + Array($0.table.leaving.values) }
         let counts = origins.map { ($0.route, $0.count()) }
         var snapshot = HTTPSnapshot()
         for (route, count) in counts {
-            // This fails when the loop has ended, and then nothing is open.
+            // Fails if the loop has ended; then no connection is open.
             guard let count = try? await count.get() else { continue }
             if route.isGuarded {
                 snapshot.users += count
@@ -101,7 +101,7 @@ final class ConnectionPool: Sendable {
         for end in beginShutDown() { try? await end.get() }
     }
 
-    /// Accepts no more requests. The futures complete when the origins have failed theirs.
+    /// Stops accepting requests. The futures complete when the origins have failed theirs.
     func beginShutDown() -> [EventLoopFuture<Void>] {
         let origins = shared.state.withLock { state in
             state.isShutDown = true
@@ -124,8 +124,8 @@ final class ConnectionPool: Sendable {
     }
 }
 
-/// A bounded table of the origins that have connections: decides which one may be added, and which has to leave for it.
-/// Knows no clock.
+/// A bounded table of the origins with connections. Decides which one may be added, and which must leave for it. The
+/// caller supplies the time.
 struct OriginTable {
     private(set) var origins: [ConnectionRoute: OriginConnections] = [:]
     /// Origins that finish their last requests.
@@ -135,20 +135,20 @@ struct OriginTable {
     private let idleTimeout: Duration
 
     /// - Parameters:
-    ///   - limit: The most origins; users' may be three quarters of them.
-    ///   - idleTimeout: An origin without requests for so long leaves when another one comes.
+    ///   - limit: The maximum of origins; users' origins may take three quarters.
+    ///   - idleTimeout: An origin idle for this long leaves if another one needs its slot.
     init(limit: Int, idleTimeout: Duration) {
         self.limit = limit
         self.idleTimeout = idleTimeout
     }
 
-    /// Makes space for an origin. `leaves` are those that have to leave; the caller must tell them.
+    /// Makes space for an origin. The caller must tell the origins in `leaves` to leave.
     mutating func makeSpace(for route: ConnectionRoute, now: Deadline) -> (hasRoom: Bool, leaves: [OriginConnections]) {
         var leaves = origins.values.filter { now - $0.lastRequest >= idleTimeout }
         for origin in leaves { beginLeaving(origin) }
         let isBeyondShare = route.isGuarded && guarded >= max(1, limit * 3 / 4)
         guard isBeyondShare || origins.count >= limit else { return (true, leaves) }
-        // Users' origins make way for each other and for the operator's, never the other way round.
+        // Users' origins give way to each other and to the operator's, never the other way round.
         let candidates = origins.values.filter { $0.route.isGuarded || !route.isGuarded }
         guard let stalest = candidates.min(by: { $0.lastRequest < $1.lastRequest }),
             now - stalest.lastRequest >= Self.leavesWhenCrowded
@@ -163,7 +163,7 @@ struct OriginTable {
         if origin.route.isGuarded { guarded += 1 }
     }
 
-    /// Takes out the origins of `scope`, which the caller must tell to leave.
+    /// Removes the origins of `scope`, which the caller must tell to leave.
     mutating func takeOut(_ scope: ConnectionScope) -> [OriginConnections] {
         let leaves = origins.values.filter { $0.route.scope == scope }
         for origin in leaves { beginLeaving(origin) }
@@ -186,6 +186,6 @@ struct OriginTable {
         if origin.route.isGuarded { guarded -= 1 }
     }
 
-    /// In a full table an origin without requests for so long makes way for another.
+    /// In a full table, an origin idle for this long leaves for another.
     static let leavesWhenCrowded: Duration = .minutes(1)
 }

@@ -4,7 +4,7 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One HTTP/2 connection to an origin, from the first packet to the last. Belongs to one event loop.
+/// One HTTP/2 connection to an origin for its whole life. Belongs to one event loop.
 final class HTTP2Connection {
     private enum State {
         case connecting
@@ -14,7 +14,7 @@ final class HTTP2Connection {
 
     private let loop: any EventLoop
     private let settings: ConnectionSettings
-    /// Receives all events that concern more than this connection. It keeps the connection until `connectionClosed`.
+    /// Receives all events that concern more than this connection. It retains the connection until `connectionClosed`.
     private weak var owner: OriginConnections?
     private var state = State.connecting
     private var handler: ConnectionHandler?
@@ -32,34 +32,34 @@ final class HTTP2Connection {
 
     var isConnecting: Bool { if case .connecting = state { true } else { false } }
 
-    /// How many requests it can take now.
+    /// The number of requests it can take now.
     var free: Int { session?.budget.free ?? 0 }
 
     var inFlight: Int { session?.budget.inFlight ?? 0 }
 
-    /// Whether it can take requests, now or after some in flight are answered.
+    /// Whether it can take requests, now or after some in flight complete.
     var isUsable: Bool { session.map { !$0.budget.isDraining } ?? false }
 
-    /// Whether it has answered a request. Before that it is new and not yet trusted with more than one stream.
+    /// Whether a request got a response. Until then the connection is limited to one stream.
     var hasAnswered: Bool { (session?.answered ?? 0) > 0 }
 
     private var session: HTTP2Session? { if case .open(let session) = state { session } else { nil } }
 
-    /// Returns false when the connection does not take the request.
+    /// Returns false if the connection does not take the request.
     func submit(_ exchange: Exchange, now: Deadline) -> Bool {
         guard let session, session.submit(exchange, now: now) else { return false }
         if health.submitted(now: now) { _ = check() }
         return true
     }
 
-    /// Sends what has been submitted.
+    /// Sends the submitted requests.
     func flush() {
         guard let session else { return }
         handler?.send(session)
         if session.isOver { handler?.close() }
     }
 
-    /// Checks deadlines and silence. Returns when to call again at the latest, or nil once closed.
+    /// Checks deadlines and silence. Returns the latest time for the next call, or nil once closed.
     func check() -> Deadline? {
         let now = loop.time
         switch state {
@@ -92,7 +92,7 @@ final class HTTP2Connection {
         }
     }
 
-    /// Ends the connection; requests in flight fail with `reason`.
+    /// Closes the connection; requests in flight fail with `reason`.
     func close(_ reason: HTTPFailure.Reason) {
         if closeReason == nil { closeReason = reason }
         if let session {
@@ -106,7 +106,7 @@ final class HTTP2Connection {
     // MARK: From the channel
 
     func attach(_ handler: ConnectionHandler) {
-        // Too late: the two would hold each other forever.
+        // Too late: the two would retain each other forever.
         if case .closed = state { return handler.close() }
         self.handler = handler
     }
@@ -141,7 +141,7 @@ final class HTTP2Connection {
 
     func readCompleted() {
         guard let session else { return }
-        // What waited for the peer goes out first, so that the peer works while answers are taken.
+        // Pending frames are sent first, so that the peer works while responses are processed.
         handler?.send(session)
         deliver(session)
         owner?.connectionIsReady(self)
@@ -177,7 +177,7 @@ final class HTTP2Connection {
         channelClosed()
     }
 
-    /// The answers of one read wake whoever takes them once.
+    /// Delivers the responses of one read with one wake-up for each receiver.
     private func deliver(_ session: HTTP2Session) {
         guard let first = session.nextFinished() else { return }
         WakeUps.together {
@@ -203,19 +203,19 @@ final class HTTP2Connection {
 }
 
 extension EventLoop {
-    /// What the loop's monotonic clock shows.
+    /// The loop's monotonic time.
     package var time: Deadline { Deadline(milliseconds: Int64(now.uptimeNanoseconds / 1_000_000)) }
 }
 
 extension NIODeadline {
-    /// The same moment; no later than NIO's own distant future.
+    /// The same point in time; at most NIO's own distant future.
     package init(_ deadline: Deadline) {
         let milliseconds = min(max(0, deadline.milliseconds), .max / 1_000_000)
         self = .uptimeNanoseconds(UInt64(milliseconds) * 1_000_000)
     }
 }
 
-/// The last handler of a connection's channel, behind TLS: passes bytes and events to its `HTTP2Connection`, and frames
+/// The last handler of a connection's channel, after TLS: passes bytes and events to its `HTTP2Connection`, and frames
 /// back.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -231,7 +231,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // It grows where much is sent.
+        // It grows as needed.
         buffer = context.channel.allocator.buffer(capacity: ConnectionHandler.firstSize)
         connection.attach(self)
     }
@@ -270,8 +270,8 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Sends the frames of `session` while the channel accepts them: first a piece with which the peer can begin, and
-    /// then larger ones, as each costs a call of the system.
+    /// Sends the frames of `session` while the channel accepts them: first a small piece so that the peer can start,
+    /// then larger ones to save system calls.
     func send(_ session: HTTP2Session) {
         guard let context else { return }
         var more = true
@@ -290,21 +290,21 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     private static let firstSize = 1_024
-    /// A piece and the request that goes beyond it fit in TLS records of 16 KiB, mostly.
+    /// This piece plus the request that exceeds it mostly fit into a TLS record of 16 KiB.
     private static let firstPiece = 15_872
     private static let furtherPiece = 3 * 16_384 - 512
 }
 
-/// What an error in a channel means for TLS.
+/// A TLS failure found in a channel's error.
 package struct TLSFlaw {
-    /// Nil when the error is not from TLS.
+    /// Nil if the error is not from TLS.
     package let reason: HTTPFailure.Reason?
 
     package init(_ error: any Error, in context: ChannelHandlerContext) {
         switch error {
         case let error as NIOSSLExtraError:
             reason = error == .failedToValidateHostname ? .tlsName : .tls
-        // BoringSSL tells no more than this, but the certificate is available.
+        // BoringSSL reports no details, but the certificate is available.
         case NIOSSLError.handshakeFailed(let cause) where "\(cause)".contains("CERTIFICATE_VERIFY_FAILED"):
             let handler = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
             reason = handler?.peerCertificate?.isValid(at: time(nil)) == false ? .tlsExpired : .tlsUntrusted
@@ -318,7 +318,7 @@ extension NIOSSLCertificate {
     fileprivate func isValid(at time: time_t) -> Bool { notValidBefore <= time && time <= notValidAfter }
 }
 
-/// Watches a connection's silence: when to PING it, when to give it up, when to close it because it is idle.
+/// Watches a silent connection: when to send a PING, when to give up, and when to close it as idle.
 struct ConnectionHealth {
     enum Verdict: Equatable {
         /// Check again at `next` at the latest.
@@ -346,8 +346,8 @@ struct ConnectionHealth {
         pingWanted = false
     }
 
-    /// Notes that a request goes out. After a long silence the peer may be gone, so it gets a PING at the same time.
-    /// Returns true when a check should follow at once.
+    /// Notes that a request is sent. After a long silence the peer may be gone, so a PING goes with it. Returns true if
+    /// a check should follow immediately.
     mutating func submitted(now: Deadline) -> Bool {
         lastBusy = now
         guard pingSent == nil, !pingWanted, now - lastReceived >= settings.doubtAfterSilence else { return false }
@@ -355,7 +355,7 @@ struct ConnectionHealth {
         return true
     }
 
-    /// Notes that a request sent at `submittedAt` timed out. If nothing has arrived since, the connection is in doubt.
+    /// Notes that a request sent at `submittedAt` timed out. If no data has arrived since, the connection is in doubt.
     mutating func timedOut(submittedAt: Deadline) {
         if pingSent == nil, lastReceived <= submittedAt { pingWanted = true }
     }

@@ -6,10 +6,10 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Turns names into addresses.
+/// Resolves names to addresses.
 package protocol NameLookup: Sendable {
-    /// Looks `host` up and calls `completion` once, on any thread: with no addresses when none were found, or when
-    /// `isWanted` returns false before it begins.
+    /// Resolves `host` and calls `completion` once, on any thread. It gets no addresses if the look-up failed, or if
+    /// `isWanted` returns false before the start.
     func lookUp(
         _ host: String,
         port: Int,
@@ -18,8 +18,8 @@ package protocol NameLookup: Sendable {
     )
 }
 
-/// Looks names up for connections. Users may choose names whose servers never answer, so theirs are separate from the
-/// operator's.
+/// Resolves names for connections. Users may choose names whose servers never respond, so their look-ups are separate
+/// from the operator's.
 package struct NameLookups: Sendable {
     package var operators: any NameLookup
     package var users: any NameLookup
@@ -32,7 +32,7 @@ package struct NameLookups: Sendable {
     }
 }
 
-/// Looks names up on the threads of a pool, as many at a time as it has threads.
+/// Resolves names on a thread pool, one per thread at a time.
 struct PooledLookup: NameLookup {
     let threads: NIOThreadPool
 
@@ -43,24 +43,24 @@ struct PooledLookup: NameLookup {
         completion: @escaping @Sendable ([SocketAddress]) -> Void
     ) {
         threads.submit { state in
-            // Pools that are shut down do not look up.
+            // A pool that is shut down passes another state.
             completion(state == .active && isWanted() ? SystemNames.lookUp(host, port: port) : [])
         }
     }
 }
 
-/// Looks each name up on a thread of its own, so that a name whose servers never answer delays no other
-/// (``LookupQueue``). The same name is looked up once at a time: callers that want it meanwhile get the same answer.
+/// Resolves each name on its own thread, so that a name whose servers never respond delays no other (``LookupQueue``).
+/// Concurrent look-ups of the same name share one result.
 final class ThreadedLookup: NameLookup {
     typealias Completion = @Sendable ([SocketAddress]) -> Void
 
     private struct State {
         var queue: LookupQueue
-        /// When the queue is looked at again without a new name or an end.
+        /// When to check the queue again if no name is added or completes.
         var timer: Deadline?
     }
 
-    /// The most look-ups at a time.
+    /// The maximum of concurrent look-ups.
     static let limit = 1_024
     private static let timers = DispatchQueue(label: "carillon.name-lookups")
 
@@ -85,7 +85,7 @@ final class ThreadedLookup: NameLookup {
         begin()
     }
 
-    /// Begins all look-ups that may begin now, and comes back for the rest.
+    /// Starts all look-ups that may start now, and schedules a check for the rest.
     private func begin() {
         while true {
             let (name, unwanted) = state.withLock { $0.queue.next(now: .now()) }
@@ -116,7 +116,7 @@ final class ThreadedLookup: NameLookup {
 
 /// The system's resolver.
 enum SystemNames {
-    /// Every address of `host` once. Blocks for as long as name servers take.
+    /// Every address of `host` once. Blocks until the name servers respond.
     static func lookUp(_ host: String, port: Int) -> [SocketAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -124,7 +124,7 @@ enum SystemNames {
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
         defer { freeaddrinfo(list) }
-        // Every address comes once for each kind of socket.
+        // getaddrinfo returns each address once per socket type.
         var seen: Set<IPAddress> = []
         return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap { entry in
             guard let entry, let address = entry.pointee.ai_addr,
@@ -139,11 +139,11 @@ enum SystemNames {
     }
 }
 
-/// Decides which name is looked up next, and when. Knows no clock.
+/// Decides which name is looked up next, and when. The caller supplies the time.
 ///
-/// A look-up cannot be stopped, and users choose names whose servers never answer. So the newest name goes first, and
-/// beyond a number of look-ups that run at a time further ones begin at a steady pace: when hundreds hang, the next one
-/// still begins within ``pace``.
+/// A look-up cannot be cancelled, and users choose names whose servers never respond. So the newest name goes first.
+/// Above a number of concurrent look-ups, more start at a steady pace: even if hundreds hang, the next one starts
+/// within ``pace``.
 struct LookupQueue {
     struct Name: Hashable {
         var host: String
@@ -155,12 +155,12 @@ struct LookupQueue {
         let completion: ThreadedLookup.Completion
     }
 
-    /// Between two look-ups beyond the unpaced ones. With ``ThreadedLookup/limit`` it takes longer to use up all threads
-    /// than the system's resolver waits for name servers (30 s with three).
+    /// The time between two paced look-ups. With ``ThreadedLookup/limit`` it takes longer to use up all threads than
+    /// the system's resolver waits for name servers (30 s with three).
     static let pace: Duration = .milliseconds(60)
-    /// A look-up that ends sooner lets the next one begin at once.
+    /// A look-up faster than this lets the next one start immediately.
     private static let quick: Duration = .milliseconds(250)
-    /// Names that wait; beyond that the oldest is not found.
+    /// The maximum of waiting names; above it the oldest fails as not found.
     private static let waitingLimit = 8_192
 
     private let limit: Int
@@ -171,19 +171,19 @@ struct LookupQueue {
     private var waiting: Deque<Name> = []
     private var pacedUntil: Deadline = .distantPast
 
-    /// `limit` is the most look-ups at a time; a quarter of them are not paced.
+    /// `limit` is the maximum of concurrent look-ups; a quarter of them are not paced.
     init(limit: Int) {
         self.limit = limit
         unpaced = max(1, limit / 4)
     }
 
-    /// When ``next(now:)`` may return a name; nil before another look-up ends or another name comes.
+    /// When ``next(now:)`` may return a name; nil until another look-up ends or another name is added.
     var nextStart: Deadline? {
         guard !waiting.isEmpty, running.count < limit else { return nil }
         return running.count < unpaced ? .distantPast : pacedUntil
     }
 
-    /// Adds a request. Returns those that have to go for it: their name is not found.
+    /// Adds a request. Returns the requests that it evicts: they fail as not found.
     mutating func append(_ request: Request, for name: Name) -> [Request] {
         guard requests[name] == nil else {
             requests[name]?.append(request)
@@ -217,7 +217,7 @@ struct LookupQueue {
     }
 }
 
-/// Runs work on a thread that nobody joins.
+/// Runs work on a detached thread.
 enum DetachedThread {
     private final class Work {
         let run: @Sendable () -> Void
@@ -227,7 +227,7 @@ enum DetachedThread {
         }
     }
 
-    /// Runs `work` on a thread of its own. Returns false, with nothing done, when the system has none left.
+    /// Runs `work` on a new thread. Returns false without any effect if the system has no thread left.
     static func run(_ work: @escaping @Sendable () -> Void) -> Bool {
         var attributes = pthread_attr_t()
         guard pthread_attr_init(&attributes) == 0 else { return false }
@@ -249,9 +249,9 @@ enum DetachedThread {
     }
 }
 
-/// Looks a name up once and hands out only addresses that may be connected to.
+/// Resolves a name once and returns only permitted addresses.
 ///
-/// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched on the loop alone.
+/// `@unchecked Sendable`: the promises are Sendable and `isStarted` is touched only on the loop.
 package final class GuardedResolver: Resolver, @unchecked Sendable {
     private let addressGuard: AddressGuard?
     private let names: any NameLookup
@@ -260,8 +260,8 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
     private var isStarted = false
     private let isGivenUp = Atomic(false)
 
-    /// A resolver serves one connection. Without a guard every address is permitted. `threads` wait for name servers:
-    /// names that may be slow on purpose need threads of their own.
+    /// A resolver serves one connection. Without a guard every address is permitted. Look-ups block `threads`, so names
+    /// that may be slow on purpose need separate threads.
     package convenience init(
         loop: any EventLoop,
         addressGuard: AddressGuard?,
@@ -270,7 +270,7 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
         self.init(loop: loop, addressGuard: addressGuard, names: PooledLookup(threads: threads))
     }
 
-    /// The same, with another way to look up names.
+    /// The same with a custom name look-up.
     package init(loop: any EventLoop, addressGuard: AddressGuard?, names: any NameLookup) {
         self.addressGuard = addressGuard
         self.names = names
@@ -288,7 +288,7 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
         return v6.futureResult
     }
 
-    /// Skips a look-up that has not begun: one that nobody waits for any more must not delay others.
+    /// Skips a look-up that has not started, so that it does not delay others.
     package func cancelQueries() {
         isGivenUp.store(true, ordering: .relaxed)
     }

@@ -4,21 +4,20 @@ import Synchronization
 
 /// All connections of one route, and the requests that wait for them.
 ///
-/// `@unchecked Sendable`: everything but the locked inbox and `lastRequest` is touched on `loop` alone.
+/// `@unchecked Sendable`: everything except the locked inbox and `lastRequest` is touched only on `loop`.
 final class OriginConnections: @unchecked Sendable {
-    /// What the origins of a pool share.
+    /// State shared by the origins of a pool.
     struct Surroundings: Sendable {
-        /// Makes connections.
         var connector: any Connector
         /// Limits and times.
         var settings: ConnectionSettings
-        /// Chance between 0 and 1.
+        /// A random value from 0 to 1.
         var jitter: @Sendable () -> Double
-        /// Requests begin only while it is open.
+        /// Requests start only while it is open.
         var gate: RequestGate?
-        /// Takes requests when an origin speaks no HTTP/2.
+        /// Takes requests of an origin that does not support HTTP/2.
         var withoutHTTP2: @Sendable (Exchange) -> Void
-        /// Called on the loop of an origin that was to leave and has ended.
+        /// Called on the loop of a leaving origin when it has ended.
         var left: @Sendable (OriginConnections) -> Void = { _ in }
     }
 
@@ -42,9 +41,9 @@ final class OriginConnections: @unchecked Sendable {
     private var isGone = false
 
     /// - Parameters:
-    ///   - route: Where the connections lead.
-    ///   - loop: Carries everything.
-    ///   - surroundings: What it shares with others.
+    ///   - route: The destination of the connections.
+    ///   - loop: Runs everything.
+    ///   - surroundings: Shared with other origins.
     init(route: ConnectionRoute, loop: any EventLoop, surroundings: Surroundings) {
         self.route = route
         self.loop = loop
@@ -56,7 +55,7 @@ final class OriginConnections: @unchecked Sendable {
         plan = ConnectionPlan(settings: settings)
     }
 
-    /// When the last request came, on the loop's clock.
+    /// When the last request arrived, on the loop's clock.
     var lastRequest: Deadline { Deadline(milliseconds: lastArrival.load(ordering: .relaxed)) }
 
     /// Takes a request, from any thread. Returns false once this has ended.
@@ -84,7 +83,7 @@ final class OriginConnections: @unchecked Sendable {
         }
     }
 
-    /// What is open, and what waits.
+    /// Counts connections and waiting requests.
     func count() -> EventLoopFuture<HTTPSnapshot.OriginCount> {
         loop.submit {
             let connecting = self.connections.count { $0.isConnecting }
@@ -97,7 +96,7 @@ final class OriginConnections: @unchecked Sendable {
         }
     }
 
-    /// Lets it finish its requests, close its connections and end.
+    /// Finishes its requests, closes its connections and ends.
     func leave() {
         loop.execute {
             self.isLeaving = true
@@ -128,7 +127,7 @@ final class OriginConnections: @unchecked Sendable {
         leaveSoonIfDone()
     }
 
-    /// Gives connections the requests that they can take, and opens another one for the rest.
+    /// Assigns waiting requests to connections with capacity, and opens another connection for the rest.
     private func assign() {
         let now = loop.time
         if !waiting.isEmpty { spread(now: now) }
@@ -143,13 +142,13 @@ final class OriginConnections: @unchecked Sendable {
         }
     }
 
-    /// Each request goes to the connection with the fewest requests.
+    /// Assigns each request to the connection with the fewest requests.
     private func spread(now: Deadline) {
         // A copy: a flush may end a connection.
         let connections = connections
         let isHeldBack = surroundings.gate?.isOpen == false
         while !waiting.isEmpty, let connection = Self.leastLoaded(connections) {
-            // With one connection nothing has to be compared.
+            // With one connection there is no comparison.
             var count = connections.count == 1 ? connection.free : 1
             var isRefused = false
             while count > 0, !isRefused, let exchange = waiting.next() {
@@ -163,7 +162,7 @@ final class OriginConnections: @unchecked Sendable {
                     isRefused = true
                 }
             }
-            // A connection that refuses takes nothing more.
+            // A connection that refuses a request takes no others.
             guard !isRefused || connection.free == 0 else { break }
         }
         // Including those that are full now.
@@ -201,7 +200,7 @@ final class OriginConnections: @unchecked Sendable {
             }
     }
 
-    /// Opens a connection in place of one whose peer takes no more requests, before the next request comes.
+    /// Replaces a connection whose peer takes no more requests, before the next request comes.
     private func replaceDrained() {
         let now = loop.time
         guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
@@ -210,7 +209,7 @@ final class OriginConnections: @unchecked Sendable {
 
     private func leaveSoonIfDone() {
         guard isLeaving else { return }
-        // Later: a connection is calling right now.
+        // Deferred, because a connection is the current caller.
         loop.execute { self.leaveIfDone() }
     }
 
@@ -290,7 +289,7 @@ extension OriginConnections {
 /// Requests that senders on any thread leave for an origin's event loop. Kept under a lock.
 struct OriginInbox {
     enum Arrival {
-        /// The loop must be woken.
+        /// The caller must wake the loop.
         case first
         case joined
         case closed
@@ -318,7 +317,7 @@ struct OriginInbox {
         isClosed = true
     }
 
-    /// Returns false when a request has arrived.
+    /// Returns false if a request has arrived.
     mutating func closeIfEmpty() -> Bool {
         guard arrivals.isEmpty else { return false }
         close()

@@ -6,7 +6,7 @@ import NIOExtras
 import NIOHTTP1
 import Synchronization
 
-/// Connects to origins through a proxy by CONNECT (RFC 9110, section 9.3.6).
+/// Connects to origins through a proxy with CONNECT (RFC 9110, section 9.3.6).
 package struct ProxyTunnel: Sendable {
     package let proxy: Proxy
     private let log: Logger
@@ -18,15 +18,15 @@ package struct ProxyTunnel: Sendable {
         Self.instantiateDecoder()
     }
 
-    /// Swift's runtime (6.3.1) crashes now and then when several event loops need this generic type for the first time
-    /// at the same moment. So one thread uses it before.
+    /// Swift's runtime (6.3.1) sometimes crashes when several event loops first use this generic type at the same
+    /// moment. So one thread uses it before.
     private static func instantiateDecoder() {
         withExtendedLifetime(ByteToMessageHandler(HTTPResponseDecoder())) {}
     }
 
-    /// Asks for `origin` on a fresh connection to the proxy; then its pipeline leads to the origin, and what is in it
-    /// now receives what came with the proxy's answer. The channel is closed when the proxy refuses or is silent until
-    /// `deadline`.
+    /// Requests a tunnel to `origin` on a new connection to the proxy. The pipeline's existing handlers then receive
+    /// the origin's bytes, including those that came with the proxy's response. The channel is closed if the proxy
+    /// refuses, or sends no response before `deadline`.
     package func dig(through channel: any Channel, to origin: Origin, deadline: NIODeadline) -> EventLoopFuture<Void> {
         let dug = channel.eventLoop.makePromise(of: Void.self)
         // A tunnel's target always has a port.
@@ -39,7 +39,7 @@ package struct ProxyTunnel: Sendable {
         do {
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandlers([head, encoder, decoder], position: .first)
-            // After those: it asks as soon as it is there.
+            // After those, because it sends its request as soon as it is added.
             try pipeline.addHandlers(
                 [
                     NIOHTTP1ProxyConnectHandler(
@@ -72,7 +72,7 @@ package struct ProxyTunnel: Sendable {
             }
     }
 
-    /// How often the proxy refused; copies of a tunnel count together.
+    /// Counts the proxy's refusals; copies of a tunnel share the count.
     private final class Refusals: Sendable {
         private let count = Atomic<UInt64>(0)
 
@@ -91,7 +91,7 @@ package struct ProxyTunnel: Sendable {
     }
 }
 
-/// A proxy that all requests go through. Has no description: its URL may hold a password.
+/// A proxy for all requests. Has no description: its URL may hold a password.
 package struct Proxy: Sendable {
     enum Scheme: String, CaseIterable {
         case http, https, socks4, socks4a, socks5, socks5h
@@ -100,13 +100,13 @@ package struct Proxy: Sendable {
     let scheme: Scheme
     package let host: String
     package let port: Int
-    /// The URL as the operator wrote it, for libcurl.
+    /// The operator's URL, for libcurl.
     let url: String
-    /// The value of Proxy-Authorization (RFC 7617), when the URL names a user.
+    /// The value of Proxy-Authorization (RFC 7617), if the URL has a user.
     let authorization: String?
 
-    /// Reads `scheme://[user:password@]host:port`, with special characters of user and password percent-encoded; nil
-    /// for anything else.
+    /// Parses `scheme://[user:password@]host:port`, with special characters of user and password percent-encoded.
+    /// Returns nil for anything else.
     package init?(_ url: String) {
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://"),
             let scheme = Scheme(rawValue: url[..<colon].lowercased())
@@ -124,7 +124,7 @@ package struct Proxy: Sendable {
         let bytes = Array(rest.utf8)
         guard let last = bytes.last, last.isASCIIDigit,
             let portColon = bytes.lastIndex(of: UInt8(ascii: ":")),
-            // The colons of an IPv6 address stand between brackets.
+            // The colons of an IPv6 address are inside brackets.
             bytes[portColon...].dropFirst().allSatisfy(\.isASCIIDigit),
             let origin = bytes.withUnsafeBufferPointer({ Origin(isSecure: false, authority: $0[...]) })
         else { return nil }
@@ -134,16 +134,16 @@ package struct Proxy: Sendable {
         port = Int(origin.port)
     }
 
-    /// The form of a proxy's URL, for error messages.
+    /// The syntax of a proxy's URL, for error messages.
     package static let form =
         "http://host:port or http://user:password@host:port, with %40 for an @ in the password; instead of http also https, "
         + "socks4, socks4a, socks5 or socks5h"
 
-    /// Whether HTTP/2 connections can go through it: by CONNECT (RFC 9110, section 9.3.6), over a plain connection to
-    /// the proxy.
+    /// Whether HTTP/2 connections can use it: with CONNECT (RFC 9110, section 9.3.6) over a plain connection to the
+    /// proxy.
     package var canTunnel: Bool { scheme == .http }
 
-    /// Percent-decoded; nil where a character should have been encoded.
+    /// Percent-decoded; nil if a character is not encoded that must be.
     private static func decoded(_ text: Substring.UTF8View) -> [UInt8]? {
         guard text.allSatisfy({ $0.isVisibleASCII && !$0.isOne(of: "/?#@") }),
             let decoded = PercentEncoding.decode(text)
@@ -152,8 +152,8 @@ package struct Proxy: Sendable {
     }
 }
 
-/// Lets the head of a proxy's answer pass, and keeps what follows until it is removed: the first bytes of the origin,
-/// which may come in one segment with the answer and which no HTTP decoder can read.
+/// Passes on the head of a proxy's response, and keeps the bytes after it until it is removed. These are the origin's
+/// first bytes: they may arrive in the same segment, and no HTTP decoder can read them.
 final class AnswerHead: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -6,15 +6,15 @@ import NIOSSL
 
 /// Opens the channels of connections.
 protocol Connector: Sendable {
-    /// Opens a channel and ends its pipeline with a `ConnectionHandler` for `connection`, all on `loop`. Fails with an
-    /// `HTTPFailure` when no channel could be made; the connection itself receives the channel's later events.
+    /// Opens a channel on `loop` and ends its pipeline with a `ConnectionHandler` for `connection`. Fails with an
+    /// `HTTPFailure` if no channel could be made; the connection itself receives later events.
     ///
     /// - Parameters:
     ///   - connection: Receives the channel's bytes.
-    ///   - route: The destination; its name is looked up anew.
+    ///   - route: The destination; its name is resolved again.
     ///   - timeout: For the connection.
     ///   - loop: The connection's event loop.
-    /// - Returns: Nothing, once connected.
+    /// - Returns: A future that completes once connected.
     func connect(
         _ connection: NIOLoopBound<HTTP2Connection>,
         along route: ConnectionRoute,
@@ -23,7 +23,7 @@ protocol Connector: Sendable {
     ) -> EventLoopFuture<Void>
 }
 
-/// Opens channels over TCP and TLS (1.2 at least, certificates checked, ALPN offering `h2`), through a proxy if there
+/// Opens channels over TCP and TLS (1.2 or later, certificates checked, ALPN offering `h2`), through a proxy if there
 /// is one.
 struct TLSConnector: Connector {
     let dialer: OriginDialer
@@ -39,7 +39,7 @@ struct TLSConnector: Connector {
         }
         return dialer.dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
             .flatMapThrowing { channel in
-                // Only now: there are several channels while addresses race, and one of them wins.
+                // Only now: several channels exist while addresses race, and one of them wins.
                 try channel.pipeline.syncOperations.addHandlers([
                     dialer.tlsHandler(for: route.origin, context),
                     ConnectionHandler(connection: connection.value),
@@ -48,7 +48,7 @@ struct TLSConnector: Connector {
             .flatMapErrorThrowing { throw Self.failure(of: $0) }
     }
 
-    /// Nil when the scope's certificate and key do not belong together.
+    /// Nil if the scope's certificate and key do not match.
     private func context(of scope: ConnectionScope?) -> NIOSSLContext? {
         guard let scope, let certificate = scope.clientCertificate else { return dialer.context }
         return scope.tlsContext {
@@ -71,7 +71,7 @@ struct TLSConnector: Connector {
     }
 }
 
-/// Connects to origins over TCP, through a proxy if there is one, and does TLS with them.
+/// Connects to origins over TCP, through a proxy if there is one, and sets up TLS.
 package struct OriginDialer: Sendable {
     private let tls: TLSConfiguration
     package let context: NIOSSLContext
@@ -82,10 +82,10 @@ package struct OriginDialer: Sendable {
 
     /// - Parameters:
     ///   - configuration: Roots, exceptions of the address guard, proxy.
-    ///   - names: Looks names up, again for every connection.
+    ///   - names: Resolves names, once for each connection.
     ///   - logger: Logs about the proxy.
-    ///   - change: Changes what TLS does.
-    /// - Throws: ``HTTPLanesError`` when a file, the proxy or a block of addresses cannot be used.
+    ///   - change: Adjusts the TLS configuration.
+    /// - Throws: ``HTTPLanesError`` if a file, the proxy or an address block is invalid.
     package init(
         _ configuration: HTTPLanes.Configuration,
         names: NameLookups = NameLookups(),
@@ -112,11 +112,11 @@ package struct OriginDialer: Sendable {
         }
     }
 
-    /// Whether connections can be made: a proxy must tunnel, as nothing may go around it.
+    /// Whether connections can be made: all traffic must use the proxy, so it must support tunnels.
     package var canDial: Bool { !hasProxy || tunnel != nil }
 
-    /// Connects to `origin`; if guarded, only to addresses that the address guard permits. A proxy judges itself where
-    /// names lead. `prepare` gets the connected channel before the proxy is asked for the origin.
+    /// Connects to `origin`; if guarded, only to addresses that the address guard permits. A proxy resolves and checks
+    /// names itself. `prepare` gets the connected channel before the CONNECT request.
     package func dial(
         _ origin: Origin,
         isGuarded: Bool,
@@ -152,7 +152,7 @@ package struct OriginDialer: Sendable {
             }
     }
 
-    /// A handler that does TLS with `origin`.
+    /// A TLS client handler for `origin`.
     package func tlsHandler(for origin: Origin, _ context: NIOSSLContext) throws -> NIOSSLClientHandler {
         try NIOSSLClientHandler(context: context, serverHostname: origin.address == nil ? origin.host : nil)
     }
@@ -165,10 +165,10 @@ package struct OriginDialer: Sendable {
     }
 }
 
-/// Where connections lead, and who may use them: requests of different routes never share one.
+/// The destination of connections and their users: requests of different routes never share one.
 struct ConnectionRoute: Hashable, Sendable {
     var origin: Origin
-    /// Whether addresses are checked: users' URLs may lead to fewer of them than the operator's.
+    /// Whether addresses are checked: users' URLs may reach fewer of them than the operator's.
     var isGuarded: Bool
     var scope: ConnectionScope?
 }

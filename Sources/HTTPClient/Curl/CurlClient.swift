@@ -3,22 +3,22 @@ import Core
 import NIOCore
 import Synchronization
 
-/// HTTP/1.1 and HTTP/2 through libcurl, for the many origins that get a request now and then. One thread of its own
-/// carries all transfers, and they share connections.
+/// HTTP/1.1 and HTTP/2 with libcurl, for the many origins that get few requests. One dedicated thread runs all
+/// transfers, which share connections.
 final class CurlClient: Sendable {
     private struct State {
         var errand = CurlWorker.Errand()
         var outstanding = 0
         var hasEnded = false
-        /// Those that wait for the thread's end.
+        /// Callers that wait for the thread's end.
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// What the client shares with its thread, which outlives it.
+    /// State shared with the client's thread, which outlives the client.
     private final class Shared: Sendable {
         let state: Mutex<State>
-        /// Wakes the thread; nil once that has ended. Apart from the state: a thread that is woken takes that at once,
-        /// and must not wait for the caller that woke it.
+        /// Wakes the thread; nil once that has ended. Separate from the state, because the woken thread locks the state
+        /// immediately and must not wait for the caller.
         private let waker: Mutex<CurlWaker?>
 
         init(_ state: State, _ waker: CurlWaker) {
@@ -35,8 +35,8 @@ final class CurlClient: Sendable {
     /// - Parameters:
     ///   - configuration: Roots, proxy, limits.
     ///   - addressGuard: For users' URLs.
-    ///   - names: Find the addresses of hosts; nil: libcurl does, or a proxy.
-    ///   - roots: What its connections trust; nil: what libcurl reads itself.
+    ///   - names: Resolves hosts; nil: libcurl or a proxy does.
+    ///   - roots: Trusted roots; nil: libcurl reads its own.
     ///   - scope: The scope whose requests share connections; requests of others get one each.
     /// - Throws: `HTTPLanesError.noLibcurl`.
     init(
@@ -96,16 +96,15 @@ final class CurlClient: Sendable {
         }
     }
 
-    /// Whether its thread has ended.
     var hasEnded: Bool { shared.state.withLock(\.hasEnded) }
 
-    /// Whether nothing is outstanding.
+    /// Whether no request is outstanding.
     var isIdle: Bool { outstanding == 0 }
 
-    /// Requests that were taken and have not ended.
+    /// Accepted requests that have not ended.
     var outstanding: Int { shared.state.withLock(\.outstanding) }
 
-    /// Sends a request. Returns false, with nothing done, after a shutdown or ``retire()``.
+    /// Sends a request. Returns false without any effect after a shutdown or ``retire()``.
     func send(_ exchange: Exchange) -> Bool {
         let (isTaken, mustWake) = shared.state.withLock { state in
             guard state.errand.end == .none else { return (false, false) }
@@ -118,7 +117,7 @@ final class CurlClient: Sendable {
         return isTaken
     }
 
-    /// Lets it finish its requests and end.
+    /// Finishes its requests and ends.
     func retire() {
         shared.state.withLock { state in
             if state.errand.end == .none { state.errand.end = .whenDone }
@@ -156,7 +155,7 @@ struct CurlWaker: @unchecked Sendable {
 }
 
 extension NameLookups {
-    /// Looks up the host of a request, which must be a name.
+    /// Resolves the host of a request, which must be a name.
     fileprivate func lookUp(_ exchange: Exchange, completion: @escaping ThreadedLookup.Completion) {
         let origin = exchange.url.origin
         let deadline = exchange.deadline
@@ -169,7 +168,7 @@ extension NameLookups {
     }
 }
 
-/// A client for all requests without a scope, and one for each scope, as transfers of a client share connections.
+/// A client for all requests without a scope, and one for each scope, because transfers of a client share connections.
 final class CurlClients: Sendable {
     private struct Scoped {
         var client: CurlClient
@@ -198,7 +197,7 @@ final class CurlClients: Sendable {
         self.configuration = scoped
         self.addressGuard = addressGuard
         roots = SharedRoots(file: configuration.caFile)
-        // A proxy looks hosts up itself.
+        // A proxy resolves hosts itself.
         self.names = configuration.proxy == nil ? names : nil
         common = try CurlClient(
             configuration: configuration,
@@ -208,16 +207,16 @@ final class CurlClients: Sendable {
         )
     }
 
-    /// Sends a request. Returns false, with nothing done, after a shutdown.
+    /// Sends a request. Returns false without any effect after a shutdown.
     func send(_ exchange: Exchange) -> Bool {
         if let scope = exchange.request.scope, !scope.isRetired, let client = client(of: scope), client.send(exchange) {
             return true
         }
-        // A request whose scope has no client gets a connection of its own.
+        // A request whose scope has no client gets a separate connection.
         return common.send(exchange)
     }
 
-    /// Requests that were taken and have not ended.
+    /// Accepted requests that have not ended.
     var outstanding: Int {
         let clients = state.withLock { $0.scoped.values.map(\.client) + $0.leaving }
         return clients.reduce(common.outstanding) { $0 + $1.outstanding }
@@ -240,7 +239,7 @@ final class CurlClients: Sendable {
         await common.shutDown()
     }
 
-    /// The client of `scope`, a new one if there is none; nil when there are too many.
+    /// The client of `scope`, a new one if there is none; nil if there are too many.
     private func client(of scope: ConnectionScope) -> CurlClient? {
         state.withLock { state in
             state.turn += 1

@@ -2,7 +2,7 @@ import CCurl
 import Core
 
 extension CurlTransfer {
-    /// Sets every option of the handle; false when libcurl refuses one. With `isAlone` it shares its connection with no
+    /// Sets every option of the handle; false if libcurl refuses one. With `isAlone` it shares its connection with no
     /// other transfer, with `isFresh` it opens a connection that others may use after it.
     func prepare(_ configuration: HTTPLanes.Configuration, _ roots: SharedRoots?, isAlone: Bool, isFresh: Bool) -> Bool
     {
@@ -13,9 +13,10 @@ extension CurlTransfer {
             ccurl_set_string(easy, CURLOPT_PROTOCOLS_STR, "http,https"),
             ccurl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0),
             ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
-            // A proxy's name, or any with SOCKS: otherwise all transfers wait for a look-up that libcurl gives up on.
+            // For a proxy's name, or any name with SOCKS: otherwise all transfers wait for a look-up that libcurl gives
+            // up on.
             ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
-            // With HTTP/2 libcurl (7.88) reads frames that bring no content until there are none, and all transfers wait.
+            // With HTTP/2 libcurl (7.88) reads frames without content until there are none, and all transfers wait.
             ccurl_set_long(
                 easy,
                 CURLOPT_HTTP_VERSION,
@@ -26,11 +27,11 @@ extension CurlTransfer {
             ccurl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, 0),
             ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.lanes.connectTimeout.milliseconds)),
-            // An empty string keeps libcurl from looking into the environment.
+            // An empty string stops libcurl from reading the environment.
             ccurl_set_string(easy, CURLOPT_PROXY, configuration.proxy ?? ""),
-            // The same for NO_PROXY: it would bypass the proxy, which judges addresses in our place.
+            // The same for NO_PROXY: it would bypass the proxy, which checks addresses for us.
             ccurl_set_string(easy, CURLOPT_NOPROXY, ""),
-            // A request to a busy origin waits for a connection that it can share rather than opening another.
+            // A request to a busy origin waits for a connection that it can share instead of opening another.
             ccurl_set_long(easy, CURLOPT_PIPEWAIT, exchange.request.multiplexed ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FRESH_CONNECT, isAlone || isFresh ? 1 : 0),
             ccurl_set_long(easy, CURLOPT_FORBID_REUSE, isAlone ? 1 : 0),
@@ -44,7 +45,7 @@ extension CurlTransfer {
         return codes.allSatisfy { $0 == CURLE_OK }
     }
 
-    /// libcurl knows one file and one folder of roots: the operator's file and the system's folder.
+    /// libcurl takes one file and one directory of roots: the operator's file and the system's directory.
     private func setRoots(_ caFile: String?) -> CURLcode {
         guard let caFile else { return CURLE_OK }
         if ccurl_default_ca_path(easy) == nil, ccurl_set_string(easy, CURLOPT_CAPATH, "/etc/ssl/certs") != CURLE_OK {
@@ -84,7 +85,7 @@ extension CurlTransfer {
     }
 
     private func setHeaderFields() -> CURLcode {
-        // A name and a colon alone keep libcurl from adding a field of its own, a semicolon sends an empty one.
+        // A name with only a colon stops libcurl from adding its own field, a semicolon sends an empty one.
         let names = Set(exchange.request.headers.map(\.name))
         let unwanted = ["accept", "content-type", "expect"].filter { !names.contains($0) }.map { "\($0):" }
         let wanted = exchange.request.headers.filter { !Self.isConnectionSpecific($0.name) }
@@ -95,11 +96,11 @@ extension CurlTransfer {
     private func setAddresses() -> CURLcode {
         guard let addresses = exchange.addresses else { return CURLE_OK }
         let origin = exchange.url.origin
-        // The plus lets libcurl forget them after a minute.
+        // The plus lets the entry expire after a minute.
         return setList(CURLOPT_RESOLVE, ["+\(origin.host):\(origin.port):\(addresses)"])
     }
 
-    /// libcurl frames the message and knows the host; callers must not contradict it.
+    /// libcurl frames the message and sets the host; callers must not contradict it.
     private static func isConnectionSpecific(_ name: String) -> Bool {
         switch name {
         case "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding",
@@ -155,7 +156,7 @@ private func onBody(
     return transfer(context)?.received(body: piece) == true ? piece.count : 0
 }
 
-/// Sees each address before anything is sent to it.
+/// Checks each address before any data is sent to it.
 private func onOpenSocket(
     _ context: UnsafeMutableRawPointer?,
     _ purpose: curlsocktype,
@@ -173,7 +174,7 @@ private func onSocket(_ context: UnsafeMutableRawPointer?, _ socket: curl_socket
     return CURL_SOCKOPT_OK
 }
 
-/// Sees a connection that is about to be used.
+/// Sees a connection just before its use.
 private func onConnected(
     _ context: UnsafeMutableRawPointer?,
     _ address: UnsafeMutablePointer<CChar>?,
@@ -185,7 +186,7 @@ private func onConnected(
         ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
-/// Sees the address of a connection that is about to be used, also of one that another request has opened.
+/// Checks the address of a connection just before its use, even if another request opened it.
 private func onConnectedGuarded(
     _ context: UnsafeMutableRawPointer?,
     _ address: UnsafeMutablePointer<CChar>?,

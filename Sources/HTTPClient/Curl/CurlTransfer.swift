@@ -1,19 +1,19 @@
 import CCurl
 import Core
 
-/// One request on a libcurl easy handle. Used on libcurl's thread alone.
+/// One request on a libcurl easy handle. Used only on libcurl's thread.
 final class CurlTransfer {
     let exchange: Exchange
     let easy: UnsafeMutableRawPointer
     let isGuarded: Bool
     let begunAt: Deadline
     private var wasForbidden = false
-    /// Of the connection that carries the request, once it has begun.
+    /// The ends of the connection that carries the request, once it started.
     private(set) var ends: KeptConnections.Ends?
     private var opened: [curl_socket_t] = []
     private var hasBegun = false
     private var wasRepeated = false
-    /// Whether the connection held unread input, so that nothing was sent.
+    /// Whether the connection held unread input, so that no request was sent.
     private(set) var metUnreadInput = false
     private let addressGuard: AddressGuard
     private let connections: KeptConnections
@@ -37,12 +37,12 @@ final class CurlTransfer {
         begunAt = .now()
     }
 
-    /// Whether the request may have left.
+    /// Whether the request may have been sent.
     var mayHaveBeenProcessed: Bool { ccurl_may_have_sent(easy) != 0 }
 
-    /// Decides whether a connection between these ends may carry the request. A second connection may not: when a
-    /// reused one ends without an answer libcurl sends the request again by itself, although it may have been
-    /// processed. Neither may one with unread input, which belongs to an earlier exchange.
+    /// Decides whether a connection between these ends may carry the request. A second connection may not: if a reused
+    /// one ends without a response, libcurl resends the request automatically, although it may have been processed. A
+    /// connection with unread input, which belongs to an earlier exchange, may not either.
     func begin(_ ends: KeptConnections.Ends?) -> Bool {
         if !hasBegun, let ends, !connections.isClean(ends) {
             metUnreadInput = true
@@ -66,14 +66,14 @@ final class CurlTransfer {
         connections.ended(ends, isHTTP1: ccurl_http_version(easy) < Int(CURL_HTTP_VERSION_2_0))
     }
 
-    /// Whether its connection has brought much more than a response: twice the longest one.
+    /// Whether its connection received far more than a response: twice the longest one.
     var isFlooded: Bool {
         guard let ends else { return false }
         let longest = HTTP2Session.headerLimit + exchange.request.maxResponseBytes.bytes
         return connections.input(ends) > 2 * longest
     }
 
-    /// Keeps libcurl from using its connection again.
+    /// Prevents libcurl from reusing its connection.
     func dropConnection() { _ = ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
     func permits(_ address: IPAddress?) -> Bool {
@@ -84,22 +84,22 @@ final class CurlTransfer {
         return true
     }
 
-    /// Decides whether the request may go to `address`, where it is about to go. Addresses that were refused before
-    /// were alternatives.
+    /// Decides whether the request may be sent to `address`, its actual destination. Previously refused addresses were
+    /// alternatives.
     func connected(to address: IPAddress?) -> Bool {
         guard permits(address) else { return false }
         wasForbidden = false
         return true
     }
 
-    /// Takes a header line; false when the answer's header is too long.
+    /// Takes a header line; false if the response's header is too long.
     func received(headerLine line: UnsafeRawBufferPointer) -> Bool {
         headerBytes += line.count
         guard headerBytes <= HTTP2Session.headerLimit else { return false }
         if line.starts(with: "HTTP/".utf8) {
-            // Another answer follows an interim one (1xx).
+            // Another response follows an interim one (1xx).
             headers.removeAll()
-            // If a server sends a body all the same, it may arrive after the next request has left.
+            // If a server sends a body anyway, it may arrive after the next request was sent.
             if line.starts(with: "HTTP/1.".utf8), Self.statusesWithoutBody.contains(where: line.dropFirst(8).starts) {
                 dropConnection()
             }
@@ -115,7 +115,7 @@ final class CurlTransfer {
         return true
     }
 
-    /// Takes a piece of the body; false when no more is wanted.
+    /// Takes a piece of the body; false if no more is wanted.
     func received(body bytes: UnsafeRawBufferPointer) -> Bool {
         let room = exchange.request.maxResponseBytes.bytes - body.count
         body.append(contentsOf: bytes.prefix(room))
@@ -166,7 +166,7 @@ final class CurlTransfer {
 
     private func failure(_ code: CURLcode) -> HTTPFailure {
         switch code {
-        // The URL was checked before; libcurl also says this about answers that are not HTTP (HTTP/0.9).
+        // The URL was checked before; libcurl also reports this for responses that are not HTTP (HTTP/0.9).
         case CURLE_URL_MALFORMAT where !mayHaveBeenProcessed:
             HTTPFailure(.invalidURL, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
@@ -189,12 +189,12 @@ final class CurlTransfer {
     }
 }
 
-/// The connections of libcurl's transfers. Used on libcurl's thread alone.
+/// The connections of libcurl's transfers. Used only on libcurl's thread.
 ///
-/// A server may send more than the response to a request: a body after a 204, or a second response. libcurl (7.88) would
-/// take that for the response to the next request on an HTTP/1.1 connection, which belongs to someone else. So nothing is
-/// sent on one with unread input. And a server may send without end what brings no response forward: empty DATA frames,
-/// comments of chunks. libcurl reads all of it, so the input between two responses is counted.
+/// A server may send more than the response to a request: a body after a 204, or a second response. libcurl (7.88)
+/// would take that for the response to the next request on an HTTP/1.1 connection, perhaps another user's. So a
+/// connection with unread input gets no request. A server may also send endless bytes without progress: empty DATA
+/// frames, chunk comments. libcurl reads all of it, so the input between two responses is counted.
 final class KeptConnections {
     /// The two ends of a connection.
     struct Ends: Hashable {
@@ -206,21 +206,21 @@ final class KeptConnections {
 
     private struct Connection {
         let socket: curl_socket_t
-        /// Whether it waits for its next request. One of HTTP/2 has streams to tell responses apart.
+        /// Whether it waits for its next request. HTTP/2 is exempt: its streams tell responses apart.
         var isKeptHTTP1 = false
-        /// Bytes that had come when a request last began or ended.
+        /// Bytes received when a request last started or ended.
         var received: UInt64
     }
 
     private var connections: [Ends: Connection] = [:]
     private var limit: Int
 
-    /// `limit` is how many connections there may be.
+    /// `limit` is the maximum of connections.
     init(limit: Int) {
         self.limit = max(16, limit)
     }
 
-    /// Notes that a request begins on the connection between `ends`, which may be new and one of `opened`.
+    /// Notes that a request starts on the connection between `ends`, which may be new and one of `opened`.
     func began(_ ends: Ends, opened: [curl_socket_t]) {
         if let new = opened.first(where: { isOpen($0, ends) }) {
             makeSpace()
@@ -238,7 +238,7 @@ final class KeptConnections {
         connections[ends]?.received = ccurl_received(socket)
     }
 
-    /// Whether the connection between these ends holds no unread input, as far as is known. True for a new one.
+    /// Whether the connection between these ends has no known unread input. True for a new one.
     func isClean(_ ends: Ends) -> Bool {
         guard let connection = connections[ends], connection.isKeptHTTP1, isOpen(connection.socket, ends) else {
             return true
@@ -246,14 +246,14 @@ final class KeptConnections {
         return ccurl_has_input(connection.socket) == 0
     }
 
-    /// How many bytes have come since a request last began or ended.
+    /// Bytes received since a request last started or ended.
     func input(_ ends: Ends) -> Int {
         guard let connection = connections[ends] else { return 0 }
         let received = ccurl_received(connection.socket)
         return received > connection.received ? Int(clamping: received - connection.received) : 0
     }
 
-    /// Numbers of sockets are used again.
+    /// Socket numbers are reused.
     private func isOpen(_ socket: curl_socket_t, _ ends: Ends) -> Bool {
         ccurl_is_between(socket, ends.remotePort, ends.localPort) != 0
     }
@@ -268,14 +268,14 @@ final class KeptConnections {
 
 /// The root certificates that libcurl's connections trust, read once.
 ///
-/// libcurl (7.88) would read the system's for each new connection, and keep a copy for as long as it is open: a
-/// millisecond and half a megabyte. What the system trusts later counts after a restart, as for HTTP/2 connections.
+/// libcurl (7.88) would read the system's for each new connection, and keep a copy while it is open: a millisecond and
+/// half a megabyte. Later changes of the system's roots need a restart, as for HTTP/2 connections.
 ///
-/// `@unchecked Sendable`: OpenSSL guards its store by a lock of its own.
+/// `@unchecked Sendable`: OpenSSL guards its store with its own lock.
 final class SharedRoots: @unchecked Sendable {
     private let roots: OpaquePointer
 
-    /// The system's and those of the operator's file. Nil: libcurl has to read them itself.
+    /// The system's roots plus the operator's file. Nil: libcurl must read them itself.
     init?(file: String?) {
         guard let roots = ccurl_make_roots(file) else { return nil }
         self.roots = roots
@@ -283,6 +283,6 @@ final class SharedRoots: @unchecked Sendable {
 
     deinit { ccurl_free_roots(roots) }
 
-    /// Has a transfer trust them.
+    /// Makes a transfer trust them.
     func set(on easy: UnsafeMutableRawPointer) -> CURLcode { ccurl_set_roots(easy, roots) }
 }

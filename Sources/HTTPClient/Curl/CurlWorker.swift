@@ -2,9 +2,9 @@ import CCurl
 import Core
 import NIOCore
 
-/// The work of libcurl's thread: takes requests, moves bytes and hands answers out, until told to stop.
+/// The main loop of libcurl's thread: takes requests, transfers bytes and delivers responses until told to stop.
 ///
-/// `@unchecked Sendable`: once made, it is used on that thread alone.
+/// `@unchecked Sendable`: once made, it is used only on that thread.
 final class CurlWorker: @unchecked Sendable {
     /// The next work for the thread.
     struct Errand {
@@ -20,13 +20,13 @@ final class CurlWorker: @unchecked Sendable {
         var isEmpty: Bool { arrivals.isEmpty && found.isEmpty }
     }
 
-    /// A transfer that takes so long leaves its place to one that waits.
+    /// A transfer that takes this long gives its slot to a waiting one.
     private static let slowAfter: Duration = .milliseconds(250)
-    /// How often that is looked for.
+    /// The interval of that check.
     private static let placeInterval: Duration = .milliseconds(50)
-    /// How long a host's only transfer may take when there are more slow ones than may be, and a host waits that has none.
+    /// How long a host's only transfer may take when slow transfers exceed their limit and a host without any waits.
     private static let onlyOneGivesUpAfter: Duration = .milliseconds(750)
-    /// How often transfers are looked for whose connections bring input without end.
+    /// The interval of the check for connections with endless input.
     private static let floodInterval: Duration = .milliseconds(20)
 
     private let multi: UnsafeMutableRawPointer
@@ -34,7 +34,7 @@ final class CurlWorker: @unchecked Sendable {
     private let addressGuard: AddressGuard
     private let scope: ConnectionScope?
     private let roots: SharedRoots?
-    /// Begins to look up a host's addresses, which come with an errand; nil: libcurl looks them up, or a proxy.
+    /// Starts to resolve a host; the addresses come with an errand. Nil: libcurl or a proxy resolves hosts.
     private let lookUp: (@Sendable (Exchange) -> Void)?
     private let connections: KeptConnections
     /// Requests that have not ended.
@@ -46,7 +46,7 @@ final class CurlWorker: @unchecked Sendable {
     private var soonestDeadline: Deadline = .distantFuture
     private var placesMadeAt: Deadline = .distantPast
     private var floodsSoughtAt: Deadline = .distantPast
-    /// How many requests have ended.
+    /// The number of ended requests.
     private var finished = 0
 
     init(
@@ -72,9 +72,9 @@ final class CurlWorker: @unchecked Sendable {
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.curl.connectionsPerHost)
     }
 
-    /// Works until an errand says to stop, then fails all that is left.
+    /// Works until an errand requests a stop, then fails all remaining requests.
     ///
-    /// - Parameter nextErrand: Called with the number of requests that were completed since the last call.
+    /// - Parameter nextErrand: Called with the number of requests that completed since the last call.
     func run(nextErrand: (_ finished: Int) -> Errand) {
         while true {
             let errand = nextErrand(finished)
@@ -91,13 +91,13 @@ final class CurlWorker: @unchecked Sendable {
             if errand.end == .whenDone, transfers.isEmpty, addresses.isEmpty { break }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
-            // The answers of one turn wake whoever takes them once.
+            // Delivers the responses of one turn with one wake-up for each receiver.
             WakeUps.together {
                 collect()
                 stopFloods()
                 expire()
             }
-            // If a completion has sent another request, a wake-up is pending and this returns at once.
+            // If a completion has sent another request, a wake-up is pending and this returns immediately.
             curl_multi_poll(multi, nil, 0, pause(), nil)
         }
         for exchange in addresses.takeAll() + queue.takeAll() {
@@ -117,7 +117,7 @@ final class CurlWorker: @unchecked Sendable {
         curl_multi_cleanup(multi)
     }
 
-    /// Takes a request. One beyond the limit is refused; or another one, to a host that has something under way.
+    /// Takes a request. Above the limit, it is refused, or instead another one to a host with requests in progress.
     private func take(_ exchange: Exchange) {
         let share = exchange.request.share
         if !admitted.hasRoom(for: share) {
@@ -146,7 +146,7 @@ final class CurlWorker: @unchecked Sendable {
         begin(exchange, on: easy)
     }
 
-    /// With `isFresh` the request goes over a new connection.
+    /// With `isFresh` the request uses a new connection.
     private func begin(_ exchange: Exchange, on easy: UnsafeMutableRawPointer, isFresh: Bool = false) {
         let transfer = CurlTransfer(
             exchange: exchange,
@@ -164,7 +164,7 @@ final class CurlWorker: @unchecked Sendable {
         soonestDeadline = min(soonestDeadline, exchange.deadline)
     }
 
-    /// Takes their places from transfers that take long, as others wait.
+    /// Frees the slots of slow transfers for waiting requests.
     private func makePlaces() {
         let now = Deadline.now()
         guard now - placesMadeAt >= Self.placeInterval else { return }
@@ -194,7 +194,7 @@ final class CurlWorker: @unchecked Sendable {
             .map(\.transfer)
     }
 
-    /// Ends transfers whose servers send without end.
+    /// Ends transfers whose servers send endlessly.
     private func stopFloods() {
         let now = Deadline.now()
         guard now - floodsSoughtAt >= Self.floodInterval else { return }
@@ -215,7 +215,7 @@ final class CurlWorker: @unchecked Sendable {
         admitted.giveBack(exchange.request.share)
     }
 
-    /// Gives up what no server has seen yet.
+    /// Fails transfers that no server has seen yet.
     private func holdBack() {
         for transfer in transfers.values where !transfer.mayHaveBeenProcessed {
             curl_multi_remove_handle(multi, transfer.easy)
@@ -250,7 +250,7 @@ final class CurlWorker: @unchecked Sendable {
         soonestDeadline = transfers.values.reduce(addresses.soonestDeadline) { min($0, $1.exchange.deadline) }
     }
 
-    /// Ends a transfer that took too long, or too much.
+    /// Ends a transfer that took too long, or received too much.
     private func giveUp(_ transfer: CurlTransfer, _ reason: HTTPFailure.Reason) {
         curl_multi_remove_handle(multi, transfer.easy)
         transfers[transfer.easy] = nil
@@ -267,7 +267,7 @@ final class CurlWorker: @unchecked Sendable {
         return Int32(min(max(.zero, left), .minutes(1)).milliseconds)
     }
 
-    /// Returns a transfer's handle and place, and the exchange that remains to be answered.
+    /// Releases a transfer's handle and slot, and returns the exchange to complete.
     private func end(_ transfer: CurlTransfer, isAnswered: Bool = false) -> Exchange {
         reset(transfer)
         if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
@@ -275,24 +275,24 @@ final class CurlWorker: @unchecked Sendable {
         return transfer.exchange
     }
 
-    /// Removes all traces of a transfer from its handle.
+    /// Clears a transfer's state from its handle.
     private func reset(_ transfer: CurlTransfer) {
         curl_easy_reset(transfer.easy)
         transfer.releaseLists()
     }
 }
 
-/// Finds the addresses of hosts for libcurl, and holds their requests until then. Knows no clock.
+/// Resolves hosts for libcurl, and holds their requests until then. The caller supplies the time.
 ///
-/// libcurl itself would begin a thread for each name. It leaves the thread behind when it gives up on a name, so hosts
-/// whose name servers never answer could use up all threads.
+/// libcurl itself would start a thread for each name. It leaves the thread running when it gives up on a name, so hosts
+/// whose name servers never respond could use up all threads.
 struct HostAddresses {
     private struct Found {
         let addresses: String
         let until: Deadline
     }
 
-    /// As libcurl does.
+    /// The same as libcurl's.
     private static let lifetime: Duration = .minutes(1)
 
     private var found = BoundedCache<String, Found>(capacity: 4_096)
@@ -303,7 +303,8 @@ struct HostAddresses {
     /// No waiting request has a deadline before this.
     var soonestDeadline: Deadline { waiting.values.reduce(.distantFuture) { min($0, $1.deadline) } }
 
-    /// Whether a request can begin, as the addresses of its host are known. Otherwise it waits here until ``found(_:for:now:)``.
+    /// Whether a request can start because the addresses of its host are known. Otherwise it waits here until
+    /// ``found(_:for:now:)``.
     mutating func areKnown(to exchange: Exchange, now: Deadline) -> Bool {
         let origin = exchange.url.origin
         guard origin.address == nil else { return true }
@@ -329,7 +330,7 @@ struct HostAddresses {
         return true
     }
 
-    /// Takes out requests whose deadline is `time` or earlier.
+    /// Removes and returns the requests whose deadline is `time` or earlier.
     mutating func takeDue(by time: Deadline) -> [Exchange] {
         let due = waiting.values.filter { $0.deadline <= time }
         for exchange in due { waiting[ObjectIdentifier(exchange)] = nil }

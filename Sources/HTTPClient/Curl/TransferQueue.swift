@@ -1,24 +1,25 @@
 import Core
 import DequeModule
 
-/// Requests that wait for libcurl. Accounts take turns, and so do the hosts of an account. Knows no clock.
+/// Requests that wait for libcurl. Accounts take turns, and so do the hosts of an account. The caller supplies the
+/// time.
 ///
-/// A host with nothing under way goes before all that have something under way; the newest goes first, so that however
-/// many hosts hang, a request to another one begins as soon as there is a place. A transfer that takes long leaves its
-/// place to one that waits; the number of such transfers has a limit of its own.
+/// Hosts without a transfer go before all hosts with one; the newest goes first. So a request to another host starts as
+/// soon as a slot is free, even if many hosts hang. A slow transfer gives its slot to a waiting one; slow transfers
+/// have a separate limit.
 struct TransferQueue {
     private var shares: FairShares
     private let slowPlaces: Int
     private var slow = 0
-    /// Those with requests, waiting or under way.
+    /// Those with requests, waiting or in progress.
     private var accounts: [UInt32: AccountRequests] = [:]
     /// Accounts with waiting requests, in turn.
     private var turns: Deque<UInt32> = []
     private var soonest: Deadline = .distantFuture
 
     /// - Parameters:
-    ///   - places: The most transfers under way, except slow ones.
-    ///   - slowPlaces: The most slow ones.
+    ///   - places: The maximum of transfers in progress, except slow ones.
+    ///   - slowPlaces: The maximum of slow ones.
     init(places: Int, slowPlaces: Int) {
         shares = FairShares(room: places)
         self.slowPlaces = slowPlaces
@@ -28,10 +29,10 @@ struct TransferQueue {
     var isEmpty: Bool { turns.isEmpty }
     var hasSlowPlace: Bool { slow < slowPlaces }
 
-    /// Hosts with waiting requests that have nothing under way.
+    /// Hosts with waiting requests but none in progress.
     var idleHosts: Int { accounts.values.reduce(0) { $0 + $1.idleHosts } }
 
-    /// No request waiting has a deadline before this.
+    /// No waiting request has a deadline before this.
     var soonestDeadline: Deadline { isEmpty ? .distantFuture : soonest }
 
     mutating func append(_ exchange: Exchange) {
@@ -41,7 +42,7 @@ struct TransferQueue {
         accounts[share, default: AccountRequests()].append(exchange)
     }
 
-    /// The next request to begin; nil when none may begin now.
+    /// The next request to start; nil if none may start now.
     mutating func next() -> Exchange? {
         for _ in turns.indices {
             guard let share = turns.popFirst() else { break }
@@ -56,7 +57,7 @@ struct TransferQueue {
         return nil
     }
 
-    /// Notes that a request that began takes long.
+    /// Notes that a started request is slow.
     mutating func slow(_ exchange: Exchange) {
         guard !exchange.isSlow, hasSlowPlace else { return }
         exchange.isSlow = true
@@ -64,7 +65,7 @@ struct TransferQueue {
         shares.giveBack(exchange.request.share)
     }
 
-    /// Notes that a request that began has ended, with an answer or without.
+    /// Notes that a started request has ended, with or without a response.
     mutating func ended(_ exchange: Exchange, isAnswered: Bool = false) {
         let share = exchange.request.share
         if exchange.isSlow {
@@ -77,14 +78,14 @@ struct TransferQueue {
         if accounts[share]?.isEmpty == true { accounts[share] = nil }
     }
 
-    /// Takes out the newest waiting request of an account to a host with something under way, other than `host`.
+    /// Removes and returns the newest waiting request of an account to a host with requests in progress, except `host`.
     mutating func takeSurplus(of share: UInt32, except host: String) -> Exchange? {
         guard let exchange = accounts[share]?.takeSurplus(except: host) else { return nil }
         if accounts[share]?.hasWaiting == false { turns.removeAll { $0 == share } }
         return exchange
     }
 
-    /// Takes out those whose deadline is `time` or earlier.
+    /// Removes and returns those whose deadline is `time` or earlier.
     mutating func takeDue(by time: Deadline) -> [Exchange] {
         guard soonestDeadline <= time else { return [] }
         return take { $0.takeDue(by: time) }
@@ -114,8 +115,7 @@ private struct AccountRequests {
     }
 
     private var hosts: [String: Host] = [:]
-    /// Hosts with waiting requests that came when nothing was under way there, or that have just answered. The newest
-    /// last.
+    /// Hosts with waiting requests that had none in progress on arrival, or just responded. The newest last.
     private var idle: [String] = []
     /// The other hosts with waiting requests, in turn.
     private var turns: Deque<String> = []
@@ -177,7 +177,7 @@ private struct AccountRequests {
         return taken
     }
 
-    /// Removes hosts without requests, and those without waiting ones from their lines.
+    /// Removes hosts without requests, and removes those without waiting requests from the lines.
     private mutating func tidyUp() {
         hosts = hosts.filter { $0.value.underWay > 0 || !$0.value.waiting.isEmpty }
         idle.removeAll { hosts[$0]?.waiting.isEmpty ?? true }
@@ -185,9 +185,8 @@ private struct AccountRequests {
     }
 }
 
-/// Divides a common capacity: each account may use as much as is still free. So one alone gets half of it, two a third
-/// each, and however many fill it, there is space for one more that has nothing yet (dynamic thresholds, Choudhury and
-/// Hahne 1998).
+/// Divides a common capacity: each account may use as much as is still free. So a single account gets half of it and
+/// two get a third each. A new account always finds some capacity (dynamic thresholds, Choudhury and Hahne 1998).
 struct FairShares {
     let room: Int
     private(set) var taken = 0

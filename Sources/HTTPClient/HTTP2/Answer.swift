@@ -1,4 +1,4 @@
-/// One answer as its frames come in: interim ones, the final one's fields and content, trailers (RFC 9113, section
+/// One response while its frames arrive: interim ones, then final fields, content and trailers (RFC 9113, section
 /// 8.1).
 struct Answer {
     private enum Section {
@@ -6,11 +6,11 @@ struct Answer {
         case content
     }
 
-    /// Of the final answer; 0 until its fields are complete.
+    /// The final response's status; 0 until its fields are complete.
     private(set) var status = 0
     private var fields = HTTPFields()
     private var body: [UInt8] = []
-    /// All of it that is wanted is there, though the peer has not ended it.
+    /// The body limit is reached, though the peer has not ended the response.
     private(set) var isCutOff = false
 
     private let bodyLimit: Int
@@ -21,7 +21,7 @@ struct Answer {
 
     /// - Parameters:
     ///   - bodyLimit: How many bytes of content are kept.
-    ///   - isToHead: Answers to HEAD announce a length but have no content.
+    ///   - isToHead: Responses to HEAD announce a length but have no content.
     init(bodyLimit: Int, isToHead: Bool) {
         self.bodyLimit = bodyLimit
         self.isToHead = isToHead
@@ -30,7 +30,7 @@ struct Answer {
     /// Whether the next field block can only hold trailers.
     var awaitsTrailers: Bool { section == .content }
 
-    /// Takes in a whole field block.
+    /// Takes a complete field block.
     mutating func received(_ block: consuming AnswerBlock, endsStream: Bool) throws(HTTP2Violation) {
         try block.check()
         switch section {
@@ -38,7 +38,7 @@ struct Answer {
             guard endsStream else { throw .stream(.protocolError) }
             try checkLength()
         case .headers where block.status < 200:
-            // A client that asked for no upgrade is not switched (RFC 9113, section 8.6).
+            // A server must not switch protocols without an upgrade request (RFC 9113, section 8.6).
             guard !endsStream, block.status != 101 else { throw .stream(.protocolError) }
         case .headers:
             status = block.status
@@ -49,7 +49,7 @@ struct Answer {
         }
     }
 
-    /// The final answer, which leaves nothing behind.
+    /// Moves the final response out.
     mutating func take() -> HTTPResponse {
         var response = HTTPResponse(status: status)
         swap(&response.headers, &fields)
@@ -57,7 +57,7 @@ struct Answer {
         return response
     }
 
-    /// Takes in content, as far as it is wanted. Returns how many bytes that is.
+    /// Takes content up to the limit. Returns the number of bytes kept.
     mutating func received(content piece: UnsafeRawBufferPointer, endsStream: Bool) throws(HTTP2Violation) -> Int {
         guard section == .content else { throw .stream(.protocolError) }
         contentLength += piece.count
@@ -79,8 +79,8 @@ struct Answer {
     private var hasContent: Bool { !isToHead && status != 204 && status != 304 }
 }
 
-/// The fields of one block of an answer while they are decoded, and whether they are what HTTP/2 allows (RFC 9113,
-/// sections 8.2 and 8.3). Judged only at its end: the decoder must see every block to its end, whatever it holds.
+/// The fields of one response block while they are decoded, and whether HTTP/2 allows them (RFC 9113, sections 8.2 and
+/// 8.3). Errors are reported only at its end, because the decoder must read every block completely.
 struct AnswerBlock {
     private(set) var status = 0
     private(set) var fields = HTTPFields()
@@ -104,18 +104,18 @@ struct AnswerBlock {
         } else if name.count == Self.contentLengthName.utf8CodeUnitCount, name.equals(Self.contentLengthName) {
             appendLength(value)
         }
-        // Trailers are looked through and left out: who asks for an answer's headers has not asked for them.
+        // Trailers are checked but not kept, because callers ask only for headers.
         fields.append(name: name, value: value)
     }
 
-    /// The fields, which leave nothing behind.
+    /// Moves the fields out.
     mutating func takeFields() -> HTTPFields {
         var taken = HTTPFields()
         swap(&taken, &fields)
         return taken
     }
 
-    /// What is wrong with the whole block, if anything.
+    /// The error of the whole block, if any.
     func check() throws(HTTP2Violation) {
         guard !isMalformed, fields.isWellFormed, areTrailers || status > 0 else { throw .stream(.protocolError) }
         guard listSize <= HTTP2Session.headerLimit else { throw .stream(.enhanceYourCalm) }
@@ -164,7 +164,7 @@ struct AnswerBlock {
     }
 }
 
-/// A field block that is under way over HEADERS and CONTINUATION frames (RFC 9113, section 4.3).
+/// A field block in progress across HEADERS and CONTINUATION frames (RFC 9113, section 4.3).
 struct FieldBlock {
     let streamID: Int32
     let endsStream: Bool
@@ -178,14 +178,14 @@ struct FieldBlock {
         fields = AnswerBlock(areTrailers: areTrailers)
     }
 
-    /// What it holds, which leaves nothing behind.
+    /// Moves its content out.
     mutating func takeFields() -> AnswerBlock {
         var taken = AnswerBlock(areTrailers: fields.areTrailers)
         swap(&taken, &fields)
         return taken
     }
 
-    /// False when a peer goes on and on: what nobody keeps must nevertheless be decoded.
+    /// False if a block is endless: even discarded fields must be decoded.
     mutating func received(_ count: Int) -> Bool {
         frames += 1
         bytes += count

@@ -1,22 +1,22 @@
 import CNghttp2
 
-/// Puts the field blocks of answers together and decodes them (RFC 9113, section 4.3): one in one frame or several,
-/// which nothing else comes between.
+/// Joins and decodes the field blocks of responses (RFC 9113, section 4.3): one frame or several, without other frames
+/// in between.
 struct FieldBlockReader: ~Copyable {
     private var decoder: HPACKDecoder
-    /// The block whose end has not come yet.
+    /// The incomplete block.
     private var begun: FieldBlock?
 
-    /// Nil without memory.
+    /// Nil if memory is exhausted.
     init?() {
         guard let decoder = HPACKDecoder() else { return nil }
         self.decoder = decoder
     }
 
-    /// The stream of the block whose end has not come yet: the next frame has to continue it.
+    /// The stream of the incomplete block: the next frame must continue it.
     var streamInProgress: Int32? { begun?.streamID }
 
-    /// Begins a block with its first fragment. Returns it when it is whole.
+    /// Starts a block with its first fragment. Returns it if it is complete.
     mutating func begin(
         _ block: consuming FieldBlock,
         _ fragment: UnsafeRawBufferPointer,
@@ -25,7 +25,7 @@ struct FieldBlockReader: ~Copyable {
         try decode(fragment, of: block, isLast: isLast)
     }
 
-    /// Continues the block that was begun. Returns it when it is whole.
+    /// Continues the incomplete block. Returns it once it is complete.
     mutating func go(on fragment: UnsafeRawBufferPointer, isLast: Bool) throws(HTTP2Violation) -> FieldBlock? {
         guard let block = begun else { throw .connection(.protocolError) }
         return try decode(fragment, of: block, isLast: isLast)
@@ -47,11 +47,11 @@ struct FieldBlockReader: ~Copyable {
     }
 }
 
-/// The receiving half of a connection's header compression (RFC 7541), by nghttp2.
+/// The receiving half of a connection's header compression (RFC 7541), using nghttp2.
 struct HPACKDecoder: ~Copyable {
     private let inflater: OpaquePointer
 
-    /// Nil without memory.
+    /// Nil if memory is exhausted.
     init?() {
         var created: OpaquePointer?
         guard nghttp2_hd_inflate_new(&created) == 0, let created else { return nil }
@@ -62,13 +62,13 @@ struct HPACKDecoder: ~Copyable {
         nghttp2_hd_inflate_del(inflater)
     }
 
-    /// Decodes the next piece of a field block. Names and values hold for the time of `field`.
+    /// Decodes the next fragment of a field block. Names and values are valid only during `field`.
     ///
     /// - Parameters:
-    ///   - fragment: As it stands in a HEADERS or CONTINUATION frame.
+    ///   - fragment: The fragment in a HEADERS or CONTINUATION frame.
     ///   - isLast: Whether the block ends with it.
     ///   - field: Takes each field.
-    /// - Throws: A connection error when the block cannot be decoded.
+    /// - Throws: A connection error if the block cannot be decoded.
     mutating func decode(
         _ fragment: UnsafeRawBufferPointer,
         isLast: Bool,

@@ -1,22 +1,22 @@
-/// How many streams one HTTP/2 connection may have open, and how many it has (RFC 9113, sections 5.1.1 and 5.1.2).
+/// Counts and limits the open streams of one HTTP/2 connection (RFC 9113, sections 5.1.1 and 5.1.2).
 ///
-/// Before the peer's SETTINGS arrive exactly one stream is allowed: APNs grants no more until a provider token has
-/// proved good, and a connection that overstepped it would be closed.
+/// Before the peer's SETTINGS arrive exactly one stream is allowed: APNs grants no more until it has accepted a
+/// provider token, and closes connections that exceed the limit.
 struct StreamBudget {
     private(set) var inFlight = 0
-    /// How many of these the peer has heard of. When it lowers its limit, the others have to wait.
+    /// How many of these the peer knows. If it lowers its limit, the others must wait.
     private(set) var sent = 0
     private(set) var allowed = 1
-    /// The peer has said GOAWAY, or stream ids run out: what is open may finish, nothing new starts.
+    /// The peer has sent GOAWAY, or stream IDs run out: open streams may finish, no new one starts.
     private(set) var isDraining = false
     private let ceiling: Int
 
-    /// - Parameter ceiling: What this side keeps open at most, whatever the peer allows.
+    /// - Parameter ceiling: This side's limit of open streams, whatever the peer allows.
     init(ceiling: Int) {
         self.ceiling = ceiling
     }
 
-    /// How many streams may be opened now.
+    /// The number of streams that may be opened now.
     var free: Int { isDraining ? 0 : max(0, allowed - inFlight) }
 
     mutating func settingsReceived(maxConcurrentStreams: UInt32) {
@@ -25,7 +25,7 @@ struct StreamBudget {
 
     mutating func opened(streamID: Int32) {
         inFlight += 1
-        // Half of the id space is left unused, far from where a peer may start to count carelessly.
+        // Half of the ID space stays unused, far from values that a peer may handle wrongly.
         if streamID >= 1 << 30 { isDraining = true }
     }
 
@@ -43,23 +43,22 @@ struct StreamBudget {
     }
 }
 
-/// How much DATA the peer takes, on the connection or on one stream (RFC 9113, section 6.9).
+/// The send window, of the connection or of one stream (RFC 9113, section 6.9).
 ///
-/// A stream's is counted from the peer's initial size, which may change under open streams and may leave less than
-/// nothing.
+/// A stream's window counts from the peer's initial size, which may change for open streams, even to below zero.
 struct SendWindow {
     static let maximum = 0x7fff_ffff
-    /// The initial size of a connection's, which no setting changes (RFC 9113, section 6.9.2).
+    /// A connection's initial size, which no setting changes (RFC 9113, section 6.9.2).
     static let connectionSize = 65_535
 
-    /// What was granted less what was sent, beyond the initial size.
+    /// Bytes granted minus bytes sent, beyond the initial size.
     private(set) var granted = 0
 
     func available(initially size: Int) -> Int { size + granted }
 
-    /// After how much more DATA a peer that opens its window by halves does so, as most do. A frame that ends just
-    /// there gets both halves of a used-up window back at once: with one that goes beyond, the rest is less than a
-    /// half, and the peer keeps it until more comes.
+    /// How much more DATA until the peer updates its window, for peers that do so by halves (most do). A frame that
+    /// ends exactly there gets both halves of a used-up window back together. After a longer frame, the rest is less
+    /// than half, and the peer holds it back until more data comes.
     func untilUpdate(initially size: Int) -> Int {
         let half = size / 2
         let used = -granted
@@ -71,15 +70,15 @@ struct SendWindow {
         granted -= count
     }
 
-    /// False when the window grows beyond what the protocol knows.
+    /// False if the window exceeds the protocol's maximum.
     mutating func grow(by increment: Int, initially size: Int) -> Bool {
         granted += increment
         return size + granted <= Self.maximum
     }
 }
 
-/// How much DATA the peer may send, on the connection or on one stream (RFC 9113, section 6.9). Received bytes are used
-/// up at once, so the window opens again whenever half of it is gone. It limits no peer; kept bytes have their own
+/// The receive window, of the connection or of one stream (RFC 9113, section 6.9). Received bytes are consumed
+/// immediately, so the window reopens whenever half of it is used. It does not limit peers; kept bytes have their own
 /// limits.
 struct ReceiveWindow {
     private let size: Int
@@ -93,7 +92,7 @@ struct ReceiveWindow {
         used += count
     }
 
-    /// By how much to open the window now; nil when it is open enough.
+    /// The increment for a window update now; nil if none is needed.
     mutating func takeIncrement() -> Int? {
         guard used > 0, 2 * used >= size else { return nil }
         defer { used = 0 }
@@ -101,15 +100,15 @@ struct ReceiveWindow {
     }
 }
 
-/// How many frames the peer may still send that bring no request forward (RFC 9113, section 10.5), since each costs
-/// processor time: trailers and interim answers without end, empty DATA, PING, SETTINGS, WINDOW_UPDATE, PRIORITY, frames
-/// of unknown types and frames on streams that have ended.
+/// A budget for frames that do not advance a request (RFC 9113, section 10.5), because each costs processor time:
+/// endless trailers and interim responses, empty DATA, PING, SETTINGS, WINDOW_UPDATE, PRIORITY, frames of unknown types
+/// and frames on streams that have ended.
 ///
-/// The peer gets some back with each stream that ends: an honest one uses two to five frames for an answer.
+/// Each stream that ends refills some of it: an honest peer uses two to five frames for a response.
 struct FrameAllowance {
     private static let limit = 10_000
     private static let perStream = 100
-    /// A DATA frame with at least so many bytes that are kept is free. Their number is limited.
+    /// A DATA frame with at least this many kept bytes is free. Their number is limited.
     private static let usefulContent = 64
 
     private var left = Self.limit
@@ -120,7 +119,7 @@ struct FrameAllowance {
         guard left > 0 else { throw .connection(.enhanceYourCalm) }
     }
 
-    /// Gives back what a DATA frame cost of which `kept` bytes are part of an answer.
+    /// Refunds a DATA frame of which `kept` bytes are part of a response.
     mutating func received(kept: Int) {
         if kept >= Self.usefulContent { left += 1 }
     }

@@ -1,18 +1,18 @@
-/// The sending half of a connection's header compression (RFC 7541), for requests that are much alike: most fields
-/// become one byte, and what differs is copied as it is.
+/// The sending half of a connection's header compression (RFC 7541), tuned for similar requests: most fields become one
+/// byte, and differing values are copied unchanged.
 struct HPACKEncoder {
     private var table = DynamicTable()
     private var lines: [FieldLine] = []
-    /// The least that the table's limit was set to since the last block.
+    /// The smallest table limit since the last block.
     private var smallestLimit: Int?
-    /// Whether the block at hand has had a `content-length`.
+    /// Whether the current block has had a `content-length`.
     private var hasContentLength = false
 
-    /// Keeps to the table the peer is ready to hold (RFC 7541, section 4.2).
+    /// Limits the table to the size that the peer accepts (RFC 7541, section 4.2).
     ///
     /// - Parameters:
-    ///   - size: The peer's last word.
-    ///   - smallest: The least it has said since the last call.
+    ///   - size: The peer's current size.
+    ///   - smallest: Its smallest size since the last call.
     mutating func limitTable(to size: UInt32, atLeastOnceTo smallest: UInt32) {
         let size = min(Int(size), DynamicTable.initialLimit)
         let smallest = min(Int(smallest), size)
@@ -65,7 +65,7 @@ struct HPACKEncoder {
         return lines[index].isWorthInserting(value)
     }
 
-    /// For those that come when there is no line left.
+    /// Writes a field without a line, after all lines are taken.
     private func appendStranger(
         name: UnsafeBufferPointer<UInt8>,
         value: UnsafeBufferPointer<UInt8>,
@@ -99,12 +99,12 @@ struct HPACKEncoder {
         return lines.count - 1
     }
 
-    /// Names on one connection are few; a sender that invents them gets them through, but not remembered.
+    /// A connection uses few names. More names are sent, but not remembered.
     private static let lineLimit = 64
 }
 
 extension HPACKEncoder {
-    /// What a request's field block takes at most, in bytes.
+    /// The maximum size of a request's field block, in bytes.
     static func bound(_ exchange: Exchange) -> Int {
         let fields = exchange.request.headers.count + 6
         return fields * perField + exchange.request.headers.byteCount + exchange.request.method.utf8.count
@@ -169,7 +169,7 @@ struct BlockCursor {
     private var next: UnsafeMutablePointer<UInt8>
     private let end: UnsafeMutablePointer<UInt8>
 
-    /// Nil without memory.
+    /// Nil if the memory is empty.
     init?(_ memory: UnsafeMutableRawBufferPointer) {
         guard let base = memory.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return nil }
         start = base
@@ -177,7 +177,7 @@ struct BlockCursor {
         end = base + memory.count
     }
 
-    /// How much has been written, in bytes.
+    /// The number of bytes written.
     var count: Int { next - start }
 
     mutating func put(_ byte: UInt8) {
@@ -194,8 +194,8 @@ struct BlockCursor {
     }
 
     /// - Parameters:
-    ///   - number: What to write.
-    ///   - prefix: How many bits of the first byte it may take.
+    ///   - number: The number to write.
+    ///   - prefix: How many bits of the first byte it may use.
     ///   - pattern: The bits above these.
     mutating func put(_ number: Int, prefix: UInt8, pattern: UInt8) {
         let limit = (1 << Int(prefix)) - 1
@@ -209,20 +209,20 @@ struct BlockCursor {
         put(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// As it is: Huffman's code would save a few bytes of what TLS then spends its time on anyway.
+    /// Uncompressed: Huffman coding would save only a few bytes, which TLS encrypts cheaply anyway.
     mutating func put(literal bytes: UnsafeBufferPointer<UInt8>) {
         put(bytes.count, prefix: 7, pattern: 0)
         put(bytes)
     }
 }
 
-/// What the encoder knows of one field name.
+/// The encoder's state for one field name.
 struct FieldLine {
     let policy: IndexingPolicy
     let name: [UInt8]
     /// In the static table.
     let staticIndex: Int?
-    /// How many values it may still insert without having found one again.
+    /// How many more values it may insert before one is found again.
     private var credit = FieldLine.initialCredit
     /// The last value that was not inserted.
     private var candidate: [UInt8]?
@@ -237,7 +237,7 @@ struct FieldLine {
         credit = min(credit + 1, Self.creditLimit)
     }
 
-    /// Whether a value that the table does not hold should enter it.
+    /// Whether to insert a value that the table does not hold.
     mutating func isWorthInserting(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         switch policy {
         case .omitted, .secret, .unrepeated:
@@ -256,22 +256,22 @@ struct FieldLine {
 
     private static let initialCredit = 4
     private static let creditLimit = 16
-    /// Shorter secrets could be guessed whole by watching what repeats them (RFC 7541, section 7.1).
+    /// Shorter secrets could be guessed by observing repetitions (RFC 7541, section 7.1).
     private static let guessable = 64
 }
 
-/// Whether a field's value goes into the table of its connection, by the field's name. Apple's rules for APNs come out
-/// of it, with the newer of its two on `authorization`.
+/// Whether a field's value enters the connection's table, by the field's name. It implements Apple's rules for APNs,
+/// the newer of the two for `authorization`.
 enum IndexingPolicy {
-    /// Has no place in HTTP/2 (RFC 9113, section 8.2.2), or is said by a pseudo-header.
+    /// Not allowed in HTTP/2 (RFC 9113, section 8.2.2), or replaced by a pseudo-header.
     case omitted
-    /// Belongs to one device: it never enters a table, here or with anyone who passes it on (RFC 7541, section 7.1.3).
+    /// Belongs to one device: it never enters a table, here or at an intermediary (RFC 7541, section 7.1.3).
     case secret
-    /// Many requests share it, but it is worth guessing: only what is long and comes twice running enters the table.
+    /// Shared by many requests but worth guessing: only long values that occur twice in a row enter the table.
     case credential
     /// Differs from request to request: its name enters the table.
     case unrepeated
-    /// Enters the table as long as that turns out to be of use.
+    /// Enters the table while that saves bytes.
     case repeated
 
     init(name: UnsafeBufferPointer<UInt8>) {

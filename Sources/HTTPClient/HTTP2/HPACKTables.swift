@@ -1,16 +1,16 @@
-/// HPACK's dynamic table as the peer's decoder has it (RFC 7541, sections 2.3.2 and 4).
+/// HPACK's dynamic table, in the state of the peer's decoder (RFC 7541, sections 2.3.2 and 4).
 struct DynamicTable {
     private struct Entry {
         let name: [UInt8]
         let value: [UInt8]
 
-        /// As HPACK counts it.
+        /// The size as HPACK counts it.
         var size: Int { name.count + value.count + DynamicTable.overhead }
     }
 
-    /// What every connection begins with, and what this side keeps to even if the peer would hold more.
+    /// Every connection's initial limit, and this side's own limit even if the peer would hold more.
     static let initialLimit = 4_096
-    /// What one entry takes besides its name and value.
+    /// The size of an entry in addition to its name and value.
     private static let overhead = 32
 
     /// The oldest first.
@@ -18,7 +18,7 @@ struct DynamicTable {
     private var used = 0
     private(set) var limit = DynamicTable.initialLimit
 
-    /// The index that stands on the wire for the newest entry with this name, and with this value where one is given.
+    /// The wire index of the newest entry with this name, and with this value if given.
     func index(of name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>? = nil) -> Int? {
         let place = entries.lastIndex { entry in
             name.equals(entry.name) && value.map { $0.equals(entry.value) } ?? true
@@ -26,10 +26,10 @@ struct DynamicTable {
         return place.map { StaticTable.count + entries.count - $0 }
     }
 
-    /// Whether an entry is worth its room: one that would push out most others is not.
+    /// Whether an entry is worth its space: one that would evict most others is not.
     func hasRoom(forNameAndValue count: Int) -> Bool { 2 * (count + Self.overhead) <= limit }
 
-    /// Inserts what has room.
+    /// Inserts an entry if it fits.
     mutating func insert(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
         let entry = Entry(name: Array(name), value: Array(value))
         evict(until: limit - entry.size)
@@ -47,7 +47,7 @@ struct DynamicTable {
     }
 }
 
-/// Where names stand first in HPACK's static table (RFC 7541, appendix A).
+/// The first index of each name in HPACK's static table (RFC 7541, appendix A).
 enum StaticTable {
     static let count = 61
     static let methodGET: UInt8 = 2
@@ -55,7 +55,7 @@ enum StaticTable {
     static let schemeHTTP: UInt8 = 6
     static let schemeHTTPS: UInt8 = 7
 
-    /// Nil when it does not hold the name.
+    /// Nil if the table does not hold the name.
     static func index(of name: UnsafeBufferPointer<UInt8>) -> Int? {
         names.first { name.equals($0.name) }?.index
     }

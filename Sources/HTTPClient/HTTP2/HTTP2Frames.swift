@@ -1,19 +1,19 @@
-/// A whole frame as it was received. Its payload stays where it is until the reader is asked for the next one.
+/// A complete received frame. Its payload is valid until the reader returns the next one.
 struct Frame {
     let header: FrameHeader
     let payload: UnsafeRawBufferPointer
 
-    /// What a DATA frame carries, without its padding (RFC 9113, section 6.1).
+    /// The content of a DATA frame, without its padding (RFC 9113, section 6.1).
     func content() throws(HTTP2Violation) -> UnsafeRawBufferPointer {
         try withoutPadding(from: 0)
     }
 
-    /// What a HEADERS frame carries of a field block, without padding and priority (RFC 9113, section 6.2).
+    /// The field block fragment of a HEADERS frame, without padding and priority (RFC 9113, section 6.2).
     func fieldBlockFragment() throws(HTTP2Violation) -> UnsafeRawBufferPointer {
         try withoutPadding(from: header.flags.contains(.priority) ? 5 : 0)
     }
 
-    /// The number in the four bytes of the payload from `offset` on.
+    /// The four bytes of the payload at `offset` as a number.
     func number(at offset: Int) -> UInt32 {
         UInt32(bigEndian: payload.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
@@ -33,12 +33,12 @@ struct Frame {
 /// The nine bytes before every frame's payload (RFC 9113, section 4.1).
 struct FrameHeader: Equatable {
     static let size = 9
-    /// The largest payload everyone takes, and the largest that this side takes or sends.
+    /// The largest payload that every peer accepts, and that this side accepts or sends.
     static let maximumLength = 16_384
 
-    /// Of the payload, in bytes.
+    /// The payload's size in bytes.
     var length: Int
-    /// Nil when RFC 9113 defines no such type; such frames are passed over.
+    /// Nil if RFC 9113 defines no such type; such frames are ignored.
     var type: FrameType?
     var flags: FrameFlags
     var streamID: Int32
@@ -50,7 +50,7 @@ struct FrameHeader: Equatable {
         self.streamID = streamID
     }
 
-    /// - Parameter bytes: Nine of them at least.
+    /// - Parameter bytes: At least nine bytes.
     init(_ bytes: UnsafeRawPointer) {
         let word = UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self))
         length = Int(word >> 8)
@@ -60,7 +60,7 @@ struct FrameHeader: Equatable {
         streamID = Int32(stream & 0x7fff_ffff)
     }
 
-    /// - Parameter bytes: Room for nine.
+    /// - Parameter bytes: Space for nine bytes.
     func write(to bytes: UnsafeMutableRawPointer) {
         let word = UInt32(length) << 8 | UInt32(type?.rawValue ?? 0xff)
         bytes.storeBytes(of: word.bigEndian, as: UInt32.self)
@@ -83,7 +83,7 @@ enum FrameType: UInt8 {
     case continuation
 }
 
-/// The flags of all frames; what a bit means depends on the frame's type (RFC 9113, section 6).
+/// The flags of all frames; their meaning depends on the frame's type (RFC 9113, section 6).
 struct FrameFlags: OptionSet {
     let rawValue: UInt8
 
@@ -94,7 +94,7 @@ struct FrameFlags: OptionSet {
     static let priority = FrameFlags(rawValue: 0x20)
 }
 
-/// Why a stream is reset or a connection left (RFC 9113, section 7).
+/// Why a stream is reset or a connection is closed (RFC 9113, section 7).
 enum HTTP2ErrorCode: UInt32 {
     case noError
     case protocolError
@@ -112,16 +112,16 @@ enum HTTP2ErrorCode: UInt32 {
     case http11Required
 }
 
-/// What a peer did wrong, and how much of the connection that costs (RFC 9113, section 5.4).
+/// A peer's protocol error and its scope (RFC 9113, section 5.4).
 enum HTTP2Violation: Error, Equatable {
     case connection(HTTP2ErrorCode)
-    /// Only the stream of the frame at hand is lost.
+    /// Ends only the stream of the current frame.
     case stream(HTTP2ErrorCode)
 }
 
-/// Cuts what a connection brings into frames (RFC 9113, section 4).
+/// Splits a connection's input into frames (RFC 9113, section 4).
 ///
-/// Frames that lie whole in what was received are not copied; the beginning of one that does not is kept for its end.
+/// Complete frames are not copied; the start of an incomplete one is kept until its end arrives.
 struct FrameReader: ~Copyable {
     private let kept = UnsafeMutableRawBufferPointer.allocate(
         byteCount: FrameHeader.size + FrameHeader.maximumLength,
@@ -133,8 +133,8 @@ struct FrameReader: ~Copyable {
         kept.deallocate()
     }
 
-    /// The next whole frame, taken off the front of `bytes`; nil when all of them are used up without completing one.
-    /// The frame's payload holds until the next call, and as long as `bytes`.
+    /// Takes the next complete frame from the front of `bytes`; nil if they hold none. The frame's payload is valid
+    /// until the next call, and only while `bytes` is.
     mutating func next(_ bytes: inout UnsafeRawBufferPointer) throws(HTTP2Violation) -> Frame? {
         if keptCount > 0 { return try completeKept(&bytes) }
         guard bytes.count >= FrameHeader.size, let start = bytes.baseAddress else {
@@ -178,20 +178,20 @@ struct FrameReader: ~Copyable {
     }
 }
 
-/// The small frames that go out before any request's (RFC 9113, sections 6.4 to 6.9).
+/// The small frames that are sent before any request's (RFC 9113, sections 6.4 to 6.9).
 struct ControlFrames {
     private(set) var bytes: [UInt8] = []
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// Whether a peer makes this side answer faster than it reads the answers.
+    /// Whether a peer causes responses faster than it reads them.
     var isFlooded: Bool { bytes.count > Self.limit }
 
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: bytes.count < Self.limit)
     }
 
-    /// What a client's connection begins with (RFC 9113, section 3.4).
+    /// The client's connection preface (RFC 9113, section 3.4).
     mutating func preface() {
         bytes += "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8
     }
@@ -230,7 +230,7 @@ struct ControlFrames {
         number(code.rawValue)
     }
 
-    /// This side takes no streams from its peer, so the last one processed is always 0.
+    /// This side accepts no streams, so the last one processed is always 0.
     mutating func goAway(_ code: HTTP2ErrorCode) {
         frame(.goAway, length: 8, streamID: 0)
         number(0)

@@ -2,19 +2,19 @@ import Core
 import DequeModule
 import NIOCore
 
-/// The client's side of one HTTP/2 connection (RFC 9113), bytes in and bytes out.
+/// The client's side of one HTTP/2 connection (RFC 9113) as a state machine over bytes.
 ///
 /// Belongs to one event loop. Each request that ``submit(_:now:)`` took comes out of ``nextFinished()`` once, whatever
-/// frames a peer invents.
+/// frames a peer sends.
 ///
-/// It frames requests itself, because nghttp2's session took two thirds of what a request costs. Answers go through a
+/// It frames requests itself, because nghttp2's session took two thirds of a request's cost. Responses go through a
 /// strict reader, and nghttp2 decodes their fields. Requests that the server provably did not process are refused, so
-/// that they can be sent again; all others fail as perhaps processed.
+/// that they can be resent; all others fail as perhaps processed.
 final class HTTP2Session {
     /// The result of a request.
     enum Finished {
         case answered(Exchange, HTTPResponse)
-        /// The peer has not processed it; it may be sent again immediately.
+        /// The peer has not processed it; it may be resent immediately.
         case refused(Exchange)
         case failed(Exchange, HTTPFailure)
     }
@@ -23,13 +23,13 @@ final class HTTP2Session {
     static let headerLimit = 65_536
 
     private(set) var budget: StreamBudget
-    /// How many requests the peer has answered.
+    /// The number of responses.
     private(set) var answered = 0
 
     private var streams: [Int32: RequestStream] = [:]
-    /// Requests that have not begun to go out.
+    /// Requests that have not started to be sent.
     private var unsent = StreamQueue()
-    /// Requests whose bodies are under way and that their own windows do not hold back.
+    /// Requests whose bodies are being sent and that their own windows do not block.
     private var sending = StreamQueue()
     private var frames = RequestFrames()
     private var blocks: FieldBlockReader
@@ -40,17 +40,17 @@ final class HTTP2Session {
     private var sendWindow = SendWindow()
     private var receiveWindow = ReceiveWindow(size: HTTP2Session.receiveWindowSize)
     private var resetStreams = ResetStreams()
-    /// The highest stream whose HEADERS have gone out; above it all are idle.
+    /// The highest stream whose HEADERS were sent; all above it are idle.
     private var lastSent: Int32 = 0
-    /// What the peer's GOAWAY said is the last stream it will answer.
+    /// The last stream that the peer will process, from its GOAWAY.
     private var lastProcessed: Int32?
-    /// Nothing but control frames goes out any more: this side has said GOAWAY.
+    /// This side has sent GOAWAY: only control frames follow.
     private var hasSaidGoodbye = false
     private var isAbandoned = false
     private var nextStreamID: Int32 = 1
     private var finished: Deque<Finished> = []
 
-    /// Queues the connection preface and this side's SETTINGS; nil without memory.
+    /// Queues the connection preface and this side's SETTINGS; nil if memory is exhausted.
     init?(streamLimit: Int) {
         guard let blocks = FieldBlockReader() else { return nil }
         self.blocks = blocks
@@ -62,7 +62,7 @@ final class HTTP2Session {
         control.windowUpdate(streamID: 0, by: Self.receiveWindowSize - RequestStream.window)
     }
 
-    /// Whether the connection has nothing left to say or to hear.
+    /// Whether the connection has nothing left to send or receive.
     var isOver: Bool {
         guard control.isEmpty else { return false }
         return hasSaidGoodbye || (budget.isDraining && streams.isEmpty)
@@ -71,8 +71,8 @@ final class HTTP2Session {
     /// In the order of their submission.
     private var openStreams: [RequestStream] { streams.values.sorted { $0.id < $1.id } }
 
-    /// Opens a stream for `exchange`; its frames go out with the next `pump`. False when no stream can be opened, with
-    /// nothing done.
+    /// Opens a stream for `exchange`; its frames are sent with the next `pump`. Returns false without any effect if no
+    /// stream can be opened.
     func submit(_ exchange: Exchange, now: Deadline) -> Bool {
         guard budget.free > 0, !hasSaidGoodbye else { return false }
         let stream = RequestStream(exchange, id: nextStreamID, now: now)
@@ -83,11 +83,11 @@ final class HTTP2Session {
         return true
     }
 
-    /// The next request that has ended, in their order.
+    /// The next ended request, in order.
     func nextFinished() -> Finished? { finished.popFirst() }
 
-    /// Gives up requests whose deadline has passed: their streams are reset and they finish as timed out. Returns the
-    /// soonest deadline left, and when the earliest of those given up had been sent.
+    /// Resets the streams of requests whose deadline has passed; they finish as timed out. Returns the soonest deadline
+    /// left, and when the earliest of these requests was sent.
     func expire(now: Deadline) -> (nextDeadline: Deadline?, earliestSubmission: Deadline?) {
         var next: Deadline?
         var earliest: Deadline?
@@ -109,7 +109,7 @@ final class HTTP2Session {
         control.ping()
     }
 
-    /// Says GOAWAY with the next `pump`, and nothing after it.
+    /// Sends GOAWAY with the next `pump`, and no frames after it.
     func sayGoodbye(_ code: HTTP2ErrorCode = .noError) {
         guard !hasSaidGoodbye else { return }
         hasSaidGoodbye = true
@@ -117,8 +117,8 @@ final class HTTP2Session {
         control.goAway(code)
     }
 
-    /// The connection is gone: every open stream finishes, as refused where the peer has said or cannot but have left
-    /// it unprocessed, else as failed for `reason`. No byte goes in or out any more.
+    /// Ends all streams after the connection was lost. Provably unprocessed requests finish as refused, all others fail
+    /// with `reason`. No bytes are sent or received after this.
     func abandon(_ reason: HTTPFailure.Reason) {
         isAbandoned = true
         budget.drain()
@@ -128,16 +128,16 @@ final class HTTP2Session {
         }
     }
 
-    /// Its HEADERS go out now.
+    /// Its HEADERS are sent now.
     private func markSent(_ stream: RequestStream) {
         stream.isSent = true
         lastSent = stream.id
         budget.startedSending()
     }
 
-    // Each of the following ends one stream.
+    // Each of the following functions ends one stream.
 
-    /// The answer is complete. A request body that is still under way is of no more use.
+    /// The response is complete. A request body still being sent is no longer needed.
     private func finish(_ stream: RequestStream, isEndedByPeer: Bool) {
         let id = stream.id
         if !stream.isRequestComplete || !isEndedByPeer {
@@ -156,7 +156,7 @@ final class HTTP2Session {
     /// - Parameters:
     ///   - stream: The one that fails.
     ///   - reason: Why.
-    ///   - code: With which to reset it, when the peer does not know yet.
+    ///   - code: The reset's code, if the peer does not know yet.
     private func fail(_ stream: RequestStream, _ reason: HTTPFailure.Reason, reset code: HTTP2ErrorCode? = nil) {
         let isSent = stream.isSent
         if let code, isSent {
@@ -174,12 +174,12 @@ final class HTTP2Session {
         return stream.exchange
     }
 
-    /// Of this side, for all answers together.
+    /// This side's window for all responses together.
     private static let receiveWindowSize = 1 << 20
 
     // MARK: Sending
 
-    /// Appends frames to `buffer` until it holds about `size` bytes. True when there may be more.
+    /// Appends frames to `buffer` until it holds about `size` bytes. True if there may be more.
     func pump(into buffer: inout ByteBuffer, upTo size: Int) -> Bool {
         guard !isAbandoned else { return false }
         if !control.isEmpty {
@@ -201,8 +201,8 @@ final class HTTP2Session {
         return true
     }
 
-    /// Sends a request's HEADERS. False when it has to wait: as long as the peer has seen nothing of it, it can still
-    /// be taken elsewhere.
+    /// Sends a request's HEADERS. False if it must wait: it can still move to another connection, because the peer has
+    /// seen no part of it.
     private func start(_ stream: RequestStream, to buffer: inout ByteBuffer) -> Bool {
         guard budget.sent < budget.allowed else { return false }
         guard stream.bodyCount == 0 || connectionWindow > 0 else { return false }
@@ -213,10 +213,10 @@ final class HTTP2Session {
         return true
     }
 
-    /// The most DATA that the peer takes on the connection, all streams together.
+    /// The DATA that the peer accepts on the connection, for all streams together.
     private var connectionWindow: Int { sendWindow.available(initially: SendWindow.connectionSize) }
 
-    /// Sends a piece of a request's body. False when it has to wait for the connection's window.
+    /// Sends a piece of a request's body. False if it must wait for the connection's window.
     private func writeNext(of stream: RequestStream, to buffer: inout ByteBuffer) -> Bool {
         let connection = connectionWindow
         guard connection > 0 else { return false }
@@ -228,18 +228,17 @@ final class HTTP2Session {
             frames.writeData(of: stream, count, to: &buffer)
             sendWindow.sent(count)
         }
-        // What waits for its own window comes back with a WINDOW_UPDATE or SETTINGS.
+        // A stream that waits for its own window is queued again by WINDOW_UPDATE or SETTINGS.
         if count == left || count <= 0 { sending.remove(stream) }
         return true
     }
 
     // MARK: Receiving
 
-    /// Takes in what the peer sent. False when the connection is beyond repair; what to tell the peer about it goes out
-    /// with the next `pump`.
+    /// Processes the peer's bytes. False after a connection error; the next `pump` sends its GOAWAY.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isAbandoned else { return false }
-        // What a peer says after it was left is not heard.
+        // Input after this side's GOAWAY is ignored.
         guard !hasSaidGoodbye else { return true }
         var rest = bytes
         do throws(HTTP2Violation) {
@@ -281,13 +280,13 @@ final class HTTP2Session {
         case .ping: try receivedPing(frame)
         case .goAway: try receivedGoAway(frame)
         case .priority: try receivedPriority(frame)
-        // Switched off in this side's SETTINGS.
+        // Disabled in this side's SETTINGS.
         case .pushPromise: throw .connection(.protocolError)
         case nil: break
         }
     }
 
-    /// The open stream of a frame that only comes on streams; nil when it is one whose frames are passed over.
+    /// The open stream of a stream frame; nil if its frames are ignored.
     private func stream(of frame: Frame) throws(HTTP2Violation) -> RequestStream? {
         let id = frame.header.streamID
         guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
@@ -350,7 +349,7 @@ final class HTTP2Session {
         guard id > 0, !id.isMultiple(of: 2), id <= lastSent else { throw .connection(.protocolError) }
         guard let stream = streams[id] else { return }
         let isRefused = frame.number(at: 0) == HTTP2ErrorCode.refusedStream.rawValue
-        // What the peer has still under way on it, if anything, it has taken back itself.
+        // The peer has withdrawn its own outstanding frames of the stream.
         if isRefused, stream.answer.status == 0 { refuse(stream) } else { fail(stream, .closed) }
     }
 
@@ -382,7 +381,7 @@ final class HTTP2Session {
         guard frame.header.streamID == 0 else { throw .connection(.protocolError) }
         guard frame.payload.count >= 8 else { throw .connection(.frameSizeError) }
         let last = Int32(frame.number(at: 0) & 0x7fff_ffff)
-        // It may only be taken back, as requests beyond it have already been sent elsewhere (RFC 9113, section 6.8).
+        // It may only decrease, because requests beyond it were already sent elsewhere (RFC 9113, section 6.8).
         guard last <= lastProcessed ?? .max else { throw .connection(.protocolError) }
         lastProcessed = last
         budget.drain()
@@ -409,7 +408,7 @@ final class HTTP2Session {
         resume(stream)
     }
 
-    /// The peer's initial window changed, and with it that of every stream (RFC 9113, section 6.9.2).
+    /// The peer's initial window changed, and with it every stream's window (RFC 9113, section 6.9.2).
     private func windowsMoved() throws(HTTP2Violation) {
         for stream in openStreams {
             guard stream.sendWindow.available(initially: settings.peer.initialWindowSize) <= SendWindow.maximum
@@ -420,7 +419,7 @@ final class HTTP2Session {
         }
     }
 
-    /// Lines up again what may have waited for its stream's window.
+    /// Queues a stream again that may have waited for its window.
     private func resume(_ stream: RequestStream) {
         guard stream.isSent, !stream.isRequestComplete,
             stream.sendWindow.available(initially: settings.peer.initialWindowSize) > 0

@@ -1,14 +1,14 @@
-/// The SETTINGS that both sides say once at least, and acknowledge (RFC 9113, sections 3.4 and 6.5).
+/// The SETTINGS that both sides send at least once, and acknowledge (RFC 9113, sections 3.4 and 6.5).
 struct SettingsExchange {
     enum Received {
-        /// The peer has set something; it is to be acknowledged.
+        /// The peer sent settings, which must be acknowledged.
         case set
         /// The peer has acknowledged this side's.
         case acknowledged
     }
 
     var peer = PeerSettings()
-    /// Whether the peer has said its first, with which it has to begin.
+    /// Whether the peer sent its first SETTINGS, its mandatory first frame.
     private(set) var hasBegun = false
     /// This side's SETTINGS that the peer has not acknowledged yet.
     private var isAckDue = true
@@ -28,29 +28,29 @@ struct SettingsExchange {
 
 }
 
-/// What the peer has set so far (RFC 9113, section 6.5), beginning with the defaults.
+/// The peer's current settings (RFC 9113, section 6.5), starting with the defaults.
 struct PeerSettings: Equatable {
     private(set) var headerTableSize: UInt32 = 4_096
     private(set) var maxConcurrentStreams: UInt32 = .max
     private(set) var initialWindowSize: Int = 65_535
-    /// The smallest header table that was in force since this was last cleared: what the encoder has to go down to,
-    /// even if the peer went up again (RFC 7541, section 4.2).
+    /// The smallest header table size since this was last cleared. The encoder must shrink to it, even if the peer
+    /// raised it again (RFC 7541, section 4.2).
     private(set) var smallestHeaderTableSize: UInt32?
 
-    /// Takes in a SETTINGS frame's payload. The size of frames needs no place: this side keeps to the smallest that may
-    /// be set, and the size of header lists is advice.
+    /// Applies a SETTINGS frame. The maximum frame size is not stored: this side keeps to the smallest permitted one.
+    /// The size of header lists is only advice.
     mutating func apply(_ frame: Frame) throws(HTTP2Violation) {
         guard frame.payload.count.isMultiple(of: 6) else { throw .connection(.frameSizeError) }
         for offset in stride(from: 0, to: frame.payload.count, by: 6) {
             let id = UInt16(frame.payload[offset]) << 8 | UInt16(frame.payload[offset + 1])
             let value = frame.number(at: offset + 2)
-            // What is unknown is passed over.
+            // Unknown settings are ignored.
             guard let id = SettingID(rawValue: id) else { continue }
             try apply(id, value)
         }
     }
 
-    /// The smallest header table since the last call, and forgets it.
+    /// Returns the smallest header table size since the last call, and clears it.
     mutating func takeSmallestHeaderTableSize() -> UInt32? {
         defer { smallestHeaderTableSize = nil }
         return smallestHeaderTableSize

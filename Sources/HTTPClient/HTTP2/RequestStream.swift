@@ -9,9 +9,9 @@ final class RequestStream {
     let submittedAt: Deadline
     fileprivate var isQueued = false
 
-    /// Whether its HEADERS have gone out. Until then the peer cannot have seen it.
+    /// Whether its HEADERS were sent. Until then the peer cannot have seen it.
     var isSent = false
-    /// Of the request's body, in bytes.
+    /// Sent bytes of the request's body.
     var bodySent = 0
     var sendWindow = SendWindow()
     var receiveWindow = ReceiveWindow(size: RequestStream.window)
@@ -33,11 +33,11 @@ final class RequestStream {
     /// Whether this side has nothing more to send.
     var isRequestComplete: Bool { isSent && bodySent == bodyCount }
 
-    /// The window every stream begins with, as this side does not set another.
+    /// Every stream's initial window, because this side sets no other.
     static let window = 65_535
 }
 
-/// The streams that have frames to send, first come first served.
+/// The streams that have frames to send, in FIFO order.
 struct StreamQueue {
     private var streams: Deque<RequestStream> = []
 
@@ -56,8 +56,8 @@ struct StreamQueue {
     }
 }
 
-/// The streams this side has lately reset. What their peer had under way is passed over; on any other closed stream it
-/// would be a violation (RFC 9113, section 5.1).
+/// The streams that this side recently reset. Frames that their peer sent before it knew are ignored; on any other
+/// closed stream they would be a violation (RFC 9113, section 5.1).
 struct ResetStreams {
     private var streams: Set<Int32> = []
     private var order: [Int32] = []
@@ -83,13 +83,13 @@ struct ResetStreams {
         nextToForget = (nextToForget + 1) % capacity
     }
 
-    /// In doubt, yes.
+    /// True if in doubt.
     func mayContain(_ streamID: Int32) -> Bool {
         streamID <= forgotten || streams.contains(streamID)
     }
 }
 
-/// Writes the frames of requests: HEADERS, their CONTINUATION, and DATA (RFC 9113, section 6). Decides nothing.
+/// Writes the frames of requests: HEADERS, their CONTINUATION, and DATA (RFC 9113, section 6). Makes no decisions.
 struct RequestFrames: ~Copyable {
     var encoder = HPACKEncoder()
 
@@ -107,7 +107,7 @@ struct RequestFrames: ~Copyable {
         }
     }
 
-    /// A field block that may not fit one frame goes on in CONTINUATION frames (RFC 9113, section 6.10).
+    /// A field block that may not fit into one frame continues in CONTINUATION frames (RFC 9113, section 6.10).
     private mutating func writeLargeHeaders(of stream: RequestStream, _ bound: Int, to buffer: inout ByteBuffer) {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bound, alignment: 1)
         defer { memory.deallocate() }
@@ -134,7 +134,7 @@ struct RequestFrames: ~Copyable {
         } while start < cursor.count
     }
 
-    /// Writes the next `count` bytes of a request's body, and notes that they went out.
+    /// Writes the next `count` bytes of a request's body, and counts them as sent.
     func writeData(of stream: RequestStream, _ count: Int, to buffer: inout ByteBuffer) {
         let start = stream.bodySent
         let isLast = start + count == stream.bodyCount

@@ -2,7 +2,7 @@ import Core
 import Delivery
 import Push
 
-/// How pushes to a device went of late.
+/// The recent results of pushes to a device.
 package struct DeviceStatus: Sendable, Hashable {
     package struct Success: Sendable, Hashable {
         package var at: Timestamp
@@ -12,7 +12,7 @@ package struct DeviceStatus: Sendable, Hashable {
 
     package struct Failure: Sendable, Hashable {
         package var at: Timestamp
-        /// By its word, see `DeliveryReport.Kind`.
+        /// A word of `DeliveryReport.Kind`.
         package var kind: String
         /// The push service's HTTP status, or 0.
         package var status: Int
@@ -28,8 +28,8 @@ package struct DeviceStatus: Sendable, Hashable {
         self.lastFailure = lastFailure
     }
 
-    /// Takes note of the end of a push to it: what a report says of it, without the report, whose other texts would be
-    /// counted once more.
+    /// Records the end of a push to it. Takes single values instead of the report, whose other strings would be
+    /// retained too.
     mutating func take(
         _ kind: DeliveryReport.Kind,
         status: UInt32,
@@ -46,24 +46,24 @@ package struct DeviceStatus: Sendable, Hashable {
     }
 }
 
-/// How pushes to devices went, until it is written: of each device once a second at most, since a row for each of many
-/// pushes costs as much as what is traced of them. What a device hears first is written with the next entries.
+/// Statuses of devices that wait to be written. Each device gets at most one row per second, because a row for each
+/// push would cost as much as its trace. A device's first status is written with the next entries.
 struct PendingStatuses: Sendable {
-    /// How long a device that was written waits for its next row.
+    /// The minimum time between two rows of a device.
     static let span: Duration = .seconds(1)
-    /// So many devices wait at most; further ones are written as if they never had been.
+    /// Up to this many devices wait; more are written as if they were new.
     static let mostWaiting = 8_192
 
-    /// Of the devices that wait to be written.
+    /// Statuses of the devices that wait to be written.
     private(set) var statuses: [DeviceID: DeviceStatus] = [:]
     /// Those that were written since ``begin``.
     private var written: Set<DeviceID> = []
     private var begin: Timestamp?
 
-    /// When those that wait are to be written, whatever else there is; nil: there are none that wait.
+    /// When the waiting statuses must be written at the latest; nil: none wait.
     var due: Timestamp? { statuses.isEmpty ? nil : begin.map { $0 + Self.span } }
 
-    /// Takes note of the end of a push to a device; of no further device where there are `limit` already.
+    /// Records the end of a push to a device; ignores new devices above `limit`.
     mutating func take(
         _ device: DeviceID,
         _ kind: DeliveryReport.Kind,
@@ -76,7 +76,7 @@ struct PendingStatuses: Sendable {
         statuses[device, default: DeviceStatus()].take(kind, status: status, reason: reason(), at: time)
     }
 
-    /// Takes out what is to be written now; `all`, where there is no later.
+    /// Removes and returns the statuses due now, or all of them with `all`.
     mutating func takeDue(at now: Timestamp, all: Bool) -> [DeviceID: DeviceStatus] {
         guard !statuses.isEmpty else { return [:] }
         // A clock that was set back ends the wait.
@@ -98,10 +98,10 @@ struct PendingStatuses: Sendable {
     }
 }
 
-/// A queue that attempts nothing, or almost nothing, and since when.
+/// A paused or nearly paused queue, and since when.
 package struct TracedPause: Sendable, Hashable {
     package var pause: QueuePause
-    /// When it began, however often it was prolonged.
+    /// The start of the pause, however often it was extended.
     package var since: Timestamp
 
     package init(_ pause: QueuePause, since: Timestamp) {

@@ -7,31 +7,31 @@ import Pipeline
 import Storage
 import Synchronization
 
-/// Whole events of the last hours, so that an operator can see what other rules would have made of them. Off unless the
-/// configuration asks for it. Of messages no content is kept.
+/// Whole events of the last hours, so that an operator can see the effect of other rules on them. Off unless the
+/// configuration enables it. The content of messages is never kept.
 ///
-/// It makes nobody wait: what its disk is too slow for is left out. A file that is damaged, or of another version, is
-/// begun anew.
+/// It never blocks callers: events that the disk is too slow for are dropped. A damaged file, or one of another
+/// version, is replaced by a new one.
 package final class KeptEvents: Sendable {
     private struct Pending {
         var events: [KeptEvent] = []
         var bytes = 0
         var withdrawn: [Deletion] = []
-        /// More deletions came than may wait: nothing that is kept may stay.
+        /// Too many deletions came to wait: all kept events must be removed.
         var isOverrun = false
         var isScheduled = false
         var isClosed = false
     }
 
-    /// What may be kept at most, in bytes of JSON.
+    /// The maximum of kept events, in bytes of JSON.
     package static let mostBytes = 64 << 20
-    /// Longer events are left out.
+    /// Longer events are dropped.
     private static let longest = 32 << 10
-    /// What may wait for the disk.
+    /// The maximum of bytes that wait for the disk.
     private static let mostPending = 4 << 20
-    /// So many deletions may wait for the disk; one names at most 256 events.
+    /// Up to this many deletions may wait for the disk; one names at most 256 events.
     package static let mostWithdrawn = 1_024
-    /// How long events wait for others to be written with.
+    /// How long events wait to be written together.
     private static let delay: Duration = .seconds(1)
 
     private let path: String
@@ -45,7 +45,7 @@ package final class KeptEvents: Sendable {
     private let isInTrouble = Atomic<Bool>(false)
     private let queue = DispatchQueue(label: "carillon kept events")
 
-    /// The file at `path` is made with the first event, readable by this user only.
+    /// The file at `path` is created with the first event, readable only by this user.
     package init(
         path: String,
         age: Duration,
@@ -62,13 +62,13 @@ package final class KeptEvents: Sendable {
         self.logger = logger
     }
 
-    /// Removes what a router before this one kept.
+    /// Removes the file of an earlier router.
     package static func discard(path: String) { KeptEventsFile.renewable(path).remove() }
 
-    /// Returns when everything that came so far is written.
+    /// Returns once everything received is written.
     package func flush() { queue.sync { writePending() } }
 
-    /// Drops what has had its time; does nothing where there is no file.
+    /// Drops expired events; does nothing if there is no file.
     package func dropExpired() {
         queue.async { [self] in
             guard !pending.withLock(\.isClosed), KeptEventsFile.renewable(path).exists else { return }
@@ -125,7 +125,7 @@ package final class KeptEvents: Sendable {
                     file = try file ?? KeptEventsFile(path)
                     try file?.write(events, withdrawn, keptSince: time - age, atMost: limit, at: time)
                 } catch let error as DatabaseError where error.isDamage {
-                    // Nothing in it is worth being put aside.
+                    // Its content is not worth moving aside.
                     file?.close()
                     KeptEventsFile.renewable(path).remove()
                     file = nil
@@ -142,7 +142,7 @@ package final class KeptEvents: Sendable {
 }
 
 extension KeptEvents {
-    /// Takes what rules decide about.
+    /// Takes the events that rules decide about.
     package var ofRules: RuledEventObserver {
         RuledEventObserver(decided: { self.decided($0, for: $1) }, withdrawn: { self.withdrawn($0) })
     }
@@ -161,7 +161,7 @@ extension KeptEvents {
     package func withdrawn(_ deletion: Deletion) {
         add { [mostWithdrawn] pending in
             guard pending.withdrawn.count < mostWithdrawn, !pending.isOverrun else {
-                // What the deletions are about is among what is kept, or waits.
+                // The deleted events are among the kept or waiting ones.
                 pending.isOverrun = true
                 pending.events = []
                 pending.withdrawn = []
@@ -175,11 +175,11 @@ extension KeptEvents {
 
 /// An event that rules decided about.
 package struct KeptEvent: Sendable, Hashable {
-    /// When it was decided.
+    /// The time of the decision.
     package var time: Timestamp
-    /// Of messages without the content.
+    /// The event; without its content if it is a message.
     package var event: Event
-    /// Whom it concerned.
+    /// The accounts that it concerns.
     package var accounts: [PublicKey]
 
     package init(time: Timestamp, event: Event, accounts: [PublicKey]) {
@@ -188,7 +188,7 @@ package struct KeptEvent: Sendable, Hashable {
         self.accounts = accounts
     }
 
-    /// About how many bytes it takes.
+    /// Its approximate size in bytes.
     var size: Int {
         event.tags.reduce(256 + event.content.utf8.count + accounts.count * 32) { size, tag in
             tag.reduce(size + 2) { $0 + $1.utf8.count + 3 }
@@ -197,7 +197,7 @@ package struct KeptEvent: Sendable, Hashable {
 }
 
 extension Event {
-    /// The same without the content where that is a message to somebody, encrypted or not.
+    /// The same without the content if that is a message, encrypted or not.
     fileprivate var withoutMessage: Event {
         switch kind {
         case .giftWrap, .ephemeralGiftWrap, .encryptedDirectMessage, .chatMessage:

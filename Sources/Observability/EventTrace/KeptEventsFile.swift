@@ -7,13 +7,13 @@ import Storage
 /// The database under ``KeptEvents``.
 struct KeptEventsFile {
     private let queue: DatabaseQueue
-    /// Of all events in it.
+    /// The total size of its events.
     private var bytes: Int
 
     static func renewable(_ path: String) -> RenewableFile {
         RenewableFile(
             path: path,
-            // "Crln" and what it is.
+            // "Crln" and the kind of file.
             applicationID: 0x4372_6C03,
             version: 1,
             tables: """
@@ -33,8 +33,8 @@ struct KeptEventsFile {
         )
     }
 
-    /// Opens or makes the file, readable by this user only. Throws a ``TraceError`` for another program's database, and
-    /// SQLite's errors.
+    /// Opens or creates the file, readable only by this user. Throws a ``TraceError`` for another program's database,
+    /// and SQLite's errors.
     init(_ path: String) throws {
         let file = Self.renewable(path)
         file.touch()
@@ -63,8 +63,8 @@ struct KeptEventsFile {
         self.queue = queue
     }
 
-    /// Adds events, forgets those that were taken back, are older than `keptSince` or have expired (NIP-40), and the
-    /// oldest ones beyond `limit` bytes.
+    /// Adds events. Removes deleted ones, those older than `keptSince` or expired (NIP-40), and the oldest ones beyond
+    /// `limit` bytes.
     mutating func write(
         _ events: [KeptEvent],
         _ withdrawn: [Deletion],
@@ -90,8 +90,8 @@ struct KeptEventsFile {
 
     func close() { try? queue.close() }
 
-    /// How many bytes it adds: none where it is there already. Accounts of several partitions come one
-    /// after the other.
+    /// Returns the number of bytes added: 0 if the event is already stored. Accounts of several partitions are inserted
+    /// one after the other.
     private static func insert(_ kept: KeptEvent, in db: Database) throws -> Int {
         let event = kept.event
         let json = Data(event.json)
@@ -128,7 +128,7 @@ struct KeptEventsFile {
         }
     }
 
-    /// How many bytes that frees.
+    /// Returns the number of bytes freed.
     private static func forget(_ deletion: Deletion, in db: Database) throws -> Int {
         let author = Data(deletion.author.array)
         switch deletion.scope {
@@ -137,7 +137,7 @@ struct KeptEventsFile {
         case .events(let ids, let addresses):
             var freed = 0
             for id in ids { freed += try forget("id = ? AND author = ?", [Data(id.array), author], in: db) }
-            // What an address held is one of few.
+            // An address has one of a few kinds.
             for kind in Set(addresses.map(\.kind)) {
                 let rows = try Row.fetchAll(
                     db,
@@ -166,7 +166,7 @@ struct KeptEventsFile {
     }
 }
 
-/// Reads what ``KeptEvents`` wrote, also while a router writes.
+/// Reads the events of ``KeptEvents``, even while a router writes.
 package struct KeptEventsReader: Sendable {
     private let path: String
 
@@ -174,16 +174,16 @@ package struct KeptEventsReader: Sendable {
         self.path = path
     }
 
-    /// Some of the events that are kept.
+    /// A page of the kept events.
     package struct Page: Sendable {
         /// The newest first.
         package var events: [KeptEvent]
-        /// Where the next page begins; nil: there is none.
+        /// The start of the next page; nil: none.
         package var next: Int64?
     }
 
-    /// The newest events since `time` that have not expired by `now`, at most `limit` of them and about `bytes`; `row`
-    /// is where the page before ended. Throws a ``TraceError``.
+    /// The newest events since `time` that have not expired by `now`, up to `limit` events and about `bytes`; `row` is
+    /// the end of the previous page. Throws a ``TraceError``.
     package func page(
         since time: Timestamp,
         at now: Timestamp,

@@ -3,12 +3,12 @@ import Delivery
 import Nostr
 import Push
 
-/// Entries that are found together, as one row of a trace holds them: what became of an event within one write, or of a
-/// delivery whose event is not at hand. A row of its own for each entry would cost several times as much.
+/// Entries in one row of a trace: those of an event within one write, or of a delivery whose event is unknown. A
+/// separate row for each entry would cost several times as much.
 ///
-/// Each entry continues from the one before it: how many entries of others lie between, as LEB128, the milliseconds
-/// between, what it has (``Has``), and those fields in their order. Texts and deliveries follow their length, which is
-/// 16 for deliveries.
+/// Each entry is relative to the previous one: the difference of their numbers as LEB128, the milliseconds since, its set
+/// of fields (``Has``), and those fields in their order. Texts and deliveries follow their length, which is 16 for
+/// deliveries.
 struct PackedEntries {
     private struct Has: OptionSet {
         let rawValue: UInt8
@@ -28,13 +28,13 @@ struct PackedEntries {
     private var lastRow: Int64 = 0
     private var lastTime: Int64 = 0
 
-    /// Begins anew, in the same memory.
+    /// Clears it, but keeps its memory.
     mutating func removeAll() {
         writer.removeAll()
         count = 0
     }
 
-    /// Adds an entry with a number higher than those before it; its `fields` are what ``pack(_:into:)`` made.
+    /// Adds an entry with a higher number than the previous ones; its `fields` come from ``pack(_:into:)``.
     mutating func append(_ fields: UnsafeRawBufferPointer, at time: Timestamp, row: Int64) {
         if count == 0 { (self.row, lastRow, lastTime) = (row, row, 0) }
         count += 1
@@ -44,7 +44,7 @@ struct PackedEntries {
         writer.write(fixed: fields)
     }
 
-    /// Packs the fields of an entry behind what the writer has. A longer reason is cut off.
+    /// Appends an entry's packed fields to the writer. A longer reason is truncated.
     static func pack(_ entry: TraceEntry, into writer: inout BlobWriter) {
         var has: Has = []
         if entry.event != nil { has.insert(.event) }
@@ -74,8 +74,8 @@ struct PackedEntries {
         }
     }
 
-    /// Reads so many entries of packed bytes, the first with the number `row`. Those with an event have `event`. Throws a
-    /// ``BlobError``.
+    /// Reads `count` entries of packed bytes, the first with the number `row`. Those with an event have `event`. Throws
+    /// a ``BlobError``.
     static func read(
         _ bytes: UnsafeRawBufferPointer,
         count: Int,
@@ -127,12 +127,12 @@ struct PackedEntries {
         return id
     }
 
-    /// Longer reasons are cut off: strangers can make them long.
+    /// Longer reasons are truncated, because strangers can make them long.
     private static let reasonBytes = 200
 
     /// One printable line.
     static func line(_ reason: String) -> String {
-        // Nearly all are a few plain words, which need no look at scalars.
+        // Nearly all are short ASCII, which needs no look at scalars.
         guard reason.utf8.count > reasonBytes || !reason.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return reason
         }
@@ -149,12 +149,12 @@ extension Unicode.Scalar.Properties {
     fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .lineSeparator }
 }
 
-/// What has to be known of an entry until it is written, beside its fields, which are packed already. It refers to no
-/// memory of its own: an entry passes through several hands and threads, and its texts would be counted in each.
+/// The properties of an entry until it is written, next to its packed fields. It holds no references: entries pass
+/// through several threads, and each would retain and release their strings.
 struct TraceRecord: Sendable {
     let time: Timestamp
     let event: EventID?
-    /// Nil: nobody's in particular.
+    /// Nil: no owner.
     var owner: TraceEntry.Owner?
     let delivery: DeliveryID?
     /// Whether any stranger can cause it at will.
@@ -162,9 +162,9 @@ struct TraceRecord: Sendable {
     /// See ``TraceEntry/isWholePush``.
     let isWholePush: Bool
     let isReport: Bool
-    /// Whether nothing more is reported of the delivery, but what operators do with it.
+    /// Whether no more reports of the delivery follow, except for an operator's actions.
     let isEnd: Bool
-    /// Where its fields are.
+    /// The position of its fields.
     fileprivate var fields: Range<Int>
 
     fileprivate init(_ entry: TraceEntry, fields: Range<Int>) {
@@ -183,10 +183,10 @@ struct TraceRecord: Sendable {
     }
 }
 
-/// Entries that wait to be written, in the order in which they came.
+/// Entries that wait to be written, in order of arrival.
 struct TraceRecords: Sendable {
     private(set) var records: [TraceRecord] = []
-    /// The fields of all of them, packed.
+    /// The packed fields of all of them.
     private(set) var fields = BlobWriter(capacity: 0)
 
     mutating func append(_ entry: TraceEntry) {
@@ -195,7 +195,7 @@ struct TraceRecords: Sendable {
         records.append(TraceRecord(entry, fields: start..<fields.bytes.count))
     }
 
-    /// Takes over an entry of others.
+    /// Takes an entry from `others`.
     mutating func append(_ index: Int, of others: TraceRecords) {
         var record = others.records[index]
         let start = fields.bytes.count
@@ -204,20 +204,20 @@ struct TraceRecords: Sendable {
         records.append(record)
     }
 
-    /// Lends the packed fields of an entry.
+    /// Passes the packed fields of an entry to `body`.
     func withFields<Result>(of index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         let place = records[index].fields
         return try fields.bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[place])) }
     }
 
-    /// Begins anew, in the same memory.
+    /// Clears it, but keeps its memory.
     mutating func removeAll() {
         records.removeAll(keepingCapacity: true)
         fields.removeAll()
     }
 }
 
-/// The entries of one write: those that waited, and new ones. They stay where they are.
+/// The entries of one write: those that waited, and new ones. They are not moved.
 struct RecordsOfWrite {
     let former: TraceRecords
     let new: TraceRecords
@@ -231,29 +231,28 @@ struct RecordsOfWrite {
         return try new.withFields(of: index - former.records.count, body)
     }
 
-    /// Puts an entry among `others`.
+    /// Copies an entry into `others`.
     func copy(_ index: Int, to others: inout TraceRecords) {
         if index < former.records.count { return others.append(index, of: former) }
         others.append(index - former.records.count, of: new)
     }
 }
 
-/// Where one entry of a write goes.
+/// The destination of one entry of a write.
 struct TracePlace {
     /// Its number.
     let row: Int64
-    /// Its place among the entries.
+    /// Its index among the entries.
     let index: Int
-    /// The event that it is found with; nil: it is found by its delivery.
+    /// The event under which it is found; nil: its delivery.
     let event: EventID?
-    /// Whether it belongs to the crowd's segments.
+    /// Whether it belongs in the crowd's segments.
     let isOfCrowd: Bool
 }
 
-/// Divides entries of one write into rows: those of an event go together, in their order, and each of the others by
-/// itself.
+/// Groups the entries of one write into rows: one row for an event's entries, in order, and one for each other entry.
 struct TraceGroups {
-    /// How many entries a row has at most: reading a part of a long history should not read all of it.
+    /// The maximum of entries in a row: reading part of a long history should not read all of it.
     private static let most = 256
 
     private struct Group {
@@ -264,7 +263,7 @@ struct TraceGroups {
 
     private let places: ArraySlice<TracePlace>
     private var groups: [Group] = []
-    /// The next entry of the same row, by place.
+    /// The next entry of the same row, by index.
     private var next: [Int]
 
     init(_ places: ArraySlice<TracePlace>) {
@@ -279,7 +278,7 @@ struct TraceGroups {
                 groups.append(Group(first: place, last: place))
                 continue
             }
-            // Entries of an event come in a row, mostly.
+            // Entries of an event mostly come in a row.
             let known = latest?.event == event ? latest?.group : open[event]
             if let known, groups[known].count < Self.most {
                 next[groups[known].last] = place
@@ -294,7 +293,7 @@ struct TraceGroups {
         }
     }
 
-    /// Calls `body` with each row's entries, packed, and the place of the first.
+    /// Calls `body` with each row's packed entries, and the place of the first.
     func forEach(of entries: RecordsOfWrite, _ body: (TracePlace, PackedEntries) throws -> Void) rethrows {
         var packed = PackedEntries()
         for group in groups {

@@ -4,22 +4,22 @@ import Nostr
 import Pipeline
 import Push
 
-/// One thing that became of an event or of a delivery, in the order in which it happened.
+/// One step of an event or a delivery.
 package struct TraceEntry: Sendable, Hashable {
     package enum What: Sendable, Hashable {
-        /// A step of the pipeline, by its word; other versions know other words.
+        /// A step of the pipeline, by its word; other versions have other words.
         case step(String)
-        /// What was decided about a delivery.
+        /// A decision about a delivery.
         case report(Report)
     }
 
     /// The owner of an entry, for limits.
     package enum Owner: Sendable, Hashable {
         case account(PublicKey)
-        /// A device whose account is not known.
+        /// A device whose account is unknown.
         case device(DeviceID)
 
-        // What sets and dictionaries ask where they are of these values alone, in place of a hash over both.
+        // A faster hash for sets and dictionaries of these values.
         package func _rawHashValue(seed: Int) -> Int {
             switch self {
             case .account(let key): key._rawHashValue(seed: seed)
@@ -28,19 +28,19 @@ package struct TraceEntry: Sendable, Hashable {
         }
     }
 
-    /// What a `DeliveryReport` says besides its delivery, device and reason.
+    /// The fields of a `DeliveryReport` except its delivery, device and reason.
     package struct Report: Sendable, Hashable {
-        /// By its word, see `DeliveryReport.Kind`.
+        /// A word of `DeliveryReport.Kind`.
         package var kind: String
         package var queue: QueueName
         /// The push service's HTTP status, or 0.
         package var status: Int
         package var attempt: Int
         package var nextDue: Timestamp?
-        /// Whether nothing more is reported of the delivery, but what operators do with it.
+        /// Whether no more reports of the delivery follow, except for an operator's actions.
         let isEnd: Bool
 
-        /// `isEnd` is known from the word.
+        /// Derives `isEnd` from the word.
         package init(
             kind: String,
             queue: QueueName,
@@ -66,20 +66,20 @@ package struct TraceEntry: Sendable, Hashable {
     package var device: DeviceID?
     package var delivery: DeliveryID?
     package var reason: String
-    /// The member that wrote it down; nil: this router.
+    /// The cluster member that recorded it; nil: this router.
     package var member: String?
-    /// Nil: nobody's in particular.
+    /// Nil: no owner.
     var owner: Owner?
     /// Whether any stranger can cause it at will.
     let isStray: Bool
 
-    /// The delivery that `delivery` became part of; nil where it did not.
+    /// The delivery that `delivery` was merged into; nil if it was not.
     package var joinedDelivery: DeliveryID? {
         guard event == nil, case .step(PipelineStep.joined.rawValue) = what else { return nil }
         return DeliveryID(reason)
     }
 
-    /// Whether it says that a push was queued which nothing else is part of: nothing of it was held before.
+    /// Whether it reports a queued push that no other event is part of and that was not held before.
     var isWholePush: Bool {
         guard case .step(PipelineStep.queued.rawValue) = what else { return false }
         return !PipelineStep.isOfHeld(queuedReason: reason)

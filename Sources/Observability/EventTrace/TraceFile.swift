@@ -16,7 +16,7 @@ struct TraceFile {
     /// Steps that wait for the end of their push.
     private var heldBack = HeldBack()
 
-    /// Steps of pushes that have just been queued: each is written with its push's end, in one row, if that comes soon.
+    /// Steps of pushes that were just queued: if the push ends soon, both are written in one row.
     private struct HeldBack {
         struct Place {
             let number: Int64
@@ -25,19 +25,19 @@ struct TraceFile {
         }
 
         var entries = TraceRecords()
-        /// The same number.
+        /// One for each of `entries`.
         var places: [Place] = []
     }
 
     /// How long a step waits for the end of its push.
     static let patience: Duration = .milliseconds(300)
-    /// How many wait at most: the steps of a crowd share rows in any case, and would take megabytes.
+    /// The maximum of waiting steps: a crowd's steps share rows anyway, and would take megabytes.
     private static let mostWaiting = 4_096
 
-    /// How many entries wait for the next ``write(_:_:pauses:isLast:at:)``.
+    /// The number of entries that wait for the next ``write(_:_:pauses:isLast:at:)``.
     var waiting: Int { heldBack.places.count }
 
-    /// Opens or creates the file at `path`, readable by this user only. Throws a ``TraceError`` for another program's
+    /// Opens or creates the file at `path`, readable only by this user. Throws a ``TraceError`` for another program's
     /// database, and SQLite's errors.
     init(path: String, limits: TraceLimits) throws {
         let file = TraceSchema.file(at: path)
@@ -77,9 +77,8 @@ struct TraceFile {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Writes what happened up to `now` in one transaction, and `pauses` unless they are
-    /// as before; all of it if this `isLast`. Returns how many entries were too many of their sort and are left out.
-    /// When it throws, those that waited are lost as well.
+    /// Writes the entries up to `now` in one transaction, and `pauses` if they changed; everything if this `isLast`.
+    /// Returns the number of entries dropped by limits. If it throws, waiting entries are lost too.
     mutating func write(
         _ new: TraceRecords,
         _ devices: [DeviceID: DeviceStatus],
@@ -88,7 +87,7 @@ struct TraceFile {
         at now: Timestamp
     ) throws -> Int {
         var segments = segments
-        // What is told of deliveries that are lost with this write goes to rows of their own.
+        // Reports of deliveries that are lost with this write get separate rows.
         var (open, former): (OpenDeliveries, HeldBack) = (OpenDeliveries(), HeldBack())
         swap(&open, &self.open)
         swap(&former, &heldBack)
@@ -138,7 +137,7 @@ struct TraceFile {
         return strays
     }
 
-    /// Takes out the steps that wait for the end of their push.
+    /// Removes and returns the steps that wait for the end of their push.
     private static func holdBack(
         _ places: inout [TracePlace],
         of entries: RecordsOfWrite,
@@ -160,7 +159,7 @@ struct TraceFile {
         return waiting
     }
 
-    /// Drops the entries that have had their time by `now`.
+    /// Drops the entries that have expired by `now`.
     mutating func dropExpired(at now: Timestamp) throws {
         var segments = segments
         let expired = segments.expire(at: now)
@@ -188,23 +187,22 @@ struct TraceFile {
     }
 }
 
-/// The events of deliveries that have not ended yet, so that what is reported of them goes to their events' rows and
-/// needs no index of its own.
+/// The events of unfinished deliveries, so that their reports go to the events' rows and need no separate index.
 ///
-/// Only of deliveries that nobody but one event knows: what was held together is looked for by its delivery.
+/// Only deliveries of a single event are tracked: those of events that were held together are looked up by delivery.
 struct OpenDeliveries {
-    /// Some 3 MB. What is more than that is forgotten, and its reports get rows of their own.
+    /// About 3 MB. Reports of deliveries beyond it get separate rows.
     static let most = 32_768
 
     private var events: [DeliveryID: EventID] = [:]
 
-    /// Whether an entry that was taken is the first of a push that has not ended.
+    /// Whether an entry that was taken is the first of an unfinished push.
     func isUnderWay(_ entry: TraceRecord) -> Bool {
         guard entry.isWholePush, let delivery = entry.delivery else { return false }
         return events[delivery] != nil
     }
 
-    /// The event that an entry is found with; entries are to come in their order.
+    /// The event under which an entry is found; entries must come in order.
     mutating func event(of entry: TraceRecord) -> EventID? {
         if let event = entry.event {
             if entry.isWholePush, let delivery = entry.delivery {

@@ -6,7 +6,7 @@ import Nostr
 import Push
 import Storage
 
-/// Reads a trace, also while a router writes to it, and changes nothing.
+/// Reads a trace without changing it, even while a router writes to it.
 package struct TraceReader: Sendable {
     package let path: String
 
@@ -14,9 +14,8 @@ package struct TraceReader: Sendable {
         self.path = path
     }
 
-    /// The steps of `event` and what became of the deliveries that came of it, in their order; empty when nothing is
-    /// known of it. What happened before `time` is left out, and with a `recipient` what
-    /// is about others. Throws a ``TraceError``.
+    /// The steps of `event` and the results of its deliveries, in order; empty if unknown. Omits entries before `time`,
+    /// and with a `recipient` those of others. Throws a ``TraceError``.
     package func history(
         of event: EventID,
         for recipient: PublicKey? = nil,
@@ -25,7 +24,7 @@ package struct TraceReader: Sendable {
         try read { try $0.history(of: event, for: recipient).filter { $0.time >= time } }
     }
 
-    /// How pushes to each of `devices` went of late; devices without any push are missing. Throws a
+    /// The recent results of pushes to each of `devices`; devices without any push are missing. Throws a
     /// ``TraceError``.
     package func statuses(of devices: [DeviceID]) throws(TraceError) -> [DeviceID: DeviceStatus] {
         try read { rows in
@@ -35,25 +34,24 @@ package struct TraceReader: Sendable {
         }
     }
 
-    /// The queues that were paused when the router, or the last one, wrote that down. Throws a ``TraceError``.
+    /// The queues that were paused when this or an earlier router last wrote. Throws a ``TraceError``.
     package func pauses() throws(TraceError) -> [QueueName: TracedPause] {
         try read { try $0.pauses() }
     }
 
-    /// The events that `deliveries`, given by id, came of: of several the first. Looks at every entry. Throws a
-    /// ``TraceError``.
+    /// The events behind `deliveries`, by ID: if several, the first. Scans all entries. Throws a ``TraceError``.
     package func events(of deliveries: Set<DeliveryID>) throws(TraceError) -> [DeliveryID: EventID] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { try $0.events(of: deliveries) }
     }
 
-    /// The newest events that something was decided about for an account, the newest first. Looks no further back than
-    /// some entries of everybody's. Throws a ``TraceError``.
+    /// The newest events with a decision about an account, newest first. Looks back a limited number of entries of all
+    /// accounts. Throws a ``TraceError``.
     package func recentEvents(of account: PublicKey, limit: Int) throws(TraceError) -> [EventID] {
         try read { try $0.recentEvents(of: account, limit: limit) }
     }
 
-    /// Since when entries are kept; nil: there are none. Throws a ``TraceError``.
+    /// The time of the oldest kept entry; nil: none. Throws a ``TraceError``.
     package func beginning() throws(TraceError) -> Timestamp? {
         try read { try $0.beginning() }
     }
@@ -70,15 +68,15 @@ package struct TraceReader: Sendable {
     }
 }
 
-/// Why a trace cannot be written or read. Names the file, and nothing that is in it.
+/// Why a trace cannot be written or read. Names the file, but none of its content.
 package enum TraceError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is a database, and not a trace.
+    /// A database, but not a trace.
     case foreign(String)
     /// Another version of Carillon wrote it.
     case otherVersion(String)
-    /// There is none.
+    /// The file does not exist.
     case missing(String)
-    /// SQLite says so.
+    /// SQLite reported an error.
     case failed(String, reason: String)
 
     init(_ error: any Error, path: String) {
@@ -102,12 +100,12 @@ package enum TraceError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// The rows of a trace within one access to its database.
 struct TraceRows {
-    /// An event that names thousands of devices is shown as far as this.
+    /// An event that names thousands of devices is shown up to this many entries.
     private static let mostEntries = 10_000
 
     let db: Database
 
-    /// Through a bare statement, and in few rows: several entries come of each push.
+    /// Uses a raw statement and few rows: each push causes several entries.
     func insert(_ entries: RecordsOfWrite, at places: ArraySlice<TracePlace>, into segment: Int64) throws {
         let insert = try RawStatement(
             db,
@@ -164,7 +162,7 @@ struct TraceRows {
         }
     }
 
-    /// In place of those that were there.
+    /// Replaces the stored pauses.
     func put(_ pauses: some Sequence<TracedPause>) throws {
         try db.execute(sql: "DELETE FROM pauses")
         for paused in pauses {
@@ -191,7 +189,7 @@ struct TraceRows {
         return pauses
     }
 
-    /// Looks at every device, so not to be done often.
+    /// Scans every device, so call it rarely.
     func forgetDevices(unchangedSince time: Timestamp) throws {
         try db.execute(sql: "DELETE FROM devices WHERE changed_at < ?", arguments: [time])
     }
@@ -214,8 +212,7 @@ struct TraceRows {
         return status
     }
 
-    /// The steps of `event` and what became of the deliveries that came of it, in their order; with a `recipient` what
-    /// is about others is left out.
+    /// The steps of `event` and the results of its deliveries, in order; with a `recipient` without those of others.
     func history(of event: EventID, for recipient: PublicKey? = nil) throws -> [TraceEntry] {
         let segments = try segments()
         var found: [(row: Int64, entry: TraceEntry)] = []
@@ -265,8 +262,8 @@ struct TraceRows {
         return events.mapValues(\.event)
     }
 
-    /// There is no index by account, which each push would have to pay for: this looks at so many of the newest entries
-    /// of each segment at most.
+    /// How many of the newest entries of each segment are scanned. There is no index by account, because each push
+    /// would pay for it.
     private static let mostLookedAt = 100_000
 
     func recentEvents(of account: PublicKey, limit: Int) throws -> [EventID] {
@@ -296,7 +293,7 @@ struct TraceRows {
 
     private static let columns = "row, count, event, entries"
 
-    /// Calls `body` with all entries of the rows that `sql` selects, with these values or none, and with their numbers.
+    /// Calls `body` with all entries of the rows that `sql` selects with these values, and with their numbers.
     private func read(
         _ sql: String,
         _ value: [UInt8]? = nil,
@@ -324,7 +321,7 @@ struct TraceRows {
         row.isNull(at: 2) ? nil : EventID(bytes: Array(row.bytes(at: 2)))
     }
 
-    /// When the oldest entry that is kept happened.
+    /// The time of the oldest kept entry.
     func beginning() throws -> Timestamp? {
         try Timestamp.fetchOne(db, sql: "SELECT min(began_at) FROM segments")
     }

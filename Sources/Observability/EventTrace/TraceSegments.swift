@@ -3,11 +3,11 @@ import GRDB
 import Nostr
 import Storage
 
-/// Decides which table the next entries go to, and which tables have expired. A trace is some ten tables, so that old
-/// entries go as a whole and no search is needed. Knows no database.
+/// Decides which table the next entries go to, and which tables have expired. A trace has about ten tables, so that old
+/// entries are dropped a table at a time, without a search. Pure.
 ///
-/// An owner of many entries has the further ones in tables of the crowd. Where there are too many in all, the larger
-/// part gives way: so a few owners cannot push out the entries of everybody else.
+/// An owner of many entries has the rest in the crowd's tables. If there are too many entries, the larger of the two
+/// parts shrinks, so that a few owners cannot push out all others.
 struct TraceSegments: Equatable {
     struct Segment: Equatable {
         let number: Int64
@@ -17,16 +17,16 @@ struct TraceSegments: Equatable {
         var isOfCrowd = false
     }
 
-    /// The oldest goes in tenths, so that up to a tenth less than its limits is kept.
+    /// The oldest tenth is dropped at a time, so that up to a tenth less than the limits is kept.
     private static let count = 10
-    /// Stray entries, which strangers cause at will, get one row in that many of a segment: they must not push the rest
-    /// out.
+    /// Stray entries, which strangers cause at will, get at most one of this many rows of a segment, so that they do
+    /// not push out the rest.
     private static let strayShare = 10
-    /// One owner gets one row in that many of a segment; their further entries go to the crowd's.
+    /// An owner gets at most one of this many rows of a segment; their other entries go to the crowd.
     private static let ownerShare = 20
 
     private let limits: TraceLimits
-    /// In the order in which they began. The last one of each kind is written to.
+    /// In creation order. The last one of each kind is written to.
     private(set) var segments: [Segment]
     /// In the last segment that is not the crowd's, since the start.
     private var strays = 0
@@ -42,8 +42,8 @@ struct TraceSegments: Equatable {
 
     private var segmentAge: Duration { max(.milliseconds(1), limits.age / Self.count) }
 
-    /// Makes room for that many entries, or a whole segment, of the time `now`. Returns the
-    /// segment that takes them, how many it takes, whether it has to be made, and the segments that have to go.
+    /// Makes space for `count` entries, or a whole segment, at `now`. Returns the segment that takes them, how many it
+    /// takes, whether it must be created, and the segments to drop.
     mutating func makeSpace(
         for count: Int = .max,
         ofCrowd: Bool = false,
@@ -52,7 +52,7 @@ struct TraceSegments: Equatable {
         var last = segments.last { $0.isOfCrowd == ofCrowd }
         let begins = last.map { isFull($0, at: now) } ?? true
         if begins {
-            // Those that were admitted before there was any segment are in the first one.
+            // Entries admitted before any segment existed are in the first one.
             if last != nil, !ofCrowd { forgetOwners() }
             last = Segment(number: (segments.last?.number ?? 0) + 1, beganAt: now, rows: 0, isOfCrowd: ofCrowd)
             if let last { segments.append(last) }
@@ -62,7 +62,7 @@ struct TraceSegments: Equatable {
         return (segment, room, begins, dropOld(at: now, for: min(count, room)))
     }
 
-    /// Removes segments that have expired by `now`, the last ones too. Returns their numbers.
+    /// Removes segments that have expired by `now`, including the last ones. Returns their numbers.
     mutating func expire(at now: Timestamp) -> [Int64] {
         let expired = segments.filter { now - $0.beganAt >= limits.age }.map(\.number)
         segments.removeAll { expired.contains($0.number) }
@@ -70,14 +70,14 @@ struct TraceSegments: Equatable {
         return expired
     }
 
-    /// Whether there is room for one more stray entry.
+    /// Whether there is space for one more stray entry.
     mutating func admitsStray() -> Bool {
         guard strays < max(1, segmentRows / Self.strayShare) else { return false }
         strays += 1
         return true
     }
 
-    /// Whether one more entry of `owner` goes to the crowd's.
+    /// Whether one more entry of `owner` goes to the crowd.
     mutating func belongsToCrowd(_ owner: TraceEntry.Owner) -> Bool {
         let most = max(1, segmentRows / Self.ownerShare)
         return Self.isAtLimit(&entries[owner, default: 0], most)
@@ -90,7 +90,7 @@ struct TraceSegments: Equatable {
         return false
     }
 
-    /// That many rows were written to that segment.
+    /// Adds `rows` written rows to a segment.
     mutating func add(_ rows: Int, to number: Int64) {
         guard let index = segments.firstIndex(where: { $0.number == number }) else { return }
         segments[index].rows += rows
@@ -101,14 +101,13 @@ struct TraceSegments: Equatable {
         entries.removeAll(keepingCapacity: true)
     }
 
-    /// Removes segments that are no longer written to and too old, or too many once there are `count` more rows.
-    /// Returns their numbers.
+    /// Removes finished segments that are too old, or too many once there are `count` more rows. Returns their numbers.
     private mutating func dropOld(at now: Timestamp, for count: Int) -> [Int64] {
         let current = [false, true].compactMap { kind in segments.last { $0.isOfCrowd == kind } }
         let past = segments.filter { segment in !current.contains { $0.number == segment.number } }
         var kept = past.filter { now - $0.beganAt < limits.age }
         let room = limits.rows - count - current.reduce(0) { $0 + $1.rows }
-        // A clock that is put back again and again begins many short ones.
+        // A clock that is repeatedly set back creates many short ones.
         while kept.count > 2 * Self.count || kept.reduce(0, { $0 + $1.rows }) > room {
             let crowd = kept.reduce(0) { $0 + ($1.isOfCrowd ? $1.rows : 0) }
             let rest = kept.reduce(0) { $0 + ($1.isOfCrowd ? 0 : $1.rows) }
@@ -119,24 +118,24 @@ struct TraceSegments: Equatable {
         return dropped
     }
 
-    /// A clock that was put back begins a new one as well: otherwise the segment would last until time has caught up.
+    /// A clock that was set back also starts a new segment; the old one would otherwise last until time has caught up.
     private func isFull(_ segment: Segment, at now: Timestamp) -> Bool {
         segment.rows >= segmentRows || now - segment.beganAt >= segmentAge || now < segment.beganAt
     }
 }
 
-/// How much is kept of what became of events.
+/// The limits of a trace.
 package struct TraceLimits: Sendable, Hashable {
     package static let rowRange = 1_000...100_000_000
     package static let dayRange = 1...365
     /// In hours.
     package static let keptEventsRange = 0...168
 
-    /// Entries at most; the oldest tenth goes for newer ones.
+    /// The maximum of entries; the oldest tenth is dropped for newer ones.
     package var rows: Int
-    /// How long an entry is kept at most.
+    /// The maximum age of an entry.
     package var days: Int
-    /// How long whole events are kept for `carillon rules diff`; nil: none is.
+    /// How long whole events are kept for `carillon rules diff`; nil: not at all.
     package var keptEvents: Duration?
 
     package init(rows: Int = 500_000, days: Int = 7, keptEvents: Duration? = nil) {
@@ -148,20 +147,19 @@ package struct TraceLimits: Sendable, Hashable {
     package var age: Duration { .days(days) }
 }
 
-/// The tables of a trace: one list of segments, a table for each, how pushes to each device went, and which queues are
-/// paused.
+/// The tables of a trace: a list of segments, a table for each, the status of each device, and the paused queues.
 enum TraceSchema {
-    /// How many pages of 4 KiB the log may have before a commit copies them back: each copy writes most of the index
-    /// again. Not larger pages: the statuses of a million devices lie in as many places, and each touches a page.
+    /// The WAL's pages of 4 KiB before a commit copies them back: each copy rewrites most of the index. Larger pages
+    /// would not help: the statuses of a million devices are spread out, and each touches a page.
     static let pagesBetweenCheckpoints = 4_000
-    /// In bytes; what the log exceeds it by goes.
+    /// In bytes; a larger WAL is truncated.
     static let largestLog = 32 << 20
 
-    /// Where a trace is, by which it is known for one.
+    /// The file of a trace, with its application ID.
     static func file(at path: String) -> RenewableFile {
         RenewableFile(
             path: path,
-            // "Crln" and what it is.
+            // "Crln" and the kind of file.
             applicationID: 0x4372_6C02,
             version: 1,
             tables: """
@@ -192,12 +190,10 @@ enum TraceSchema {
         )
     }
 
-    /// Each row has some entries (``PackedEntries``): those of an event are found by it, reports of other deliveries by
-    /// these. `row` is the number of the first entry; the entries' numbers rise through all segments, in the order in
-    /// which things happened.
+    /// A row has several entries (``PackedEntries``): an event's are found by event, reports of other deliveries by
+    /// delivery. `row` is the number of the first entry; numbers rise through all segments in time order.
     ///
-    /// The index has the first eight bytes of an event (``head(of:)``), which are a third of its pages and compared as
-    /// one number.
+    /// The index has the first eight bytes of an event (``head(of:)``): a third of the pages, compared as one number.
     static func begin(_ segment: TraceSegments.Segment, in db: Database) throws {
         let number = segment.number
         try db.execute(
@@ -218,7 +214,7 @@ enum TraceSchema {
         )
     }
 
-    /// What an event is found by.
+    /// The index key of an event.
     static func head(of event: EventID) -> Int64 { Int64(bitPattern: UInt64(littleEndian: event.bytes.words.0)) }
 
     static func drop(_ number: Int64, in db: Database) throws {
@@ -233,8 +229,7 @@ enum TraceSchema {
         }
     }
 
-    /// A number that no entry is above. The last row may have entries from all over the last write, and that had no
-    /// more than there are.
+    /// An upper bound of all entry numbers. The last row may span the last write, which had no more entries than exist.
     static func lastNumber(in db: Database, _ segments: [TraceSegments.Segment]) throws -> Int64 {
         let last = try segments.reduce(0) { last, segment in
             max(last, try Int64.fetchOne(db, sql: "SELECT max(row) FROM entries_\(segment.number)") ?? 0)
@@ -244,8 +239,8 @@ enum TraceSchema {
 }
 
 extension RenewableFile {
-    /// Reads the file without changing it; nil if it has no tables. Throws a ``TraceError`` for a file of another version
-    /// or program.
+    /// Reads the file without changing it; nil if it has no tables. Throws a ``TraceError`` for a file of another
+    /// version or program.
     func read<Value>(_ body: (Database) throws -> Value) throws -> Value? {
         try opened(timeout: 5) { db in
             switch try state(of: db) {
@@ -266,7 +261,7 @@ extension RenewableFile {
         return try queue.read(body)
     }
 
-    /// Whether another program's database is at its place. Changes nothing; what is damaged passes for ours.
+    /// Whether it is another program's database. Changes nothing; a damaged file counts as ours.
     var isForeign: Bool {
         get throws {
             do {

@@ -9,30 +9,30 @@ import Storage
 import Synchronization
 
 /// Keeps the steps of events and deliveries in a file for a while, so that an operator can explain why a device was not
-/// woken. Holds neither content nor tokens.
+/// notified. Holds neither content nor tokens.
 ///
-/// It makes nobody wait: entries that its disk is too slow for or refuses are lost and counted. A damaged file is put
-/// aside under the same name with `.damaged` behind it, and replaced.
+/// It never blocks callers: entries that its disk is too slow for or refuses are lost and counted. A damaged file is
+/// renamed with `.damaged` appended, and replaced.
 package final class TraceStore: Sendable {
     private struct Pending {
         var entries = TraceRecords()
         var statuses = PendingStatuses()
-        /// All that there are, and whether they changed.
+        /// All current pauses, and whether they changed.
         var pauses: [QueueName: TracedPause] = [:]
         var hasOtherPauses = false
         var isScheduled = false
         /// The same for the statuses that wait longer than entries.
         var areStatusesScheduled = false
         var isClosed = false
-        /// Memory for entries; empty. New memory for each write took a tenth of a crowd's CPU time in page faults
+        /// Empty memory for entries. New memory for each write took a tenth of a crowd's CPU time in page faults
         /// (`contrib/bench/whole/run`).
         private var free = TraceRecords()
-        /// How many entries each owner has; empty until somebody asks.
+        /// The number of each owner's entries; empty until it is needed.
         private var owned: [TraceEntry.Owner: Int] = [:]
         /// The accounts of devices with recent entries.
         private var accounts: [DeviceID: PublicKey] = [:]
 
-        /// Takes an entry; false where its owner has too many already.
+        /// Takes an entry; false if its owner has too many already.
         mutating func take(_ entry: inout TraceEntry) -> Bool {
             if let device = entry.device {
                 if let account = entry.account {
@@ -54,7 +54,7 @@ package final class TraceStore: Sendable {
             return true
         }
 
-        /// How many entries an owner has; nobody counts before there are many.
+        /// The number of an owner's entries; counting starts only once there are many.
         private mutating func count(of owner: TraceEntry.Owner) -> Int {
             if owned.isEmpty {
                 for owner in entries.records.lazy.compactMap(\.owner) { owned[owner, default: 0] += 1 }
@@ -62,7 +62,7 @@ package final class TraceStore: Sendable {
             return owned[owner, default: 0]
         }
 
-        /// Takes out what is to be written at `now`; all that there is if this `isLast`.
+        /// Removes and returns the entries due at `now`; all of them if this `isLast`.
         mutating func take(at now: Timestamp, isLast: Bool) -> Taken {
             var taken = Taken(
                 devices: statuses.takeDue(at: now, all: isLast),
@@ -75,16 +75,16 @@ package final class TraceStore: Sendable {
             return taken
         }
 
-        /// How long until the statuses that wait are to be written; nil: there are none, or somebody waits for that
-        /// already. Whoever asks sees to it.
+        /// The time until waiting statuses must be written; nil: none wait, or a write is scheduled. The caller must
+        /// schedule the write.
         mutating func pauseOfStatuses(at now: Timestamp) -> Duration? {
-            // Those that do not wait came meanwhile, and are written with the entries that came with them.
+            // Statuses that need not wait are written with the entries that came with them.
             guard !areStatusesScheduled, let due = statuses.due, due > now else { return nil }
             areStatusesScheduled = true
             return min(max(due - now, TraceStore.delay), PendingStatuses.span)
         }
 
-        /// Takes the memory of entries that are written, for further ones: it would be megabytes that come and go.
+        /// Recycles the memory of written entries, which would otherwise be megabytes of allocations.
         mutating func reuse(_ written: inout TraceRecords) {
             guard written.records.capacity <= TraceStore.freeLimit,
                 written.fields.bytes.capacity <= TraceStore.freeFieldLimit
@@ -94,7 +94,7 @@ package final class TraceStore: Sendable {
         }
     }
 
-    /// What one write is to put on disk.
+    /// The content of one write.
     private struct Taken {
         var entries = TraceRecords()
         let devices: [DeviceID: DeviceStatus]
@@ -104,14 +104,14 @@ package final class TraceStore: Sendable {
         var isEmpty: Bool { entries.records.isEmpty && devices.isEmpty && !hasOtherPauses }
     }
 
-    /// How many entries may wait for a slow disk: some 15 MB.
+    /// The maximum of entries that wait for a slow disk: about 15 MB.
     static let pendingLimit = 50_000
-    /// For how many entries memory is kept, and for how many bytes of their fields: some 5 MB.
+    /// The maximum of entries, and of bytes for their fields, whose memory is kept: about 5 MB.
     private static let freeLimit = 16_384
     private static let freeFieldLimit = 2 << 20
-    /// Once half of that waits, an account may have one part in that many.
+    /// Once half of the limit is waiting, an account may have at most one of this many parts.
     private static let partsOfPending = 8
-    /// How long entries wait for others to be written with.
+    /// How long entries wait to be written together.
     private static let delay: Duration = .milliseconds(100)
 
     private let now: @Sendable () -> Timestamp
@@ -120,7 +120,7 @@ package final class TraceStore: Sendable {
     private let lost = Atomic<Int>(0)
     private let queue = DispatchQueue(label: "carillon trace")
 
-    /// The file at `path` is opened or made with the first entry, readable by this user only.
+    /// The file at `path` is opened or created with the first entry, readable only by this user.
     package init(
         path: String,
         limits: TraceLimits = TraceLimits(),
@@ -131,11 +131,11 @@ package final class TraceStore: Sendable {
         writer = Mutex(TraceWriter(path: path, limits: limits, logger: logger))
     }
 
-    /// How many entries were lost because the disk was too slow or refused, or strangers caused too many.
+    /// The number of entries that were lost because the disk was too slow or refused, or strangers caused too many.
     package var shed: Int { lost.load(ordering: .relaxed) }
 
-    /// Drops expired entries at once, and again after each `pause` of an hour, until that throws as the task is
-    /// cancelled. Without this they would go with the next entry only.
+    /// Drops expired entries immediately, and again after each `pause` of an hour, until that throws because the task
+    /// is cancelled. Without this they would be dropped only with the next entry.
     package func dropExpired(pause: () async throws -> Void = { try await Task.sleep(for: .seconds(3600)) }) async {
         repeat {
             await withCheckedContinuation { continuation in
@@ -148,8 +148,7 @@ package final class TraceStore: Sendable {
         } while (try? await pause()) != nil
     }
 
-    /// Removes the trace at `path` that a router before this one kept, and what it put aside. Another program's
-    /// database stays.
+    /// Removes the trace at `path` of an earlier router, and its damaged copy. Another program's database stays.
     package static func discard(path: String, logger: Logger) {
         let file = TraceSchema.file(at: path)
         do {
@@ -163,12 +162,12 @@ package final class TraceStore: Sendable {
         }
     }
 
-    /// Returns when everything that came so far is written, or lost.
+    /// Returns once everything received is written, or lost.
     package func flush() {
         queue.sync { writePending(isLast: true) }
     }
 
-    /// Writes what there is and closes the file. What comes after that is lost.
+    /// Writes the waiting entries and closes the file. Later entries are lost.
     package func close() {
         pending.withLock { $0.isClosed = true }
         queue.sync {
@@ -177,13 +176,13 @@ package final class TraceStore: Sendable {
         }
     }
 
-    /// Runs `body` while nothing is written.
+    /// Runs `body` while no write happens.
     func holding(_ body: () -> Void) {
         queue.sync(execute: body)
     }
 
-    /// Adds so many entries, each of which `entry` makes, by its place, where it is needed: what they are made of is
-    /// looked at where it is, since a copy would count its texts.
+    /// Adds `count` entries. `entry` makes each one from its index on demand, because a copy of the source would retain
+    /// its strings.
     @inline(__always)
     private func add(_ count: Int, _ entry: (Int) -> TraceEntry, _ take: (inout Pending) -> Void = { _ in }) {
         let (shed, mustSchedule) = pending.withLock { pending -> (Int, Bool) in
@@ -201,7 +200,7 @@ package final class TraceStore: Sendable {
         if mustSchedule { schedule() }
     }
 
-    /// Changes what is to be written besides entries.
+    /// Changes pending data other than entries.
     private func change(_ body: (inout Pending) -> Void) {
         let mustSchedule = pending.withLock { pending -> Bool in
             guard !pending.isClosed else { return false }
@@ -232,7 +231,7 @@ package final class TraceStore: Sendable {
             defer { pending.isScheduled = pending.isScheduled || mustSchedule }
             return (!pending.isScheduled, pending.pauseOfStatuses(at: now))
         }
-        // What waits is written soon, also if nothing more comes.
+        // Waiting data is written soon, even if no more arrives.
         if mustSchedule, isFirst { schedule() }
         if let pause { writeStatuses(in: pause) }
     }

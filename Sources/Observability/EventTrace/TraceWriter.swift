@@ -5,9 +5,9 @@ import Logging
 import Push
 import Storage
 
-/// Opens the file of a trace when there is something to write, and handles errors. Belongs to one thread at a time.
+/// Opens a trace's file on demand, and handles errors. Belongs to one thread at a time.
 struct TraceWriter {
-    /// How long a file that cannot be opened is left alone.
+    /// The delay before another try to open the file.
     static let pause: Duration = .seconds(10)
     private static let pruneInterval: Duration = .days(1)
 
@@ -15,9 +15,9 @@ struct TraceWriter {
     private let limits: TraceLimits
     private let logger: Logger
     private var file: TraceFile?
-    /// The queues that its file says are paused; nil: those of a router before this one, perhaps.
+    /// The paused queues in its file; nil: perhaps those of an earlier router.
     private var writtenPauses: [QueueName: TracedPause]?
-    /// When it may be opened again after an error, and when old devices are looked for.
+    /// When it may be opened again after an error, and when old devices are next removed.
     private var opensAt = Timestamp.distantPast
     private var prunesAt = Timestamp.distantPast
     private var isInTrouble = false
@@ -28,11 +28,10 @@ struct TraceWriter {
         self.logger = logger
     }
 
-    /// How many entries wait to be written.
+    /// The number of entries that wait to be written.
     var waiting: Int { file?.waiting ?? 0 }
 
-    /// How many entries were not written and never will be. All are written if this `isLast`; else some wait for the
-    /// next time.
+    /// Returns the number of lost entries. All are written if this `isLast`; otherwise some wait for the next write.
     mutating func write(
         _ entries: TraceRecords,
         _ devices: [DeviceID: DeviceStatus],
@@ -54,7 +53,7 @@ struct TraceWriter {
         return lost ?? entries.records.count + waited
     }
 
-    /// Drops entries that have expired by `now`. Makes no file where there is none.
+    /// Drops entries that have expired by `now`. Does not create the file.
     mutating func dropExpired(at now: Timestamp) {
         guard file != nil || TraceSchema.file(at: path).exists else { return }
         _ = attempt(at: now) { writer in
@@ -69,7 +68,7 @@ struct TraceWriter {
         writtenPauses = nil
     }
 
-    /// Nil after an error, which is logged when it first occurs, and for a pause after one.
+    /// Nil after an error, which is logged when it first occurs, and during the delay after one.
     private mutating func attempt<Value>(at now: Timestamp, _ body: (inout TraceWriter) throws -> Value) -> Value? {
         guard file != nil || now >= opensAt || now < opensAt - Self.pause else { return nil }
         let value: Value
@@ -77,7 +76,7 @@ struct TraceWriter {
             do {
                 value = try body(&self)
             } catch let error as DatabaseError where error.isDamage {
-                // Damage is found by using the file; the new one in its place has none.
+                // Damage shows only in use; the new file has none.
                 moveDamaged(error)
                 value = try body(&self)
             }
@@ -97,7 +96,7 @@ struct TraceWriter {
 
     private mutating func withFile<Value>(_ body: (inout TraceFile) throws -> Value) throws -> Value {
         var file = try self.file ?? TraceFile(path: path, limits: limits)
-        // The first entry it has may go to a table that is new.
+        // Its first entry may go to a new table.
         defer { self.file = file }
         return try body(&file)
     }

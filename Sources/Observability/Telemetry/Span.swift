@@ -4,9 +4,9 @@ import JSON
 import Nostr
 import Push
 
-/// A span as OTLP has it: a piece of an event's way, with a beginning and an end.
+/// An OTLP span: a timed part of an event's processing.
 struct Span: Sendable, Hashable {
-    /// The numbers are OTLP's.
+    /// OTLP's numbers.
     enum Kind: Int, Sendable {
         case client = 3
         case producer = 4
@@ -18,7 +18,7 @@ struct Span: Sendable, Hashable {
         case number(Int64)
     }
 
-    /// Something that happened meanwhile.
+    /// An event during the span.
     struct Event: Sendable, Hashable {
         var name: String
         var time: Timestamp
@@ -38,7 +38,7 @@ struct Span: Sendable, Hashable {
     var attributes: [(key: String, value: Value)] = []
     private(set) var events: [Event] = []
     private(set) var links: [TraceContext] = []
-    /// Why it failed; nil: it did not.
+    /// The error message; nil: no error.
     var failure: String?
 
     init(_ context: TraceContext, id: String, parent: String?, name: String, kind: Kind, start: Timestamp) {
@@ -56,7 +56,7 @@ struct Span: Sendable, Hashable {
         events.append(Event(name: name, time: time, reason: reason))
     }
 
-    /// Another event that this is about too.
+    /// Links another event that the span belongs to.
     mutating func link(_ context: TraceContext) {
         guard context.trace != trace, links.count < Self.linkLimit, !links.contains(context) else { return }
         links.append(context)
@@ -71,7 +71,7 @@ struct Span: Sendable, Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
-/// A request's body in OTLP's JSON.
+/// Encodes a request's body in OTLP's JSON.
 enum OTLP {
     static func body(_ spans: some Sequence<Span>, service: String, version: String) -> [UInt8] {
         var text = JSONText()
@@ -139,7 +139,7 @@ extension JSONText {
                 text.append(",\"value\":{\"stringValue\":")
                 text.appendQuoted(value)
             case .number(let value):
-                // 64 bits are text in the JSON of Protocol Buffers.
+                // Protocol Buffers' JSON writes 64-bit numbers as text.
                 text.append(",\"value\":{\"intValue\":")
                 text.appendQuoted(String(value))
             }
@@ -151,21 +151,21 @@ extension JSONText {
     private mutating func append(_ time: Timestamp) { appendQuoted("\(max(0, time.milliseconds))000000") }
 }
 
-/// Names traces and spans after events and deliveries, so that nothing needs to be remembered for it.
+/// Derives trace and span IDs from events and deliveries, so that no state is needed.
 ///
-/// Keyed, so that whoever runs the collector cannot tell from it which event it was.
+/// Keyed, so that the collector's operator cannot tell which event it was.
 package struct TraceIDs: Sendable {
     private let key: [UInt8]
-    /// A trace whose number is below is exported.
+    /// Traces with a smaller number are exported.
     private let threshold: UInt64
 
-    /// `seed` is the router's, and made for this.
+    /// `seed` is the router's secret for this purpose.
     package init(seed: [UInt8], sample: Double) throws {
         key = try HKDFSHA256.expand(pseudoRandomKey: seed, info: [], length: 32)
         threshold = sample >= 1 ? .max : UInt64(max(0, sample) * Double(UInt64.max))
     }
 
-    /// The trace of an event; nil: its spans are not exported.
+    /// The trace of an event; nil: not exported.
     package func context(of event: EventID) -> TraceContext? {
         let code = HMACSHA256.authenticationCode(for: event.array, key: key)
         let number = code[24..<32].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -173,7 +173,7 @@ package struct TraceIDs: Sendable {
         return TraceContext(trace: Hex.encode(Array(code[..<16])), root: Hex.encode(Array(code[16..<24])))
     }
 
-    /// The trace id of an event for people, 32 hex digits; nil: its spans are not exported.
+    /// The trace ID of an event, 32 hex digits; nil: not exported.
     @Sendable package func traceID(of event: EventID) -> String? { context(of: event)?.trace }
 
     /// The span of a delivery, or of its attempt of that number.
@@ -183,7 +183,7 @@ package struct TraceIDs: Sendable {
     }
 }
 
-/// What the spans of one event have in common.
+/// Shared by the spans of one event.
 package struct TraceContext: Sendable, Hashable {
     /// 32 hex digits.
     package let trace: String

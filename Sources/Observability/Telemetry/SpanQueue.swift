@@ -8,21 +8,21 @@ struct SpanQueue {
         case send([Span])
     }
 
-    /// The response of the collector to a batch.
+    /// The collector's response to a batch.
     enum Outcome: Equatable {
-        /// `refused` of its spans it did not take.
+        /// Accepted, except for `refused` spans.
         case taken(refused: Int)
-        /// It may take the batch later; zero: it does not say when.
+        /// Retry after this time; zero: the collector named none.
         case later(Duration)
         case refused
     }
 
-    /// What became of spans since the start.
+    /// Results of spans since the start.
     struct Counts: Equatable, Sendable {
         var sent = 0
-        /// There was no room, or the collector did not answer for too long.
+        /// The queue was full, or the collector did not respond for too long.
         var dropped = 0
-        /// The collector does not want them.
+        /// Refused by the collector.
         var refused = 0
     }
 
@@ -39,10 +39,10 @@ struct SpanQueue {
     private var dueAt: Timestamp?
     private(set) var counts = Counts()
 
-    /// Whether nothing waits and nothing is under way.
+    /// Whether no span waits or is being sent.
     var isIdle: Bool { waiting.isEmpty && inHand.isEmpty }
 
-    /// Adds spans; those beyond the limit are dropped, the newest first.
+    /// Adds spans; above the limit the newest are dropped.
     mutating func add(_ spans: [Span], now: Timestamp) {
         let room = max(0, Self.capacity - waiting.count)
         waiting += spans.prefix(room)
@@ -50,7 +50,7 @@ struct SpanQueue {
         if dueAt == nil, !spans.isEmpty { dueAt = now + Self.interval }
     }
 
-    /// What is to be done now; `isLast`: there will be no more, so that nothing is waited for.
+    /// The next action; `isLast`: no more spans will come, so send immediately.
     mutating func next(now: Timestamp, isLast: Bool = false) -> Action {
         guard !isSending else { return .nothing }
         let isRepeat = !inHand.isEmpty
@@ -71,7 +71,7 @@ struct SpanQueue {
         return .send(inHand)
     }
 
-    /// The request has ended.
+    /// Records the result of the request.
     mutating func finish(_ outcome: Outcome, now: Timestamp) {
         isSending = false
         switch outcome {

@@ -4,13 +4,13 @@ import Nostr
 import Pipeline
 import Push
 
-/// Makes spans of what the pipeline and the courier report. Pure, and bounded: what there is no room for has no spans.
+/// Builds spans from the reports of the pipeline and the courier. Pure and bounded: above the limit there are no spans.
 ///
-/// The span `event` is the root of a trace: from the first step of an event to the one that decides about it. Below it
-/// is a span `delivery` for each push, from its decision to its end, and below that `attempt`, from a request to its
+/// The span `event` is the root of a trace: from the first step of an event to the decision about it. Below it is a
+/// span `delivery` for each push, from its decision to its end, and below that `attempt`, from a request to its
 /// outcome.
 struct SpanRecorder {
-    /// Something that the courier reported.
+    /// A report of the courier.
     private enum News {
         case began(attempt: Int, Timestamp)
         case report(DeliveryReport, Timestamp)
@@ -30,15 +30,15 @@ struct SpanRecorder {
 
     private let ids: TraceIDs
     private var deliveries: [DeliveryID: OpenDelivery] = [:]
-    /// Events that wait, for a name for example.
+    /// Waiting events, for example for a name.
     private var roots: [EventID: Span] = [:]
-    /// Roots that ended lately: a further step of their events makes no second one.
+    /// Recently ended roots: another step of their events starts no second one.
     private var endedRoots = Recent<EventID>(limit: Self.rootLimit)
     /// The courier may report before the pipeline does. Until the pipeline reports, it is unknown whether a delivery is
     /// traced.
     private var unclaimed: [DeliveryID: [News]] = [:]
     private var unclaimedOrder = Recent<DeliveryID>(limit: Self.unclaimedLimit)
-    /// Deliveries and events that there was no room for.
+    /// Deliveries and events dropped by the limits.
     private(set) var shed = 0
 
     init(_ ids: TraceIDs) { self.ids = ids }
@@ -72,7 +72,7 @@ struct SpanRecorder {
         return finished
     }
 
-    /// Adds a step to the root of its event. False: there is none.
+    /// Adds a step to the root of its event. False: there is no root.
     private mutating func add(
         _ step: TraceStep,
         to event: EventID,
@@ -92,7 +92,7 @@ struct SpanRecorder {
         return true
     }
 
-    /// A step of a delivery, which is the first one of it where an event is named; `context` is that event's.
+    /// Adds a step of a delivery, its first one if an event is named; `context` is that event's.
     private mutating func add(
         _ step: TraceStep,
         to delivery: DeliveryID,
@@ -144,7 +144,7 @@ struct SpanRecorder {
         return OpenDelivery(context: context, span: span)
     }
 
-    /// Attempts were handed to transports.
+    /// Records attempts that were passed to transports.
     mutating func began(_ attempts: [AttemptStart], at time: Timestamp) {
         for attempt in attempts {
             if deliveries[attempt.delivery] == nil {
@@ -236,7 +236,7 @@ struct SpanRecorder {
     }
 }
 
-/// The last so many values.
+/// The last `limit` values.
 private struct Recent<Value: Hashable> {
     private let limit: Int
     private var values: [Value] = []
@@ -247,7 +247,7 @@ private struct Recent<Value: Hashable> {
 
     func contains(_ value: Value) -> Bool { known.contains(value) }
 
-    /// Returns the value that had to go.
+    /// Returns the value that was evicted.
     @discardableResult
     mutating func insert(_ value: Value) -> Value? {
         guard known.insert(value).inserted else { return nil }

@@ -7,7 +7,7 @@ import Logging
 import Pipeline
 import Synchronization
 
-/// Exports the way of events as spans, by OTLP over HTTP. Neither content nor tokens nor keys are in them.
+/// Exports the processing of events as spans with OTLP over HTTP. They hold no content, tokens or keys.
 package final class Tracer: PipelineObserver, DeliveryObserver {
     private struct State {
         var recorder: SpanRecorder
@@ -18,7 +18,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
         var toldAt: Timestamp?
     }
 
-    /// What became of spans since the start, by a word.
+    /// Results of spans since the start, by word.
     package var counts: [(result: String, count: Int)] {
         state.withLock { state in
             let counts = state.queue.counts
@@ -29,7 +29,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
     }
 
     private static let timeout: Duration = .seconds(10)
-    /// Between two lines of the log about the collector.
+    /// The minimum time between two log lines about the collector.
     private static let quiet: Duration = .hours(1)
 
     private let settings: TracingSettings
@@ -40,7 +40,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// Throws what is wrong with the file of headers.
+    /// Throws an error of the file with headers.
     package init(
         _ settings: TracingSettings,
         ids: TraceIDs,
@@ -54,7 +54,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
         headers.append("content-type", "application/json")
         for field in try settings.headers() { headers.append(field.name, field.value) }
         self.headers = headers
-        // The collector's slowness is no push service's affair.
+        // A slow collector must not take capacity from push services.
         self.sender = sender.share()
         self.alarm = alarm ?? DispatchAlarm(now: now)
         self.now = now
@@ -84,9 +84,9 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
 
     package func outboxFailed(_ error: any Error) {}
 
-    /// Sends what there is, for at most so long. What has not ended has no spans.
+    /// Sends the remaining spans within `time`. Unfinished work has no spans.
     package func finish(within time: Duration) async {
-        // The sender answers in the end, also when the collector does not.
+        // The sender calls back eventually, even if the collector does not respond.
         alarm.ring(at: now() + time) { [self] in release() }
         await withCheckedContinuation { continuation in
             let isIdle = state.withLock { state in
@@ -115,7 +115,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
         if hasNew { act() }
     }
 
-    /// Does what the queue wants done now.
+    /// Runs the queue's next action.
     private func act() {
         let (action, isNewAlarm, isIdle) = state.withLock { state -> (SpanQueue.Action, Bool, Bool) in
             let action = state.queue.next(now: now(), isLast: state.isLast)
@@ -148,7 +148,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
             let now = now()
             let isWorthALine = state.withLock { state in
                 state.queue.finish(outcome, now: now)
-                // At the end nothing is tried again: there is no time.
+                // At the end there is no time for a retry.
                 if state.isLast, case .later = outcome { state.queue = SpanQueue() }
                 if case .taken(refused: 0) = outcome { return false }
                 let isQuiet = state.toldAt.map { now >= $0 && now - $0 < Self.quiet } ?? false
@@ -198,20 +198,20 @@ extension SpanQueue.Outcome {
     }
 }
 
-/// Where spans go, and of how many events.
+/// The collector, and the sampled share of events.
 package struct TracingSettings: Sendable, Equatable {
-    /// Where a collector takes traces by OTLP over HTTP: with the path, `/v1/traces`.
+    /// The collector's URL for OTLP over HTTP, including the path `/v1/traces`.
     package let endpoint: String
-    /// The part of the events that is traced, from 0 to 1.
+    /// The share of events that is traced, from 0 to 1.
     package var sample = 0.01
-    /// A file with further headers for the collector, which may be secret; nil: none.
+    /// A file with more headers for the collector, which may be secret; nil: none.
     package var headersFile: String?
-    /// What the collector knows this router as.
+    /// The router's service name in traces.
     package var service = "carillon"
     /// The router's version.
     package var version = ""
 
-    /// `url` is a collector's, with or without the path for traces. Nil when it is none.
+    /// `url` is a collector's, with or without the path for traces. Nil if it is invalid.
     package init?(url: String) {
         guard let parts = URLParts(url), !parts.target.contains("?") else { return nil }
         let path = parts.target.hasSuffix("/") ? String(parts.target.dropLast()) : parts.target
@@ -221,14 +221,14 @@ package struct TracingSettings: Sendable, Equatable {
             ?? url
     }
 
-    /// The headers in ``headersFile``; none where there is no such file.
+    /// The headers in ``headersFile``; none if there is no such file.
     package func headers() throws(CollectorHeadersError) -> HTTPFields {
         guard let headersFile else { return HTTPFields() }
         return try CollectorHeaders.read(headersFile)
     }
 }
 
-/// Reads a file of headers: a line each, as in `authorization: Bearer …`.
+/// Parses a file of headers, one per line, such as `authorization: Bearer …`.
 package enum CollectorHeaders {
     private static let limit = 65_536
 
@@ -257,7 +257,7 @@ package enum CollectorHeaders {
     }
 }
 
-/// What is wrong with a file of headers; never a header.
+/// An error in a file of headers; never contains a header.
 package struct CollectorHeadersError: Error, CustomStringConvertible {
     package let description: String
 }

@@ -10,23 +10,23 @@ import NIOPosix
 import RouterConfiguration
 import Storage
 
-/// Asks the router that runs on this configuration by its API.
+/// A client of the API of the router that runs on this configuration.
 package struct APIClient {
-    /// What it answered.
+    /// A response of the router.
     package struct Answer: Sendable, Hashable {
         package var status: Int
-        /// JSON, with a line break behind it.
+        /// JSON that ends with a newline.
         package var body: String
     }
 
-    /// How the router is reached.
+    /// A way to reach the router.
     private enum Way {
-        /// By the socket for commands.
+        /// The admin socket.
         case socket(String)
         case network(Network)
     }
 
-    /// The router's API.
+    /// The router's API over TCP.
     private struct Network {
         let base: String
         let token: String
@@ -35,9 +35,9 @@ package struct APIClient {
 
     private let way: Way
 
-    /// The router's socket for commands is the way; where that is not there, or not for this user, the API.
+    /// Uses the router's admin socket, or the API if the socket is missing or this user may not write to it.
     ///
-    /// Throws an unreachable ``OperationFailure`` if there is neither, and `Diagnostics` where the API's token cannot be read.
+    /// Throws an unreachable ``OperationFailure`` if there is neither, and `Diagnostics` for an unreadable API token.
     package init(configuration: Configuration) throws {
         let socket = configuration.adminSocketPath
         if access(socket, W_OK) == 0 {
@@ -64,9 +64,9 @@ package struct APIClient {
         )
     }
 
-    /// The answer to a request for `target`, such as `/v1/reload`; a refusal is an answer too.
+    /// Returns the response to a request for `target`, such as `/v1/reload`, even if its status is an error.
     ///
-    /// Throws an unreachable ``OperationFailure`` if none comes, and errors of the system.
+    /// Throws an unreachable ``OperationFailure`` if there is no response, and system errors.
     package func ask(_ method: String, _ target: String, body: Data? = nil) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>
@@ -79,12 +79,12 @@ package struct APIClient {
         return try answer.get()
     }
 
-    /// The content of the answer to a GET of `target`. Throws an ``OperationFailure``.
+    /// Returns the content of the response to a GET of `target`. Throws an ``OperationFailure``.
     package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
         try await answer("GET", target)
     }
 
-    /// The content of the answer to a POST of `target`, or to a request by another method. Throws an
+    /// Returns the content of the response to a POST of `target`, or to a request by another method. Throws an
     /// ``OperationFailure``.
     package func change<Content: OperatorAnswer>(_ target: String, by method: String = "POST") async throws -> Content {
         try await answer(method, target)
@@ -150,7 +150,7 @@ package struct APIClient {
         }
     }
 
-    /// Where one connects to reach who listens there: any address stands for this machine.
+    /// Returns the host to connect to for a listener's address: the loopback address for an unspecified one.
     static func host(of listening: String) -> String {
         switch listening {
         case "0.0.0.0": "127.0.0.1"
@@ -161,7 +161,7 @@ package struct APIClient {
     }
 }
 
-/// One HTTP request over a socket in the file system.
+/// One HTTP request over a Unix domain socket.
 struct SocketRequest {
     private static let patience: TimeAmount = .minutes(1)
     private static let mostBytes = 16 << 20
@@ -172,7 +172,7 @@ struct SocketRequest {
     /// JSON.
     var body: Data?
 
-    /// The answer. Throws `IOError` where nobody listens or this user may not connect, and errors of the connection.
+    /// Returns the response. Throws connection errors, such as `IOError` if no process listens.
     func answer(on group: any EventLoopGroup) async throws -> APIClient.Answer {
         let result = group.next().makePromise(of: APIClient.Answer.self)
         let bootstrap = ClientBootstrap(group: group).channelInitializer { channel in
@@ -209,7 +209,7 @@ struct SocketRequest {
     }
 }
 
-/// Takes the one answer of a connection, and ends it.
+/// Takes the only response of a connection, then closes the connection.
 private final class AnswerTaker: ChannelInboundHandler {
     typealias InboundIn = NIOHTTPClientResponseFull
 
@@ -232,17 +232,17 @@ private final class AnswerTaker: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { result.fail(ChannelError.inputClosed) }
 }
 
-/// A path to a socket that fits into an address (`sun_path`), however long the socket's own path is: a long one leads
-/// through its folder's descriptor.
+/// A path to a socket that fits into an address (`sun_path`), however long the socket's own path is. A long path goes
+/// through the descriptor of its directory.
 package final class SocketPath: Sendable {
-    /// SwiftNIO takes no more.
+    /// SwiftNIO's limit, in bytes.
     private static let longest = 103
 
-    /// What to listen on or to connect to while this value lives.
+    /// The path to listen on or connect to, valid only while this value lives.
     package let text: String
     private let folder: Int32?
 
-    /// Nil where the folder of a long path cannot be opened; `errno` says why.
+    /// Nil if the directory of a long path cannot be opened; `errno` has the reason.
     package init?(_ socket: String) {
         guard socket.utf8.count > Self.longest else {
             text = socket

@@ -11,13 +11,13 @@ import Storage
 /// The plugins that a command loads to know their platforms.
 package struct CommandPlugins: Sendable {
     package let host: PluginHost
-    /// Where they were looked for.
+    /// The directories that were searched.
     package let folders: [String]
 
-    /// Loads those in `folders`; where none are named, those of the configuration; and without a configuration those
-    /// beside the program. This runs their code.
+    /// Loads the plugins in `folders`, which runs their code. Default: the configuration's folders, or without a
+    /// configuration those next to the program.
     ///
-    /// Throws a mistake when the program is missing that runs them.
+    /// Throws an error if the program that runs plugins is missing.
     package init(_ configuration: Configuration? = nil, folders: [String] = []) throws(Diagnostics) {
         var plugins = configuration?.plugins ?? Configuration.Plugins(folders: Configuration.pluginFoldersOfProgram)
         if !folders.isEmpty { (plugins.folders, plugins.pins) = (folders, [:]) }
@@ -28,10 +28,10 @@ package struct CommandPlugins: Sendable {
     package var platforms: KnownPlatforms { KnownPlatforms(host) }
 }
 
-/// What came of asking a push service for something that is no delivery.
+/// The result of a request to a push service that is not a delivery.
 package struct PushServiceAnswer: Sendable, Hashable {
     package var isGood: Bool
-    /// What was asked for, or what is wrong and what was expected.
+    /// The requested information, or the problem and what was expected.
     package var text: String
 
     package init(isGood: Bool, text: String) {
@@ -40,8 +40,8 @@ package struct PushServiceAnswer: Sendable, Hashable {
     }
 }
 
-/// One platform of one app, with the configured credentials and without a router around it. It opens no store, so that
-/// it can run beside the router.
+/// One platform of one app, with the configured credentials but without a router. It opens no store, so that it can run
+/// next to the router.
 package struct StandalonePlatform {
     private let configuration: Configuration
     private let app: String
@@ -51,9 +51,9 @@ package struct StandalonePlatform {
         (self.platform, self.app, self.configuration) = (platform, app, configuration)
     }
 
-    /// What the plugin answers to `words` that are no delivery, or why it cannot be asked; `help` lists what there is.
+    /// Returns the plugin's response to `words`, or the reason why there is none. `help` lists the plugin's commands.
     ///
-    /// Throws when a file with roots cannot be read, or sockets cannot be opened.
+    /// Throws if a file with root certificates cannot be read, or sockets cannot be opened.
     package func run(_ words: [String]) async throws -> PushServiceAnswer {
         do {
             return try await withTransport { transport in
@@ -68,11 +68,11 @@ package struct StandalonePlatform {
         }
     }
 
-    /// Loads the plugins, makes the transport, and lets go of everything when `body` has returned.
+    /// Loads the plugins, makes the transport, and releases both when `body` has returned.
     ///
-    /// Throws an ``OperationFailure`` for an app or platform that there is not, what the plugin says of its block, what
-    /// `body` throws, `Diagnostics` when the program is missing that runs plugins, and when a file with roots cannot be
-    /// read or sockets cannot be opened.
+    /// Throws an ``OperationFailure`` for an unknown app or platform, the plugin's error about its block, and errors of
+    /// `body`. Throws `Diagnostics` if the program that runs plugins is missing, and other errors if a file with root
+    /// certificates cannot be read or sockets cannot be opened.
     func withTransport<Value: Sendable>(
         _ body: (TransportInstance) async throws -> Value
     ) async throws -> Value {
@@ -118,16 +118,16 @@ package struct StandalonePlatform {
     }
 }
 
-/// Asks push services what they think of the configured credentials, and notifies nobody. Some plugins know how to ask
-/// (the command `check`). The others push to devices that do not exist: a push service looks at the credentials first,
-/// so what it says of the device shows that they are good.
+/// Checks the configured credentials with the push services, without a notification. Some plugins can ask their push
+/// service (command `check`). The others push to a device that does not exist: a push service checks the credentials
+/// first, so an error about the device shows that they are accepted.
 package struct CredentialProbe {
-    /// What a push service thinks.
+    /// A push service's decision on the credentials.
     package enum Decision: Sendable, Hashable {
         case accepted
-        /// The reason is the push service's, or the plugin's.
+        /// The reason is from the push service or from the plugin.
         case refused(String)
-        /// It could not be asked.
+        /// The check was not possible.
         case unknown(String)
     }
 
@@ -135,7 +135,7 @@ package struct CredentialProbe {
     private let command: Command
     private let now: @Sendable () -> Timestamp
 
-    /// Has the plugin of a platform do what the words say, for the default app.
+    /// Runs a command of a platform's plugin, for the default app.
     package typealias Command = @Sendable (_ platform: String, _ words: [String]) async throws -> PushServiceAnswer
 
     package init(_ configuration: Configuration, now: @escaping @Sendable () -> Timestamp) {
@@ -158,7 +158,7 @@ package struct CredentialProbe {
         self.now = now
     }
 
-    /// Has the plugin of `platform` ask its push service.
+    /// Runs the plugin's `check` command for `platform`.
     package func check(_ platform: String) async -> Decision {
         let answer: PushServiceAnswer
         do {
@@ -166,7 +166,7 @@ package struct CredentialProbe {
         } catch {
             return .unknown("\(error)")
         }
-        // The words of PluginKit's `CommandAnswer`.
+        // The prefixes are those of PluginKit's `CommandAnswer`.
         if answer.isGood { return .accepted }
         for (start, decision) in [("refused: ", Decision.refused), ("unknown: ", Decision.unknown)]
         where answer.text.hasPrefix(start) {
@@ -175,14 +175,13 @@ package struct CredentialProbe {
         return .unknown(answer.text)
     }
 
-    /// Asks the push service of `platform`, for the default app, about a `token` that is well-formed and that no device
-    /// has.
+    /// Pushes to a well-formed `token` of `platform` that no device has, for the default app.
     package func ask(_ platform: String, token: String) async -> Decision {
         do {
             let outcome = try await outcome(.wake, platform, token, isProven: false)
             let said = ReportWords.explained(Int(outcome.status), outcome.reason, to: "")
             return switch outcome.kind {
-            // The plugin refused it by itself, and no push service was asked.
+            // The plugin rejected it itself, without a request to the push service.
             case .rejected where outcome.status == 0: .unknown(said)
             case .delivered, .gone, .rejected: .accepted
             case .misconfigured: .refused(said)
@@ -193,7 +192,7 @@ package struct CredentialProbe {
         }
     }
 
-    /// Sends a text to the target of that URL. Returns nil when the push service took it, else its answer.
+    /// Sends a test notification to the target at `url`. Returns the push service's error, or nil on success.
     package func notify(_ platform: String, at url: String) async -> String? {
         do {
             let outcome = try await outcome(.alert, platform, url, isProven: true)

@@ -3,10 +3,10 @@ import Nostr
 import Push
 import Registry
 
-/// Names deliveries: the same for the same event and device, so that a repeat after a crash carries the same `apns-id`.
-/// Keyed, so that a push service cannot tell from it which event it was.
+/// Derives delivery IDs from an event and a device, so that a retry after a crash has the same `apns-id`. The
+/// derivation is keyed, so that a push service cannot find the event.
 package struct DeliveryIDs: Sendable {
-    /// An event's id and a device's number.
+    /// The length of an event's ID and a device's number, in bytes.
     private static let messageLength = 40
 
     private let code: HMACSHA256Authenticator
@@ -17,9 +17,9 @@ package struct DeliveryIDs: Sendable {
         )
     }
 
-    /// A UUID of version 8 (RFC 9562).
+    /// Returns a UUID of version 8 (RFC 9562).
     @Sendable package func id(_ event: EventID, _ device: DeviceID) -> DeliveryID {
-        // On the stack, since each push has one: the message and, behind it, the code.
+        // On the stack, because each push needs one: the message followed by the authentication code.
         withUnsafeTemporaryAllocation(byteCount: Self.messageLength + HMACSHA256.byteCount, alignment: 8) { room in
             event.bytes.withUnsafeBytes { room.copyMemory(from: $0) }
             room.storeBytes(of: device.rawValue.bigEndian, toByteOffset: 32, as: Int64.self)
@@ -29,16 +29,16 @@ package struct DeliveryIDs: Sendable {
         }
     }
 
-    /// A UUID that nothing else has (RFC 9562 version 4), for what is no event.
+    /// Returns a random UUID (RFC 9562 version 4), for a push without an event.
     package static func fresh(random: RandomBytes = SecureRandom.bytes) -> DeliveryID {
         random(DeliveryID.byteCount).withUnsafeBytes { DeliveryID(version: 4, of: $0) }
     }
 
-    /// For trials, whose requests are shown: always the same.
+    /// A constant ID for trials, because their requests are shown.
     static let trial = fresh { [UInt8](repeating: 0, count: $0) }
 }
 
-/// As its text, also where it is the key of a dictionary.
+/// Encodes the ID as its text, even as the key of a dictionary.
 extension DeliveryID: Codable, CodingKeyRepresentable {
     private struct Key: CodingKey {
         let stringValue: String
@@ -67,7 +67,7 @@ extension DeliveryID: Codable, CodingKeyRepresentable {
     package init?(codingKey: some CodingKey) { self.init(codingKey.stringValue) }
 }
 
-/// Names devices for their owners: numbers would tell how many others register.
+/// Derives device names for owners. Device numbers would reveal how many devices others register.
 struct DeviceHandles: Sendable {
     private let key: [UInt8]
 
@@ -75,7 +75,7 @@ struct DeviceHandles: Sendable {
         key = try HKDFSHA256.expand(pseudoRandomKey: seeds[.deviceHandles], info: [], length: 32)
     }
 
-    /// 16 hexadecimal digits.
+    /// Returns 16 hexadecimal digits.
     func handle(of device: DeviceID) -> String {
         let number = withUnsafeBytes(of: device.rawValue.bigEndian, Array.init)
         return Hex.encode(HMACSHA256.authenticationCode(for: number, key: key).prefix(8))

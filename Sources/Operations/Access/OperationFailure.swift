@@ -1,23 +1,23 @@
 import Console
 import Foundation
 
-/// Why something that an operator asked for could not be done.
+/// Why an operator's request failed.
 package struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Sendable, Hashable {
-        /// What was asked for cannot be understood.
+        /// The request is not understood.
         case invalid
-        /// There is nothing of that name or number.
+        /// The named object does not exist.
         case unknown
-        /// It cannot be done at this moment, or by these means.
+        /// The request cannot be carried out now, or not this way.
         case unavailable
         /// The command cannot reach a running router, or the router refuses its token.
         case unreachable
     }
 
     package let kind: Kind
-    /// What is wrong and what was expected; no secrets.
+    /// The problem and the expected input, without secrets.
     package let description: String
-    /// The same for programs; nil: only the words say it.
+    /// The same for programs; nil if there is only `description`.
     private(set) var says: Statement?
 
     init(kind: Kind, description: String, says: Statement? = nil) {
@@ -34,7 +34,7 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         OperationFailure(kind: .unknown, description: description)
     }
 
-    /// What `body` returns. What it throws is why it cannot be done now.
+    /// Returns the result of `body`, and turns its errors into an unavailable failure.
     static func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
         do {
             return try body()
@@ -64,7 +64,7 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// The report to an operator: for people and for machines.
+/// A report to an operator, for people and for programs.
 package protocol OperatorAnswer: Codable, Sendable {
     /// Lines for a terminal.
     var text: String { get }
@@ -78,7 +78,7 @@ extension OperatorAnswer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        // Nothing in here is a number without a spelling in JSON, which is all that can fail.
+        // Encoding can fail only for numbers that JSON cannot represent, and no report has any.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

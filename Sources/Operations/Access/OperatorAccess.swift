@@ -6,12 +6,12 @@ import Observability
 import Registry
 import RouterConfiguration
 
-/// The way of commands to a router's events and devices: by its files, beside the router or without it.
+/// The access of commands to a router's events and devices through its files, whether or not the router runs.
 package struct OperatorAccess {
     package enum Purpose: Sendable {
-        /// Also while a router runs.
+        /// Allowed while a router runs.
         case reading
-        /// While none runs.
+        /// Allowed only while no router runs.
         case changing
     }
 
@@ -19,11 +19,11 @@ package struct OperatorAccess {
     package let operations: DeviceOperations
     package let events: EventOperations
     package let users: UserOperations
-    /// Keeps routers off for as long as this value lives.
+    /// Keeps routers off the store while this value lives.
     private let lock: StoreLock?
 
-    /// Throws an ``OperationFailure`` when the files cannot be used for that, `StoreLockError.storeInUse` when a router
-    /// has them and something is to be changed, and `Diagnostics` for a key file that is none.
+    /// Throws an ``OperationFailure`` if the files cannot be used for this purpose, and `Diagnostics` for an invalid
+    /// key file. Throws `StoreLockError.storeInUse` if a change is intended while a router runs on the files.
     package init(
         _ configuration: Configuration,
         for purpose: Purpose,
@@ -36,7 +36,7 @@ package struct OperatorAccess {
                     + "carillon serve makes when it starts"
             )
         }
-        // First, for it says best what is wrong when another user asks.
+        // The key comes first, because its error is the clearest if another user runs the command.
         let identity = try key.read()
         lock = try purpose == .changing ? Self.lock(configuration) : nil
         let platforms = try CommandPlugins(configuration).platforms.catalog
@@ -80,22 +80,22 @@ package struct OperatorAccess {
 }
 
 extension Configuration {
-    /// Names the traces of events; nil: no spans are exported.
+    /// Derives the trace IDs of events; nil if no spans are exported.
     package func traceIDs(_ seeds: KeySeeds) throws -> TraceIDs? {
         try tracing.map { try TraceIDs(seed: seeds[.traceIDs], sample: $0.sample) }
     }
 }
 
-/// What is read beside the registry to answer operators.
+/// The files that are read, apart from the registry, to answer operators.
 package struct OperatorFiles: Sendable {
-    /// Nil: nothing is traced, and what there may be from before is out of date.
+    /// Nil if the trace is disabled; the files of an earlier trace are out of date.
     let trace: (reader: TraceReader, limits: TraceLimits)?
     package let outbox: OutboxReaders
-    /// How much the outbox is for.
+    /// The capacity of the outbox, in deliveries.
     let mostWaiting: Int
     private let isCause: @Sendable ([UInt8]) -> Bool
 
-    /// `partitions` are those that the router owns, and `isCause` whether one of them has accepted an event lately.
+    /// `partitions` are those that the router owns. `isCause` returns whether one of them recently accepted an event.
     package init(
         configuration: Configuration,
         partitions: @escaping @Sendable () -> [OutboxReader] = { [] },
@@ -107,7 +107,7 @@ package struct OperatorFiles: Sendable {
         self.isCause = isCause
     }
 
-    /// Whether an event is among those that were accepted lately; false where that cannot be told.
+    /// Whether an event was accepted recently; false if unknown.
     func wasAccepted(_ event: EventID) -> Bool {
         isCause(event.array) || ((try? outbox.own.isCause(event.array)) ?? false)
     }

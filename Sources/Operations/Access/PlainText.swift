@@ -8,11 +8,11 @@ import Push
 import Registry
 
 extension Timestamp {
-    /// As operators read it: `2026-11-22 07:00:00 UTC`.
+    /// The time as operators read it: `2026-11-22 07:00:00 UTC`.
     package var words: String { "\(CivilDate(self).text) \(clock) UTC" }
 }
 
-/// Rows in columns that are as wide as they have to be.
+/// Formats rows as aligned columns.
 package enum TextTable {
     package static func lines(_ rows: [[String]]) -> [String] {
         var widths: [Int] = []
@@ -36,23 +36,23 @@ extension QueueName {
 
     init(_ address: DeviceAddress) { self.init(platform: address.platform, app: address.app) }
 
-    /// As operators read it.
+    /// The name as operators read it.
     var words: String { "\(platform)/\(app)" }
 }
 
 extension String {
-    /// A time as RFC 3339 has it, to the minute.
+    /// The RFC 3339 time in this string, cut to minutes.
     var minute: String { "\(prefix(16))Z" }
 
-    /// The same to the second.
+    /// The RFC 3339 time in this string, cut to seconds.
     package var second: String { "\(prefix(19))Z" }
 
     func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }
 
-/// Words of a command that a person copies into a shell.
+/// Quotes arguments of a command that a person copies into a shell.
 package enum ShellWord {
-    /// `text` as one word, in quotes where the shell would take it for something else.
+    /// Returns `text` as one shell word, quoted only if necessary.
     package static func quoted(_ text: String) -> String {
         let isPlain = !text.isEmpty && text.utf8.allSatisfy(isPlain)
         return isPlain ? text : "'" + text.replacing("'", with: #"'\''"#) + "'"
@@ -68,9 +68,9 @@ package enum ShellWord {
     }
 }
 
-/// Reads what operators write on a command line or in a request.
+/// Parses the values that operators write on a command line or in a request.
 enum OperatorWords {
-    /// An event's id, alone or in a link such as `nostr:nevent1…` or `https://njump.me/note1…`.
+    /// Parses an event ID, on its own or in a link such as `nostr:nevent1…` or `https://njump.me/note1…`.
     static func event(_ text: String) throws(OperationFailure) -> EventID {
         let id = named(in: text) { word in
             EventID(hex: word) ?? NIP19.eventID(note: word) ?? NIP19.eventID(nevent: word)
@@ -83,12 +83,12 @@ enum OperatorWords {
         return id
     }
 
-    /// The id of a notification that was sent over the API, alone or in its address; nil: it is none.
+    /// Parses the ID of a notification that was sent over the API, on its own or in its URL; nil if invalid.
     static func request(_ text: String) -> String? {
         named(in: text) { $0.utf8.count == 32 && Hex.decode($0) != nil ? $0 : nil }
     }
 
-    /// The first part of a text that is not empty. QR codes spell links in capitals.
+    /// Returns the first part of `text` that `read` accepts. QR codes spell links in capitals.
     private static func named<Value>(in text: String, _ read: (String) -> Value?) -> Value? {
         for word in text.split(whereSeparator: { !($0.isASCII && ($0.isLetter || $0.isNumber)) }) {
             if let value = read(word.lowercased()) { return value }
@@ -96,7 +96,7 @@ enum OperatorWords {
         return nil
     }
 
-    /// `name` is what the key was given as.
+    /// Parses a public key. `name` is the parameter's name in errors.
     static func key(_ text: String, _ name: String) throws(OperationFailure) -> PublicKey {
         let key = named(in: text) { word in
             PublicKey(hex: word) ?? NIP19.publicKey(npub: word) ?? NIP19.publicKey(nprofile: word)
@@ -115,11 +115,11 @@ enum OperatorWords {
     }
 }
 
-/// Spans of time as operators write them: a number and a unit, as in `90s`, `10m`, `12h` or `30d`.
+/// Parses durations as operators write them: a number and a unit, as in `90s`, `10m`, `12h` or `30d`.
 package enum SpanWords {
     package static let expected = "a time, as in 90s, 10m, 12h or 30d"
 
-    /// Nil where it is none, or longer than a hundred years.
+    /// Nil if `text` is not a duration, or longer than 100 years.
     package static func span(_ text: String) -> Duration? {
         guard let unit = text.last, let number = Int64(text.dropLast()), number >= 0, !text.hasPrefix("+") else {
             return nil

@@ -1,7 +1,7 @@
 import Foundation
 import RouterConfiguration
 
-/// The way of commands to a router: the API of the one that has the configuration's store, else its files.
+/// The access of commands to a router: the API of a running router, otherwise its files.
 package struct RouterOrFiles {
     let configuration: Configuration
 
@@ -9,7 +9,7 @@ package struct RouterOrFiles {
         self.configuration = configuration
     }
 
-    /// Nil where no router answers. Throws an ``OperationFailure`` with its words for a refusal.
+    /// Nil if no router responds. Throws an ``OperationFailure`` with the router's message for an error response.
     func ask<Answer: OperatorAnswer>(
         _ method: String,
         _ path: String,
@@ -23,7 +23,7 @@ package struct RouterOrFiles {
         }
     }
 
-    /// The same for what only a router can do. Throws an ``OperationFailure`` where none answers, too.
+    /// Like `ask`, for requests that require a running router. Throws an ``OperationFailure`` even if none responds.
     func require<Answer: OperatorAnswer>(
         _ method: String,
         _ path: String,
@@ -46,7 +46,7 @@ package struct RouterOrFiles {
         return query.isEmpty ? path : path + "?" + query.joined(separator: "&")
     }
 
-    /// The files, for changes. Throws an ``OperationFailure`` where a router has them after all.
+    /// Opens the files for changes. Throws an ``OperationFailure`` if a router has locked them.
     func files() throws -> OperatorAccess {
         do {
             return try OperatorAccess(configuration, for: .changing)
@@ -61,12 +61,12 @@ package struct RouterOrFiles {
 extension APIClient {
     private struct Refusal: Decodable {
         var detail: String
-        /// What is wrong with rules.
+        /// The errors in rules.
         var mistakes: [String]?
     }
 
-    /// The content of the answer. Throws an ``OperationFailure``: the router's message for a refusal, unreachable if
-    /// there is no answer.
+    /// Returns the content of the response. Throws an ``OperationFailure``: the router's message for an error response,
+    /// unreachable if there is no response.
     func answer<Content: OperatorAnswer>(
         _ method: String,
         _ target: String,

@@ -5,12 +5,12 @@ import Synchronization
 import Glibc
 #endif
 
-/// Keeps a second router off the same store for as long as this value lives: each would send what the other sends. The
-/// kernel lets go of it when the process ends, however that happens.
+/// A lock that keeps a second router off the same store while this value lives. Two routers would send every push
+/// twice. The kernel releases the lock when the process ends, even after a crash.
 package final class StoreLock: Sendable {
     private let descriptor: Mutex<Int32?>
 
-    /// Throws a `StoreLockError` when another one has it, or something that is no lock of ours is in its place.
+    /// Throws a `StoreLockError` if another process has the lock, or if its path has a file that is not such a lock.
     package init(store path: String) throws(StoreLockError) {
         let lock = URL(fileURLWithPath: path).resolvingSymlinksInPath().path + "-lock"
         let descriptor = try Self.open(lock, store: path)
@@ -20,7 +20,7 @@ package final class StoreLock: Sendable {
             close(descriptor)
             throw number == EWOULDBLOCK ? .storeInUse(path, by: owner) : .cannotLock(lock, errno: number)
         }
-        // For people; a full disk is no reason to refuse.
+        // The process ID is only for people, so a full disk is not an error.
         let text = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)
         _ = pwrite(descriptor, text, text.count, 0)
@@ -29,7 +29,7 @@ package final class StoreLock: Sendable {
 
     deinit { release() }
 
-    /// Lets another one have the store at once, while this value may still live for a moment.
+    /// Releases the store immediately, although this value may live a moment longer.
     package func release() {
         let held = descriptor.withLock { descriptor in
             defer { descriptor = nil }
@@ -38,19 +38,20 @@ package final class StoreLock: Sendable {
         if let held { close(held) }
     }
 
-    /// Whoever may write to the folder may have put a link there, and root is not to write where that leads.
+    /// Does not follow links. Any user who may write to the directory can place one, and root must not write to its
+    /// target.
     private static func open(_ lock: String, store: String) throws(StoreLockError) -> Int32 {
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW
         var owner = stat()
         let hasStore = stat(store, &owner) == 0
         let new = Glibc.open(lock, flags | O_CREAT | O_EXCL, 0o600)
         if new >= 0 {
-            // Root's commands leave no lock behind that the router's own user cannot open.
+            // A lock that root's command creates must be usable by the router's own user.
             if geteuid() == 0, hasStore { _ = fchown(new, owner.st_uid, owner.st_gid) }
             return new
         }
         guard errno == EEXIST else { throw .cannotLock(lock, errno: errno) }
-        // A FIFO would have us wait.
+        // A FIFO would block.
         let old = Glibc.open(lock, flags | O_NONBLOCK)
         guard old >= 0 else { throw .cannotLock(lock, errno: errno) }
         var status = stat()
@@ -70,7 +71,7 @@ package final class StoreLock: Sendable {
     }
 }
 
-/// Why a command or a router cannot have a store for itself.
+/// Why a command or a router cannot lock a store.
 package struct StoreLockError: Error, CustomStringConvertible {
     package let description: String
     /// Whether another router has the store.
@@ -80,7 +81,7 @@ package struct StoreLockError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// `owner` is the number of the process that has it, or empty.
+    /// `owner` is the ID of the process that has the store, or empty.
     static func storeInUse(_ path: String, by owner: String) -> StoreLockError {
         let process = owner.isEmpty ? "" : " (process \(owner))"
         var error = StoreLockError(
@@ -104,7 +105,7 @@ package struct StoreLockError: Error, CustomStringConvertible {
         return StoreLockError(description: "store.path: cannot open or make the lock \(path), as \(reason)")
     }
 
-    /// Something else is where the lock would be.
+    /// Another file has the lock's path.
     static func noLock(_ path: String) -> StoreLockError {
         StoreLockError(
             description:

@@ -2,12 +2,12 @@ import Console
 import JSON
 import Rules
 
-/// The API's description as OpenAPI 3.1 has it, made of the list that requests are dispatched by.
+/// The API's description in OpenAPI 3.1, generated from the list that dispatches requests.
 struct OpenAPIDocument {
     private let operations: [APIOperation]
     private let url: String
 
-    /// `url` is where clients reach the API; empty: where they got this.
+    /// `url` is the API's base URL for clients; empty: the origin of this document.
     init(_ operations: [APIOperation], url: String = "") {
         self.operations = operations
         self.url = url
@@ -80,7 +80,7 @@ struct OpenAPIDocument {
                 "status": ["type": "integer", "minimum": 400, "maximum": 599],
                 "detail": ["type": "string", "description": "What is wrong and what was expected."],
                 "request_id": ["type": "string"],
-                // What `detail` says, for programs.
+                // The machine-readable form of `detail`.
                 "says": AnswerSchema.of(Statement.self),
                 "errors": [
                     "type": "array",
@@ -118,7 +118,7 @@ struct OpenAPIDocument {
             switch operation.content {
             case .json(let form): .members([("application/json", schema(form))])
             case .text(let type): .members([(type, schema(["type": "string"]))])
-            // OpenAPI 3.1 has no words for the parts of a stream.
+            // OpenAPI 3.1 cannot describe the parts of a stream.
             case .events(let forms):
                 .members([("text/event-stream", ["schema": ["type": "string"], "x-events": forms])])
             }
@@ -135,7 +135,7 @@ struct OpenAPIDocument {
 
     private static func schema(_ schema: JSONValue) -> JSONValue { .members([("schema", schema)]) }
 
-    /// As in `get_devices_device`.
+    /// Returns an ID such as `get_devices_device`.
     private static func operationID(_ endpoint: APIEndpoint) -> String {
         let words = endpoint.path.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.drop { $0 == "v1" }
         return ([endpoint.method.rawValue.lowercased()] + words.map(String.init)).joined(separator: "_")
@@ -153,7 +153,7 @@ struct OpenAPIDocument {
         [
             "name": .string(parameter.name), "in": .string(parameter.place.rawValue),
             "required": .bool(parameter.isRequired), "description": .string(parameter.summary),
-            // Browsers send a cookie of theirs whatever it holds, and one that is none of ours counts as none.
+            // Browsers send the cookie whatever it contains; the router ignores an invalid one.
             "schema": parameter.place == .cookie ? ["type": "string"] : schema(parameter.form),
         ]
     }
@@ -177,7 +177,7 @@ struct OpenAPIDocument {
     }
 }
 
-/// The API's description for people: one page without scripts and without anything from elsewhere.
+/// The API's description for people: one page without scripts and external resources.
 struct DescriptionPage {
     static let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -257,7 +257,7 @@ struct DescriptionPage {
 
 /// The API's description of itself.
 enum DescriptionAPI {
-    /// `operations` are all others.
+    /// `operations` are all other operations.
     static func operations(of operations: [APIOperation], url: String) -> [APIOperation] {
         let own = [
             APIOperation(
@@ -288,7 +288,7 @@ enum DescriptionAPI {
 }
 
 extension APIOperation {
-    /// The same with an answer that never changes.
+    /// Returns the operation with a constant response.
     fileprivate func answering(_ answer: @escaping @Sendable () -> ConsoleAnswer) -> APIOperation {
         APIOperation(
             APIEndpoint(endpoint.method, endpoint.path, for: endpoint.access) { _ in answer() },

@@ -6,14 +6,14 @@ import JSON
 import NIOCore
 import Rules
 
-/// An endpoint with what the API's description says of it.
+/// An endpoint with its entry in the API's description.
 package struct APIOperation: Sendable {
-    /// What comes with the status of success.
+    /// The content of a successful response.
     enum Content: Sendable {
         case json(JSONValue)
-        /// Of that type.
+        /// Text of this content type.
         case text(String)
-        /// Server-sent events; the schema of the data of each, by the event's name.
+        /// Server-sent events; the schema of each event's data by the event's name.
         case events(JSONValue)
     }
 
@@ -23,18 +23,18 @@ package struct APIOperation: Sendable {
     let content: Content
     /// The status of success.
     var status = 200
-    /// The other statuses of success, each with its meaning and schema.
+    /// The other success statuses, each with its meaning and schema.
     var others: [(status: Int, summary: String, form: JSONValue)] = []
-    /// The schema of the body that it takes.
+    /// The schema of the request's body.
     let body: JSONValue?
 
-    /// Parts of the description.
+    /// Sections of the description.
     package enum Group: String, Sendable, CaseIterable {
         case me, session, notify, now, events, devices, queue, relays, users, rules, router, description
     }
 
-    /// Where an operation is, and for whom: GET for those who may read, the other methods for those who may operate,
-    /// unless told.
+    /// Method, path and access of an operation. Default: GET requires the scope `read`, other methods the scope
+    /// `operate`.
     package struct Route: Sendable {
         let method: APIEndpoint.Method
         let path: String
@@ -64,7 +64,7 @@ package struct APIOperation: Sendable {
     /// The body that an operation takes.
     package struct Body {
         let schema: JSONValue
-        /// How long it may be where that is more than usual.
+        /// The maximum length, if it differs from the default.
         var limit: ByteCount?
     }
 
@@ -73,7 +73,7 @@ package struct APIOperation: Sendable {
         self.body = body
     }
 
-    /// What reports something in JSON.
+    /// Makes an operation that returns a report in JSON.
     package static func report<Answer: OperatorAnswer>(
         _ route: Route,
         _ group: Group,
@@ -98,8 +98,8 @@ package struct APIOperation: Sendable {
         return APIOperation(endpoint, group, summary, .json(AnswerSchema.of(Answer.self)), body: body?.schema)
     }
 
-    /// The same where files are read or written: the disk may keep us waiting, which the threads that tasks share must
-    /// not.
+    /// Makes an operation that reads or writes files. It runs on other threads, because the shared task threads must
+    /// not wait for the disk.
     static func onDisk<Answer: OperatorAnswer>(
         _ route: Route,
         _ group: Group,
@@ -133,7 +133,7 @@ extension APIProblem {
         self.init(status, failure)
     }
 
-    /// The same with a status of the operation's own.
+    /// Takes a status that the operation chooses.
     init(_ status: Int, _ failure: OperationFailure) {
         if let says = failure.says {
             self.init(status, Sentence(says.code, says.values, failure.description))
@@ -148,7 +148,7 @@ struct RequestObject {
     let object: JSONObject
     private let text: String
 
-    /// Throws an ``APIProblem`` where the body is none, or has a member besides `members`.
+    /// Throws an ``APIProblem`` if the body is not a JSON object, or has a member that is not in `members`.
     init(_ call: APICall, members: [String]) throws(APIProblem) {
         guard let text = String(validating: call.body.readableBytesView, as: UTF8.self) else {
             throw APIProblem(400, "the body: expected JSON in UTF-8")
@@ -173,7 +173,7 @@ struct RequestObject {
         try value(name, "a text") { if case .string(let text) = $0 { text } else { nil } }
     }
 
-    /// A text that has to be there, of so many characters at most.
+    /// Returns a required string of up to `limit` characters.
     func required(_ name: String, atMost limit: Int) throws(APIProblem) -> String {
         guard let text = try text(name), text.unicodeScalars.count <= limit else {
             throw APIProblem(400, "\(name): expected a text of at most \(limit) characters")
@@ -210,7 +210,7 @@ struct RequestObject {
         }
     }
 
-    /// The text of an object. Throws an ``APIProblem`` where there is none.
+    /// Returns the JSON text of an object. Throws an ``APIProblem`` if it is missing.
     func json(_ name: String) throws(APIProblem) -> [UInt8] {
         guard case .object? = object[name],
             let whole = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any],
@@ -219,7 +219,7 @@ struct RequestObject {
         return Array(data)
     }
 
-    /// Nil where there is none. That of null is none, but where it must be there.
+    /// Nil if the member is missing. A null is an error unless `read` accepts it.
     private func value<Value>(
         _ name: String,
         _ expected: String,

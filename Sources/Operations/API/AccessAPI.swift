@@ -1,7 +1,7 @@
 import Console
 import Rules
 
-/// Users and relays, and what an operator decides about them.
+/// Endpoints for users and relays, and the operator's decisions about them.
 struct AccessAPI {
     private static let subject = APIParameter.query(
         "subject",

@@ -2,15 +2,15 @@ import Foundation
 import JSON
 import Rules
 
-/// The JSON Schema of an answer, found by decoding the type from a decoder that notes what it is asked for. So the
-/// API's description cannot tell of other members than the answers have.
+/// Derives the JSON Schema of a response by decoding its type with a decoder that records the calls. So the API's
+/// description always matches the responses.
 enum AnswerSchema {
     static func of<Answer: Decodable>(_ type: Answer.Type) -> JSONValue {
-        // Nothing else can be wrong with a type of ours than that it decodes itself by hand; tests look at all of them.
+        // Fails only for a type with a handwritten `init(from:)`; tests check all types.
         (try? SchemaRecorder.record(type).schema) ?? ["type": "object"]
     }
 
-    /// A name as answers spell it, by the encoder that writes them.
+    /// Returns the name as responses spell it, by the encoder that writes them.
     static func spelling(of name: String) -> String {
         struct Key: CodingKey {
             let stringValue: String
@@ -32,7 +32,7 @@ enum AnswerSchema {
     }
 }
 
-/// Hands out values of no meaning, and notes their types.
+/// A decoder that returns placeholder values and records their types.
 private final class SchemaRecorder: Decoder {
     struct NoValue: Error {}
 
@@ -40,12 +40,12 @@ private final class SchemaRecorder: Decoder {
     let userInfo: [CodingUserInfoKey: Any] = [:]
     private var members: [(key: String, value: JSONValue)] = []
     private var optional: Set<String> = []
-    /// Only a dictionary asks which keys there are.
+    /// Only a dictionary asks for all keys.
     private var isDictionary = false
     private var element: JSONValue?
     private var single: JSONValue?
 
-    /// A value of the type, and its schema.
+    /// Returns a value of the type and its schema.
     static func record<Value: Decodable>(_ type: Value.Type) throws -> (value: Value, schema: JSONValue) {
         if let choice = type as? any (CaseIterable & RawRepresentable).Type, let (value, names) = first(of: choice),
             let value = value as? Value
@@ -84,7 +84,7 @@ private final class SchemaRecorder: Decoder {
 
     func singleValueContainer() throws -> any SingleValueDecodingContainer { Single(recorder: self) }
 
-    /// What stands for a value that is no container; nil where the type has to decode itself.
+    /// Returns a placeholder for a scalar; nil if the type must decode itself.
     private static func leaf<Value>(_ type: Value.Type) -> (value: Value, schema: JSONValue)? {
         func found(_ value: Any, _ schema: JSONValue) -> (value: Value, schema: JSONValue)? {
             (value as? Value).map { ($0, schema) }
@@ -111,7 +111,7 @@ private final class SchemaRecorder: Decoder {
             return [Key(stringValue: "any")].compactMap(\.self)
         }
 
-        /// Only what may be missing is asked about.
+        /// Called only for optional members.
         func contains(_ key: Key) -> Bool {
             recorder.optional.insert(AnswerSchema.spelling(of: key.stringValue))
             return true

@@ -1,7 +1,7 @@
 import Console
 import Rules
 
-/// Events and devices.
+/// Endpoints for events and devices.
 struct DeviceAPI {
     private static let number = APIParameter.path("device", .integer(1...Int64.max), "A device's number.")
 

@@ -5,10 +5,10 @@ import Nostr
 import Registry
 import Rules
 
-/// Groups of an app's users, kept by those who send.
+/// Endpoints for groups of an app's users, which senders maintain.
 struct GroupAPI {
     private static let page = 1_000
-    /// Accounts that one request adds, and removes.
+    /// The limit of accounts to add, and of accounts to remove, in one request.
     private static let mostChanges = 2_500
     private static let app = APIParameter.query("app", .text(64), "the app whose users are meant", isRequired: true)
     private static let group = APIParameter.path(
@@ -117,24 +117,24 @@ struct GroupList: OperatorAnswer, Equatable {
     var text: String { groups.map { "\($0.group)  \($0.members)" }.joined(separator: "\n") }
 }
 
-/// Who is in a group.
+/// The members of a group.
 struct GroupMembers: OperatorAnswer, Equatable {
     var accounts: [String]
-    /// What the parameter `after` takes; nil: that was all.
+    /// The value for the parameter `after`; nil on the last page.
     var next: String?
 
     var text: String { accounts.joined(separator: "\n") }
 }
 
-/// What came of changing a group.
+/// The result of changing a group.
 struct GroupChangeReport: OperatorAnswer, Equatable {
     var added: Int
     var removed: Int
-    /// Those who left by themselves, and stay out.
+    /// Users who left the group themselves, and are not added again.
     var left: [String]
-    /// Those without a device of the app.
+    /// Accounts without a device of the app.
     var unknown: [String]
-    /// Those who are in as many groups as one may be.
+    /// Accounts that are already in the maximum number of groups.
     var full: [String]
 
     init(_ change: GroupChange) {

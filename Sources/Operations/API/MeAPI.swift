@@ -6,7 +6,7 @@ import Registry
 import Rules
 import Synchronization
 
-/// What accounts ask about themselves, signing with their keys (NIP-98).
+/// Endpoints for an account's own data. The account signs its requests (NIP-98).
 struct MeAPI {
     private static let device = APIParameter.path("device", .text(16), "The id of one of your devices.")
     private static let wishes: JSONValue = [
@@ -135,7 +135,7 @@ extension APICall {
     }
 }
 
-/// How often an account may ask: keys cost nothing, but what is behind these does.
+/// Rate limits for each account. Keys are free to make, but these requests are not free to serve.
 private final class OwnRates: Sendable {
     enum Kind: Hashable {
         case looks, tests, changes
@@ -148,7 +148,7 @@ private final class OwnRates: Sendable {
 
     private struct State {
         var often = RateTable<Place>(burst: 20, perSecond: 1, capacity: 20_000)
-        /// Each costs a push.
+        /// Each request causes a push.
         var seldom = RateTable<Place>(burst: 5, perSecond: 0.1, capacity: 20_000)
     }
 

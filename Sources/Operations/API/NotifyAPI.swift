@@ -11,7 +11,7 @@ import Push
 import RouterConfiguration
 import Rules
 
-/// Notifications that somebody asks for who is not on Nostr.
+/// Endpoints for notifications from senders that do not use Nostr.
 struct NotifyAPI {
     let notifier: Notifier
     let view: MemberView
@@ -85,7 +85,7 @@ struct NotifyAPI {
         }
     }
 
-    /// What a request says, besides what rules say in the same words (rules.md).
+    /// The schema of a request, apart from the parts that it shares with rules (rules.md).
     private static func schema(_ blocks: [String]) -> JSONValue {
         let text: JSONValue = ["type": "string", "minLength": 1]
         let words = LocalizedTextSchema.textOrKey
@@ -142,29 +142,28 @@ struct NotifyAPI {
     }
 }
 
-/// That a notification is on its way, and for how many devices.
+/// The receipt for a notification, with the number of devices.
 struct NotifyReceipt: OperatorAnswer, Equatable {
     var id: String
     var createdAt: String
-    /// Registered devices that it is for; nil, as the next three: the router was stopped in the middle.
+    /// Registered recipients; this and the next three are nil if the router stopped while it processed the request.
     var devices: Int?
-    /// Those that get a push now.
+    /// Devices that get a push now.
     var queued: Int?
-    /// Those for which it waits: a cooldown, quiet hours, a daily cap, the end of an earlier push.
+    /// Devices whose push waits for a cooldown, quiet hours, a daily cap or the end of an earlier push.
     var held: Int?
-    /// When the last of these is due; nil if none is held, or the time is unknown.
+    /// The time when the last of these is due; nil if none is held, or the time is unknown.
     var heldUntil: String?
-    /// True: a member did not count its part, so that devices are missing in these numbers; nil: they
-    /// are whole.
+    /// True if a member did not report its part, so that these counts are too low; nil if they are complete.
     var partial: Bool?
-    /// Devices of the request that are not registered; nil: all are.
+    /// Devices in the request that are not registered; nil if all are registered.
     var unknown: [Int64]?
 
     private enum CodingKeys: String, CodingKey {
         case id, createdAt, devices, queued, held, heldUntil, partial, unknown
     }
 
-    /// The rest of the answer as JSON, made when the pipeline had carried it out.
+    /// The rest of the response as JSON, made after the pipeline processed the notification.
     private var members: String?
 
     init(_ record: RequestRecord) {
@@ -175,7 +174,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
 
     var text: String { id }
 
-    /// As an encoder writes it, which takes longer than all that reads a request.
+    /// The JSON as an encoder would write it. An encoder takes longer than all the parsing of a request.
     var json: String {
         var json = JSONLine()
         json.add("created_at", createdAt)
@@ -184,7 +183,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
         return "\(json.text.dropLast()),\(members.dropFirst())"
     }
 
-    /// The answer's fields besides id and time; nil if there are none.
+    /// Returns the fields other than ID and time; nil if there are none.
     static func members(_ counts: NotificationOrder.Counts?, unknown: [DeviceID]) -> String? {
         var json = JSONLine()
         if let counts {
@@ -199,12 +198,12 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
     }
 }
 
-/// How many a notification would be for.
+/// The number of recipients of a dry run.
 struct NotifyTrial: OperatorAnswer, Equatable {
     var accounts: Int
-    /// Registered devices, whatever signals they switched off.
+    /// Registered devices, including those that switched the signal off.
     var devices: Int
-    /// Devices of the request that are not registered; nil: all are.
+    /// Devices in the request that are not registered; nil if all are registered.
     var unknown: [Int64]?
 
     init(accounts: Int, devices: Int, _ unknown: [DeviceID]) {
@@ -216,37 +215,37 @@ struct NotifyTrial: OperatorAnswer, Equatable {
     var text: String { "\(devices) devices of \(accounts) accounts" }
 }
 
-/// What became of a notification.
+/// The results of a notification.
 struct NotifyReport: OperatorAnswer, Equatable {
     struct Device: Codable, Sendable, Equatable {
         var device: Int64
         var platform: String?
         var app: String?
-        /// One word: the last step, such as `queued`, `held`, `filtered`, `delivered`, `gone` or `rejected`.
+        /// The last step in one word, such as `queued`, `held`, `filtered`, `delivered`, `gone` or `rejected`.
         var state: String
         var at: String
         var words: String
-        /// What the push service said, or why a filter stopped it.
+        /// The push service's reason, or a filter plugin's.
         var reason: String?
         /// The push service's HTTP status.
         var status: Int?
-        /// When it goes, or is tried again, at the earliest.
+        /// The earliest time of the next attempt.
         var nextAt: String?
     }
 
     var id: String
     var createdAt: String
-    /// Whether all devices in this list have their final result. False while one is held, queued or tried again; if the
-    /// router was stopped in the middle: send it again under its Idempotency-Key; and without a trace.
+    /// Whether all listed devices have their final result. False without a trace, and if the router stopped while it
+    /// processed the request; the sender then repeats it with the same Idempotency-Key.
     var isComplete: Bool
-    /// Since when steps are remembered; nil: they are not, and no device is listed.
+    /// The start of the trace; nil if there is no trace, and then no device is listed.
     var tracedSince: String?
-    /// How many of the devices that are listed here are in each state.
+    /// The number of listed devices in each state.
     var states: [String: Int]
     var devices: [Device]
-    /// Devices of the request that are not registered; nil: all are.
+    /// Devices in the request that are not registered; nil if all are registered.
     var unknown: [Int64]?
-    /// What the parameter `after` takes; nil: that was all.
+    /// The value for the parameter `after`; nil on the last page.
     var next: Int?
 
     init(_ record: RequestRecord, _ explanation: EventExplanation?, next: Int?) {
@@ -281,7 +280,7 @@ struct NotifyReport: OperatorAnswer, Equatable {
 }
 
 extension JSONValue {
-    /// These counts as fields of a ``NotifyReceipt``.
+    /// The unregistered devices in the counts, which are fields of a ``NotifyReceipt``.
     fileprivate var unknownDevices: [Int64]? {
         guard case .object(let object) = self, case .array(let values)? = object["unknown"] else { return nil }
         return values.compactMap { if case .number(let digits) = $0 { Int64(digits) } else { nil } }

@@ -6,11 +6,11 @@ import RouterConfiguration
 import Rules
 import Storage
 
-/// All that a running router's API does.
+/// All operations of a running router's API.
 package struct RouterAPI: Sendable {
     package let operations: [APIOperation]
     private let transports: ActiveTransports
-    /// Where clients reach the API; empty: nobody said.
+    /// The API's base URL for clients; empty: not configured.
     private let publicURL: String
 
     package init(
@@ -56,7 +56,7 @@ package struct RouterAPI: Sendable {
 
     package var endpoints: [APIEndpoint] { operations.map(\.endpoint) }
 
-    /// Takes a request from outside to its plugin.
+    /// Forwards a request from outside to its plugin.
     package func receive(_ call: InboundCall) async -> Console.InboundReply? {
         let request = InboundRequest(
             method: call.method,
@@ -71,13 +71,13 @@ package struct RouterAPI: Sendable {
     }
 }
 
-/// What came of reading the configuration anew.
+/// The result of a reload of the configuration.
 package enum ReloadResult: Sendable {
-    /// It is in force; `restart` are the keys of the file whose changes take a restart, `warnings` what is hardly
-    /// meant, `refused` the plugins that were not taken, and why.
+    /// The new configuration is active. `restart` are changed keys that require a restart, `warnings` are suspicious
+    /// settings, `refused` are rejected plugins with the reason.
     case done(restart: [String], warnings: [Diagnostic], refused: [Diagnostic])
-    /// The old one stays in force, for these reasons.
+    /// The old configuration stays active, for these reasons.
     case refused(Diagnostics)
-    /// Another reload is under way.
+    /// Another reload is in progress.
     case busy
 }

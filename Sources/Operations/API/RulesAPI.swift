@@ -11,7 +11,7 @@ import Rules
 import Storage
 import Synchronization
 
-/// Rules: checked, tried on events, and the signals that they raise.
+/// Endpoints that check rules, try them on events, and list the signals that they raise.
 struct RulesAPI {
     private static let longest = 50_000
     private static let rules: JSONValue = [
@@ -23,7 +23,7 @@ struct RulesAPI {
     let inForce: @Sendable () -> (configuration: Configuration, book: RuleBook)
     let reload: @Sendable () async -> ReloadResult
     let differences: RulesDifferences
-    /// Each trial loads the plugins, so that one at a time is enough.
+    /// Each trial loads the plugins, so only one runs at a time.
     private let gate = OneAtATime("another trial is under way")
     private let saves = OneAtATime("somebody else saves rules")
     private let comparisons = OneAtATime("another comparison is under way")
@@ -232,7 +232,7 @@ struct RulesAPI {
         }
     }
 
-    /// Throws an ``APIProblem`` with the mistakes.
+    /// Throws an ``APIProblem`` with the errors in the rules.
     private static func book(
         _ text: String?,
         inPlaceOf file: String?,
@@ -282,7 +282,7 @@ struct RulesAPI {
     }
 }
 
-/// Does one thing at a time, and refuses others meanwhile.
+/// Runs one operation at a time and rejects others until it ends.
 final class OneAtATime: Sendable {
     private let isTaken = Mutex(false)
     private let refusal: String
@@ -304,7 +304,7 @@ final class OneAtATime: Sendable {
     }
 }
 
-/// The signals that events can raise, for those who write apps and rules.
+/// The signals that events can raise, for authors of apps and rules.
 struct SignalCatalogue: Sendable {
     static let schema: JSONValue = [
         "type": "object", "required": ["signals"],
@@ -328,9 +328,9 @@ struct SignalCatalogue: Sendable {
 
     private struct Entry: Sendable {
         let signal: Signal
-        /// The names of rules in force that name it.
+        /// The names of active rules that raise the signal.
         let rules: [String]
-        /// JSON.
+        /// A report as JSON.
         var example: String?
     }
 
@@ -349,7 +349,7 @@ struct SignalCatalogue: Sendable {
         }
     }
 
-    /// Tries fixtures until each signal that one raises has an example. Throws an ``APIProblem``.
+    /// Runs fixtures until each signal that a fixture raises has an example. Throws an ``APIProblem``.
     func withExamples(_ configuration: Configuration) async throws -> SignalCatalogue {
         var order = TrialOrder()
         order.configuration = configuration

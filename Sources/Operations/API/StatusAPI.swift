@@ -5,10 +5,10 @@ import PluginHost
 import Rules
 import Storage
 
-/// How the router is doing: health, metrics, issues, plugins, counts, levels of the log; and reading its configuration
-/// anew.
+/// Endpoints for the router's state: health, metrics, issues, plugins, counts, log levels, and the reload of its
+/// configuration.
 struct StatusAPI {
-    /// How long parts may take to show that they come round.
+    /// The timeout of health checks.
     private static let patience: Duration = .seconds(5)
 
     let health: RouterHealth
@@ -24,7 +24,7 @@ struct StatusAPI {
         ]
     }
 
-    // MARK: For machines that watch
+    // MARK: For monitoring
 
     private var alive: APIOperation {
         APIOperation(
@@ -175,20 +175,20 @@ extension APIPrincipal {
     }
 }
 
-/// What is amiss with a running router.
+/// The current issues of a running router.
 package struct IssueList: OperatorAnswer, Equatable {
     package var issues: [RouterStatus.Issue]
 
     package var text: String { issues.map { "\($0.detail)\n   \($0.remedy)" }.joined(separator: "\n") }
 }
 
-/// That a configuration is in force.
+/// The result of a successful reload.
 struct ReloadReport: OperatorAnswer {
     var reloaded: Bool
-    /// Keys whose changes take a restart.
+    /// Keys whose changes require a restart.
     var needsRestart: [String]
     var warnings: [String]
-    /// Plugins that were not taken.
+    /// Rejected plugins.
     var refused: [String]
 
     var text: String { "reloaded" }

@@ -3,17 +3,17 @@ import Core
 import Foundation
 import Glibc
 
-/// A file that goes into a backup.
+/// An input file of a backup.
 struct BackupInput: Sendable {
     var role: BackupRole
-    /// Its name in the backup.
+    /// The file's name in the backup.
     var name: String
-    /// Where it is read from.
+    /// The path to read from.
     var path: String
-    /// What the manifest says of where it was.
+    /// The original path, as the manifest records it.
     var original: String
 
-    /// Its entry in the manifest. Reads the whole file. Throws a ``BackupError``.
+    /// Returns the manifest entry. Reads the whole file. Throws a ``BackupError``.
     func described() throws -> BackupManifest.File {
         guard BackupManifest.isName(name) else {
             throw BackupError("\(original) has a name that a backup cannot hold: use letters, digits, - and _")
@@ -29,19 +29,19 @@ struct BackupInput: Sendable {
     }
 }
 
-/// Writes a backup: a tar archive with the manifest and the list of digests first.
+/// Writes a backup: a tar archive that starts with the manifest and the list of digests.
 struct BackupWriter {
     private let manifest: BackupManifest
     private let inputs: [BackupInput]
 
-    /// `inputs` are the files of the manifest, in its order.
+    /// `inputs` are the files of the manifest, in the same order.
     init(_ manifest: BackupManifest, _ inputs: [BackupInput]) {
         self.manifest = manifest
         self.inputs = inputs
     }
 
-    /// Writes to the descriptor `output`, encrypted if there is a `recipient`. Uses `folder` for links to the files, so
-    /// that no secret is copied. Throws a ``BackupError``.
+    /// Writes to the descriptor `output`, encrypted if there is a `recipient`. Makes links to the files in `folder`, so
+    /// that secrets are not copied. Throws a ``BackupError``.
     func write(to output: Int32, in folder: String, recipient: String? = nil) throws {
         let place = folder + "/" + BackupManifest.folder
         guard mkdir(place, 0o700) == 0 else { throw BackupError.failure("make", place) }
@@ -51,7 +51,7 @@ struct BackupWriter {
             }
         }
         for input in inputs {
-            // tar changes to another folder.
+            // tar changes the working directory.
             let path = URL(fileURLWithPath: input.path).path
             guard symlink(path, place + input.name) == 0 else { throw BackupError.failure("make", place + input.name) }
         }
@@ -62,16 +62,16 @@ struct BackupWriter {
     }
 }
 
-/// The files of a backup in a folder, as sizes and digests of its manifest say they must be.
+/// An unpacked backup, whose files match the sizes and digests of its manifest.
 struct UnpackedBackup {
     let manifest: BackupManifest
     /// Whether the file was encrypted.
     let isEncrypted: Bool
     private let folder: String
 
-    /// Unpacks the file at `path` into `folder`, which only this user may enter; `-` is standard input. An encrypted
-    /// file is decrypted on the way, with the file `identity` where it is age's. Returns when all of it is sound and
-    /// on disk. Throws a ``BackupError``; remove the folder then.
+    /// Unpacks and verifies the file at `path` (`-` is standard input) into `folder`, which must be private to this
+    /// user. Decrypts the file if necessary, with the file `identity` for age. When this returns, all files are on
+    /// disk. If it throws a ``BackupError``, remove the folder.
     init(
         _ path: String,
         identity: String? = nil,
@@ -82,11 +82,11 @@ struct UnpackedBackup {
         guard descriptor >= 0 else { throw BackupError.failure("read", path) }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var start = [UInt8](repeating: 0, count: 64)
-        // A pipe fails here and so must hold the archive itself.
+        // A pipe fails here, so its input must be an unencrypted archive.
         let count = pread(descriptor, &start, start.count, 0)
         let encryption = BackupEncryption(start: start.prefix(max(0, count)))
         let decrypting = try encryption?.decrypting(path, identity: identity)
-        // Only what the archive holds below this folder, and as files of ours.
+        // Extracts only the entries below this directory, owned by this user.
         let unpacking = ["tar", "-x", "-o", "-f", "-", "-C", folder, String(BackupManifest.folder.dropLast())]
         do {
             try ProgramPipe.run((decrypting.map { [$0] } ?? []) + [unpacking], input: descriptor, output: STDERR_FILENO)
@@ -130,12 +130,12 @@ struct UnpackedBackup {
         }
     }
 
-    /// Where the file with a role is; nil if the backup has none.
+    /// Returns the path of the file with a role; nil if the backup has none.
     func path(of role: BackupRole) -> String? {
         manifest.files.first { $0.role == role }.map { folder + $0.name }
     }
 
-    /// Moves each file to the path that `place` names for it, and removes the rest.
+    /// Moves each file to the path that `place` returns for it, and removes the rest.
     func move(to place: (BackupManifest.File) -> String) throws {
         for file in manifest.files {
             let target = place(file)
@@ -145,13 +145,13 @@ struct UnpackedBackup {
     }
 }
 
-/// A file that is read as a whole.
+/// A file that is read completely.
 private final class ReadFile {
     let size: Int64
     private let descriptor: Int32
     private let path: String
 
-    /// Throws a ``BackupError``, also for a symbolic link unless it `followsLinks`.
+    /// Throws a ``BackupError``, even for a symbolic link unless `followsLinks` is true.
     init(_ path: String, followsLinks: Bool = false) throws {
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         self.path = path
@@ -163,7 +163,7 @@ private final class ReadFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// The digest of its content in hexadecimal digits.
+    /// Returns the SHA-256 digest of the content in hexadecimal.
     func digest() throws -> String {
         let digest = SHA256Stream()
         while true {
@@ -178,23 +178,23 @@ private final class ReadFile {
         }
     }
 
-    /// Makes it readable for this user alone, and has it on disk.
+    /// Makes the file readable only for this user, and flushes it to disk.
     func keepPrivate() throws {
         guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else { throw BackupError.failure("write", path) }
     }
 }
 
-/// What a file in a backup is.
+/// The role of a file in a backup.
 enum BackupRole: String, Codable, Sendable, Hashable, CaseIterable {
     case registry, outbox, trace, context
     case key
     case apiToken = "api_token"
     case registrationSecrets = "registration_secrets"
     case configuration, rules
-    /// The API's named tokens: what each is good for, and its hash.
+    /// The API's named tokens: the scope and hash of each.
     case apiTokens = "api_tokens"
 
-    /// What follows a store's path in the path of this file; nil for what does not lie beside the store.
+    /// The suffix of the store's path for this file; nil if the file is not next to the store.
     var suffix: String? {
         switch self {
         case .registry: ""
@@ -206,45 +206,45 @@ enum BackupRole: String, Codable, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Databases without which there is no store.
+    /// Whether a store requires this database.
     var isEssential: Bool { self == .registry || self == .outbox }
 
     static let databases: [BackupRole] = [.registry, .outbox, .trace, .context]
-    /// What lies beside the store, and the store itself first.
+    /// The store and the files next to it; the store comes first.
     static let ofStore = databases + [.apiTokens]
 }
 
-/// The first file of a backup: what is inside.
+/// The first file of a backup, which lists its contents.
 struct BackupManifest: Codable, Sendable, Hashable {
     struct File: Codable, Sendable, Hashable {
         var name: String
         var role: BackupRole
         var size: Int64
         var sha256: String
-        /// Where it was.
+        /// The original path.
         var original: String
     }
 
-    /// The version of this format that is written and read.
+    /// The only supported version of this format.
     static let currentFormat = 1
     static let name = "manifest.json"
     static let sumsName = "SHA256SUMS"
-    /// All names in an archive begin so.
+    /// The prefix of all names in an archive.
     static let folder = "carillon-backup/"
-    /// Of the manifest and of the list of digests.
+    /// The size limit of the manifest and of the list of digests.
     static let mostBytes = 1 << 20
-    /// The part of a tar name that is left.
+    /// The limit of a file's name, which leaves room for the prefix in a tar header.
     static let longestName = 80
 
     var format: Int = currentFormat
-    /// The version of Carillon that wrote it.
+    /// The version of Carillon that wrote the backup.
     var carillon: String
-    /// When the databases were as they are in here, in seconds since 1970.
+    /// The time of the databases' state, in seconds since 1970.
     var createdAt: Int64
-    /// The router's public key in hexadecimal digits; absent where no router ever ran.
+    /// The router's public key in hexadecimal; nil if no router ever used the store.
     var identity: String?
     var devices: Int
-    /// Deliveries without a final outcome.
+    /// Deliveries without a final result.
     var waiting: Int
     /// Whether the store was retired with this backup.
     var isFinal: Bool
@@ -264,7 +264,7 @@ struct BackupManifest: Codable, Sendable, Hashable {
         (self.isFinal, self.files) = (isFinal, files)
     }
 
-    /// As `sha256sum -c` reads it.
+    /// The list of digests in the format of `sha256sum -c`.
     var sums: [UInt8] { Array(files.map { "\($0.sha256)  \($0.name)\n" }.joined().utf8) }
 
     var json: [UInt8] {
@@ -276,7 +276,7 @@ struct BackupManifest: Codable, Sendable, Hashable {
         }
     }
 
-    /// Throws a ``BackupError`` for what no version wrote, or only a later one.
+    /// Throws a ``BackupError`` for an invalid manifest or an unsupported format.
     init(json: [UInt8]) throws {
         struct Format: Decodable { var format: Int }
         let decoder = JSONDecoder()
@@ -293,7 +293,7 @@ struct BackupManifest: Codable, Sendable, Hashable {
         self = manifest
     }
 
-    /// Names become names of files, and a role that is there once must not be there twice.
+    /// Names become file names, so they must be unique and safe. Only `rules` may occur more than once.
     private var isSensible: Bool {
         let names = files.map(\.name)
         let single = files.map(\.role).filter { $0 != .rules }

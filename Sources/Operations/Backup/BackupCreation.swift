@@ -8,17 +8,17 @@ import Registry
 import RouterConfiguration
 import Storage
 
-/// Makes a backup of a store, also while a router runs on it.
+/// Makes a backup of a store, even while a router runs on it.
 package struct BackupCreation {
     package struct Options: Sendable {
-        /// The router's key, the API's token and the secrets of registrations.
+        /// Includes the router's key, the API's token and the registration secrets.
         package var withKey = false
         package var withConfiguration = false
-        /// Trace and context, which are only remembered for convenience.
+        /// Includes trace and context, which are only caches.
         package var withCaches = true
-        /// No router is to serve the store again.
+        /// Retires the store, so that no router serves it again.
         package var retires = false
-        /// Who can decrypt it, as age or gpg understands it; nil: it is not encrypted.
+        /// The recipient for age or gpg; nil for no encryption.
         package var recipient: String?
 
         package init() {}
@@ -34,7 +34,7 @@ package struct BackupCreation {
         self.now = now
     }
 
-    /// Where the file is made: `target`, or a file named by the time where that is a folder.
+    /// Returns the path of the backup: `target`, or a file in it named by the time if `target` is a directory.
     package func path(for target: String) -> String {
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: target, isDirectory: &isFolder), isFolder.boolValue else {
@@ -46,11 +46,11 @@ package struct BackupCreation {
         return URL(fileURLWithPath: target).appending(path: name).path
     }
 
-    /// Writes to the file at `target`, which must not be there yet and appears when it is whole; `-` is standard
-    /// output. `copying` learns how far it is, in bytes.
+    /// Writes to the file at `target`, or to standard output if `target` is `-`. The file must not exist, and appears
+    /// only when it is complete. `copying` receives the progress in bytes.
     ///
-    /// Throws a ``BackupError``, a `StoreFault`, `Diagnostics` for a key that cannot be used, and a `StoreLockError`
-    /// where the store is to be retired while a router runs on it.
+    /// Throws a ``BackupError``, a `StoreFault`, `Diagnostics` for an unusable key, and a `StoreLockError` if the store
+    /// must be retired while a router runs on it.
     package func run(
         to target: String,
         copying: @escaping StoreSnapshot.Progress = { _, _ in }
@@ -109,13 +109,14 @@ package struct BackupCreation {
         let file = try UnfinishedFile(for: target)
         try writer.write(to: file.descriptor, in: work.path, recipient: options.recipient)
         try file.finish {
-            // Before the backup has its name: whoever finds it may rely on this.
+            // Retires the store before the backup gets its name: a visible backup implies a retired store.
             if options.retires { try RetiredStore(store: configuration.storePath).retire(to: target) }
             try Self.refuseExisting(target)
         }
     }
 
-    /// The API's named tokens, of which only hashes are kept. A copy: a router notes there when they were used.
+    /// Copies the file of the API's named tokens, which has only hashes. The router records their last use in the
+    /// original.
     private func tokens(in work: WorkFolder) throws -> [BackupInput] {
         let path = TokenFile(configuration).path
         guard let content = FileManager.default.contents(atPath: path) else { return [] }
@@ -149,7 +150,7 @@ package struct BackupCreation {
         return found
     }
 
-    /// Configuration and rules.
+    /// Returns the files of configuration and rules.
     private func files() throws -> [BackupInput] {
         guard options.withConfiguration else { return [] }
         let all = configuration.rulesFiles + configuration.rulesFilesOfApps.sorted { $0.key < $1.key }.flatMap(\.value)
@@ -172,7 +173,7 @@ package struct BackupCreation {
         return inputs
     }
 
-    /// The last part of a path in characters that any file system takes.
+    /// Returns the last component of a path, with only portable characters.
     private static func plainName(_ path: String) -> String {
         let name = URL(fileURLWithPath: path).lastPathComponent
         let plain = name.map { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) ? $0 : "_" }
@@ -194,21 +195,21 @@ package struct BackupCreation {
     }
 }
 
-/// What is in the copies of a store's databases, found by reading all of it.
+/// The contents of copied databases, found by reading all of them.
 struct BackupContents {
     var devices = 0
-    /// Deliveries without a final outcome.
+    /// Deliveries without a final result.
     var waiting = 0
     var oldestWaiting: Timestamp?
-    /// The router's public key in hexadecimal digits.
+    /// The router's public key in hexadecimal.
     var owner: String?
-    /// Why a database is of no use.
+    /// The reason why a database is unusable.
     var damage: String?
-    /// What single rows lack, one sentence each. The router goes on without these.
+    /// Problems of single rows, one sentence each. The router continues without these rows.
     var warnings: [String] = []
 
-    /// With `identity`, everything sealed is opened. Throws a `StoreFault` for what is no database of ours, or a newer
-    /// version's.
+    /// With `identity`, all sealed values are opened. Throws a `StoreFault` for a file that is not a Carillon database,
+    /// or that a newer version wrote.
     init(registry: String, outbox: String?, identity: KeyPair?) throws {
         owner = try RegistrySummary(path: registry)?.owner
         let examined = try RegistryExamination(path: registry, identity: identity).run()
@@ -227,7 +228,7 @@ struct BackupContents {
     }
 }
 
-/// What a backup is and what is inside.
+/// The description of a backup and its contents.
 package struct BackupReport: OperatorAnswer {
     package struct File: Codable, Sendable {
         package let name: String
@@ -239,19 +240,19 @@ package struct BackupReport: OperatorAnswer {
     /// In UTC.
     package let madeAt: String
     package let carillon: String
-    /// Nil where no router ever ran on the store.
+    /// Nil if no router ever ran on the store.
     package let npub: String?
     package let hasKey: Bool
-    /// Whether a key opened everything that is sealed; nil where there was none to try.
+    /// Whether the key opened all sealed values; nil if no key was available.
     package let keyFits: Bool?
     package let devices: Int
     package let waiting: Int
     package let oldestWaiting: String?
     package let isFinal: Bool
     package let files: [File]
-    /// What cannot be used of it, though the rest can.
+    /// Contents that cannot be used, although the rest can.
     package let warnings: [String]
-    /// What is not in it and must be kept elsewhere, in words.
+    /// Items that are not in the backup and must be kept elsewhere.
     package let notInside: [String]
 
     init(

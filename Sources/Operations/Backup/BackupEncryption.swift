@@ -1,16 +1,16 @@
 import Foundation
 import Glibc
 
-/// The program that encrypts and decrypts a backup. It must be installed, and reads and writes through pipes.
+/// A program that encrypts and decrypts backups. It must be installed; data passes through pipes.
 enum BackupEncryption: String, Sendable, Hashable {
     case age, gpg
 
-    /// The program for a recipient: age for its own and SSH's public keys, gpg for all others.
+    /// Chooses the program for a recipient: age for age and SSH public keys, gpg for all others.
     init(recipient: String) {
         self = ["age1", "ssh-"].contains { recipient.hasPrefix($0) } ? .age : .gpg
     }
 
-    /// The program that made a file with this beginning; nil if neither did, as in a tar archive.
+    /// Detects the program from the start of a file; nil if the file is not encrypted, as in a tar archive.
     init?(start: some Collection<UInt8>) {
         func starts(_ text: String) -> Bool { start.starts(with: text.utf8) }
         if starts("age-encryption.org/") || starts("-----BEGIN AGE ENCRYPTED FILE-----") {
@@ -30,7 +30,7 @@ enum BackupEncryption: String, Sendable, Hashable {
         }
     }
 
-    /// `identity` is the file with age's identity; gpg takes the key from its keyring. Throws a ``BackupError`` if it is
+    /// `identity` is the file with the age identity; gpg uses its keyring. Throws a ``BackupError`` if the file is
     /// missing.
     func decrypting(_ path: String, identity: String?) throws -> [String] {
         switch self {
@@ -47,10 +47,10 @@ enum BackupEncryption: String, Sendable, Hashable {
     }
 }
 
-/// Programs of the machine, each of which reads the output of the one before.
+/// Runs system programs as a pipeline.
 enum ProgramPipe {
-    /// Runs the programs, found by PATH, and waits for their ends. The first one reads `input`, the last one writes
-    /// `output`; messages go to standard error. Throws a ``BackupError`` that names the programs that failed.
+    /// Runs the programs, found by PATH, and waits until all have exited. The first reads `input`, the last writes to
+    /// `output`; messages go to standard error. Throws a ``BackupError`` that names the failed programs.
     static func run(_ programs: [[String]], input: Int32, output: Int32) throws {
         var processes: [(name: String, id: pid_t)] = []
         var source = input
@@ -67,7 +67,7 @@ enum ProgramPipe {
             } catch let error as BackupError {
                 missing = missing ?? error
             }
-            // Those that were started see the end of a pipe only if this process has closed it.
+            // The child processes see the end of a pipe only if this process has closed it.
             if source != input { close(source) }
             if ends[1] != output { close(ends[1]) }
             source = ends[0]
@@ -100,7 +100,7 @@ enum ProgramPipe {
         return id
     }
 
-    /// Whether it ended well.
+    /// Waits for a process, and returns whether its exit status is 0.
     private static func wait(for id: pid_t) -> Bool {
         var status: Int32 = 0
         while waitpid(id, &status, 0) < 0 {
@@ -110,7 +110,7 @@ enum ProgramPipe {
     }
 }
 
-/// Why a backup cannot be made, read or put back, in a sentence for an operator. Holds no secret.
+/// An operator's message about why a backup cannot be made, read or restored. Contains no secrets.
 package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -122,7 +122,7 @@ package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
         BackupError("the backup is damaged: \(what). Nothing of it was used: take another copy of the file")
     }
 
-    /// A call of the system that failed just now.
+    /// Describes the system call that just failed, from `errno`.
     package static func failure(_ verb: String, _ path: String) -> BackupError {
         BackupError("cannot \(verb) \(path): \(String(cString: strerror(errno)))")
     }

@@ -5,23 +5,23 @@ import Glibc
 import Nostr
 import RouterConfiguration
 
-/// Reads a whole backup and says what is inside. Changes nothing.
+/// Reads a whole backup and describes its contents. Changes nothing.
 package struct BackupVerification {
     private let path: String
     private let identity: String?
     private let keyFile: String?
 
-    /// `identity` is age's, for an encrypted backup. `keyFile` is tried where the backup has no key in it.
+    /// `identity` is the age identity for an encrypted backup. `keyFile` is used if the backup has no key.
     package init(path: String, identity: String? = nil, keyFile: String? = nil) {
         self.path = path
         self.identity = identity
         self.keyFile = keyFile
     }
 
-    /// Checks digests, databases, versions and the key. Copies the databases to a folder of their own in `folder`.
+    /// Checks digests, databases, versions and the key. Copies the databases to a temporary directory in `folder`.
     ///
-    /// Throws a ``BackupError`` for the first thing that is wrong, a `StoreFault` for a database that this version does
-    /// not read, and `Diagnostics` for a key that cannot be used.
+    /// Throws a ``BackupError`` for the first problem, a `StoreFault` for a database that this version cannot read, and
+    /// `Diagnostics` for an unusable key.
     package func run(
         folder: String,
         progress: StoreSnapshot.Progress = { _, _ in }
@@ -51,9 +51,9 @@ package struct BackupVerification {
     }
 }
 
-/// Puts a backup back as a store.
+/// Restores a backup as a store.
 package struct BackupRestore {
-    /// What was done.
+    /// The result of a restore.
     package struct Report: OperatorAnswer {
         package let store: String
         package let key: String?
@@ -63,7 +63,7 @@ package struct BackupRestore {
         package let waiting: Int
         package let dropped: Int
         package let madeAt: String
-        /// What to do next, a sentence each.
+        /// The next steps, one sentence each.
         package let next: [String]
 
         package var text: String {
@@ -82,8 +82,8 @@ package struct BackupRestore {
     private let dropsWaiting: Bool
     private let reached: (StagedStore.Step) throws -> Void
 
-    /// `identity` is age's, for an encrypted backup. `keyFile` is where the router's key goes; nil: beside the store.
-    /// `reached` is for tests.
+    /// `identity` is the age identity for an encrypted backup. `keyFile` is the path for the router's key; nil: next to
+    /// the store. `reached` is for tests.
     package init(
         path: String,
         identity: String? = nil,
@@ -101,10 +101,9 @@ package struct BackupRestore {
         self.reached = reached
     }
 
-    /// Puts everything in place, or nothing. Where an earlier attempt was interrupted after all was there it is
-    /// finished, and nil comes back.
+    /// Restores all files or none. Returns nil if it only completed an earlier restore that was interrupted at its end.
     ///
-    /// Throws a ``BackupError``, a `StoreLockError` while a router runs there, and a `StoreFault`.
+    /// Throws a ``BackupError``, a `StoreLockError` while a router runs on the store, and a `StoreFault`.
     package func run(progress: StoreSnapshot.Progress = { _, _ in }) throws -> Report? {
         let folder = URL(fileURLWithPath: store).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
@@ -173,7 +172,7 @@ package struct BackupRestore {
         )
     }
 
-    /// At its place before anything else, so that a store never is there without its key.
+    /// Writes the key before the other files, so that a store never exists without its key.
     private func place(_ identity: KeyPair, from file: String) throws {
         if FileManager.default.fileExists(atPath: keyFile) {
             guard try IdentityFile(path: keyFile).read().publicKey == identity.publicKey else {

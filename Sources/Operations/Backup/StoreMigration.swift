@@ -4,17 +4,17 @@ import Glibc
 import Nostr
 import RouterConfiguration
 
-/// Moves a store to another folder, so that exactly one of both places can be served at any moment.
+/// Moves a store to another directory. At any moment a router can serve exactly one of the two.
 package struct StoreMigration {
     package struct Report: OperatorAnswer {
         package let from: String
         package let to: String
         package let key: String
-        /// Other files with secrets that were copied, by the configuration's keys.
+        /// The other copied files with secrets, by configuration key.
         package let secrets: [String: String]
         package let devices: Int
         package let waiting: Int
-        /// Whether it was moved before, and nothing was left to do.
+        /// Whether an earlier run already moved the store.
         package let wasDone: Bool
 
         package var text: String {
@@ -37,7 +37,7 @@ package struct StoreMigration {
         }
     }
 
-    /// Moments at which tests interrupt.
+    /// Points at which tests interrupt a migration.
     package enum Step: Hashable, Sendable {
         case copied, retired
         case staged(StagedStore.Step)
@@ -47,7 +47,7 @@ package struct StoreMigration {
     private let folder: String
     private let reached: (Step) throws -> Void
 
-    /// `folder` is the new one. `reached` is for tests.
+    /// `folder` is the new directory. `reached` is for tests.
     package init(
         configuration: Configuration,
         folder: String,
@@ -66,7 +66,7 @@ package struct StoreMigration {
         folder + "/" + URL(fileURLWithPath: path).lastPathComponent
     }
 
-    /// Files with secrets beside the key, by the configuration's keys.
+    /// Files with secrets other than the key, by configuration key.
     private var secrets: [String: String] {
         var files: [String: String] = [:]
         files["api.token_file"] = configuration.api?.tokenFile
@@ -74,10 +74,10 @@ package struct StoreMigration {
         return files.filter { FileManager.default.fileExists(atPath: $0.value) }
     }
 
-    /// Can be interrupted anywhere and done again.
+    /// Moves the store, or completes an interrupted migration.
     ///
-    /// Throws a ``BackupError``, a `StoreLockError` while a router runs on either, `Diagnostics` for a key that cannot
-    /// be used, and a `StoreFault`.
+    /// Throws a ``BackupError``, a `StoreLockError` while a router runs on either store, `Diagnostics` for an unusable
+    /// key, and a `StoreFault`.
     package func run(progress: @escaping StoreSnapshot.Progress = { _, _ in }) throws -> Report {
         try makeFolder()
         guard URL(fileURLWithPath: from).resolvingSymlinksInPath() != URL(fileURLWithPath: to).resolvingSymlinksInPath()
@@ -151,13 +151,13 @@ package struct StoreMigration {
         }
         try copySecrets()
         try reached(.copied)
-        // From here on no router starts on the old one, and none on the new one until all is there.
+        // From here on no router starts on the old store, and none on the new store until it is complete.
         try retired.retire(to: to)
         try reached(.retired)
         try staged.declareReady()
     }
 
-    /// The key, the API's token and the secrets of registrations. The same file that is there already is left.
+    /// Copies the key, the API's token and the registration secrets. Keeps an identical file that already exists.
     private func copySecrets() throws {
         for path in [configuration.keyFile] + secrets.values.sorted() {
             guard let bytes = FileManager.default.contents(atPath: path) else {
@@ -174,11 +174,11 @@ package struct StoreMigration {
     }
 }
 
-/// A store that no router may serve: it lives elsewhere now, or was not put there as a whole.
+/// The error for a store that no router may serve: it was moved, or its restore is incomplete.
 package struct UnusableStore: Error, CustomStringConvertible {
     package let description: String
 
-    /// Nil when nothing stands against serving it.
+    /// Nil if a router may serve the store.
     package init?(_ configuration: Configuration) {
         let store = configuration.storePath
         let staging = StagedStore.folder(of: store)
@@ -196,21 +196,21 @@ package struct UnusableStore: Error, CustomStringConvertible {
     }
 }
 
-/// Files that become a store together, however often putting them there is interrupted.
+/// Files that become a store together, even if the process is interrupted at any point.
 ///
-/// They are made in the folder `<store>-restoring`. Once all are there and on disk a file named `ready` is made. From
-/// then on every further attempt only moves what is left to its place, the registry last; before, it begins anew. A
-/// router does not start while the folder is there.
+/// They are made in the directory `<store>-restoring`. When all are on disk, a file named `ready` is made. A later run
+/// then only moves the remaining files to their places, the registry last. Without `ready` it starts over. A router
+/// does not start while the directory exists.
 package struct StagedStore {
     enum State: Sendable, Equatable {
         case absent
-        /// Something was interrupted before all files were there.
+        /// An earlier run was interrupted before all files were there.
         case unfinished
-        /// All files are there, or at their places.
+        /// All files are staged, or already in their places.
         case ready
     }
 
-    /// Moments at which tests interrupt.
+    /// Points at which tests interrupt.
     package enum Step: Hashable, Sendable {
         case made, ready
         case moved(String)
@@ -236,13 +236,13 @@ package struct StagedStore {
         return FileManager.default.fileExists(atPath: marker) ? .ready : .unfinished
     }
 
-    /// Where a file of the store is made; and the folder of other files, for nil.
+    /// Returns the staging path of a file of the store, or for nil of the directory for other files.
     func place(of role: BackupRole?) -> String { folder + "/" + (role?.rawValue ?? "files") }
 
-    /// Where other files are in the end.
+    /// The final directory of the other files.
     var filesFolder: String { store + "-files" }
 
-    /// What is at the places of a store already, so that nothing must be put there.
+    /// The first existing file at the paths of the store, which prevents a restore.
     var obstacle: String? {
         let files = BackupRole.ofStore.compactMap { $0.suffix.map { store + $0 } }
         let all =
@@ -254,7 +254,7 @@ package struct StagedStore {
         }
     }
 
-    /// Makes the empty folder; what was interrupted there is removed.
+    /// Makes the empty directory and removes the remains of an interrupted run.
     func begin() throws {
         precondition(state != .ready, "what is ready is finished first")
         try? FileManager.default.removeItem(atPath: folder)
@@ -264,13 +264,13 @@ package struct StagedStore {
         try reached(.made)
     }
 
-    /// Removes the folder, so that a router may start.
+    /// Removes the directory, so that a router may start.
     func abandon() { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Declares all files to be there. They are on disk afterwards.
+    /// Marks the files as complete, after a flush to disk.
     func declareReady() throws {
         for role in BackupRole.ofStore {
-            // Looking into a copy may have left these; the copy alone is whole.
+            // Reading a copy may have created these files. They are unnecessary: the copy is complete.
             for end in ["-wal", "-shm"] { unlink(place(of: role) + end) }
             if FileManager.default.fileExists(atPath: place(of: role)) { try flush(place(of: role)) }
         }
@@ -280,14 +280,14 @@ package struct StagedStore {
         try reached(.ready)
     }
 
-    /// Moves everything to its place.
+    /// Moves all files to their places.
     func finish() throws {
         guard state == .ready else { throw BackupError("\(folder) is not complete") }
         if (try? FileManager.default.contentsOfDirectory(atPath: place(of: nil)))?.isEmpty == true {
             rmdir(place(of: nil))
         }
         try move(place(of: nil), to: filesFolder)
-        // The registry last: without it an outbox is not begun with.
+        // The registry comes last: without it a router does not start with an outbox.
         for role in BackupRole.ofStore.reversed() {
             guard let suffix = role.suffix else { continue }
             try move(place(of: role), to: store + suffix)
@@ -298,7 +298,7 @@ package struct StagedStore {
         try reached(.removed)
     }
 
-    /// Does nothing for a file that is not there: it was moved before, or never was.
+    /// Does nothing if the source does not exist: it was already moved, or never existed.
     private func move(_ source: String, to target: String) throws {
         var status = stat()
         guard lstat(source, &status) == 0 else { return }
@@ -315,7 +315,7 @@ package struct StagedStore {
     }
 }
 
-/// Says that a store lives elsewhere now, so that no router serves both and pushes everything twice.
+/// A marker that a store was moved, so that no router serves the old one and sends every push twice.
 struct RetiredStore {
     private let store: String
 
@@ -325,13 +325,13 @@ struct RetiredStore {
 
     static func marker(of store: String) -> String { store + "-moved" }
 
-    /// Where it went; nil where it did not go.
+    /// The store's new path; nil if the store was not moved.
     var destination: String? {
         guard let text = FileManager.default.contents(atPath: Self.marker(of: store)) else { return nil }
         return String(decoding: text, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "another place"
     }
 
-    /// Retires it. On disk when this returns. Throws a ``BackupError``.
+    /// Retires the store. The marker is on disk when this returns. Throws a ``BackupError``.
     func retire(to destination: String) throws {
         let path = Self.marker(of: store)
         let next = path + "-next"

@@ -7,22 +7,22 @@ import Glibc
 import Registry
 import Storage
 
-/// Copies a store's databases as they all were at one moment, also while a router writes to them.
+/// Copies a store's databases as of one moment, even while a router writes to them.
 ///
-/// A transaction of ours keeps the registry's writers waiting while a read transaction begins on every database. That
-/// takes milliseconds. So the copies are what a router finds that was killed at that moment: whatever a relay's mark
-/// says was read has its deliveries in the outbox, and every delivery has its device.
+/// A write transaction blocks the registry's writers for a few milliseconds, until a read transaction has started on
+/// each database. So the copies are consistent, as after a crash at that moment. Each event that a relay's position
+/// covers has its deliveries in the outbox, and each delivery has its device.
 package struct StoreSnapshot {
-    /// How far it is, in bytes.
+    /// Receives the progress in bytes.
     package typealias Progress = (_ done: Int64, _ of: Int64) -> Void
 
-    /// Pages in one step of SQLite's backup: a few milliseconds.
+    /// Pages in one step of SQLite's backup, which takes a few milliseconds.
     private static let pagesPerStep: CInt = 2_000
 
     private let store: String
     private let paths: [BackupRole: String]
 
-    /// `context` is where that file is if it is elsewhere. Without `withCaches` neither trace nor context is copied.
+    /// `context` is the path of that file if it is not next to the store. `withCaches` includes trace and context.
     init(store: String, context: String? = nil, withCaches: Bool) {
         self.store = store
         var paths: [BackupRole: String] = [:]
@@ -32,9 +32,10 @@ package struct StoreSnapshot {
         self.paths = paths
     }
 
-    /// Copies them into `folder`, each under the name of its role. Calls `held` while the registry's writers wait.
+    /// Copies the databases into `folder`, each under the name of its role. Calls `held` while the registry's writers
+    /// wait.
     ///
-    /// Throws a `StoreFault` for a database that is missing or cannot be used, and a ``BackupError``.
+    /// Throws a `StoreFault` for a missing or unusable database, and a ``BackupError``.
     func copy(
         to folder: String,
         held: () throws -> Void = {},
@@ -63,7 +64,7 @@ package struct StoreSnapshot {
                 guard !source.role.isEssential, error.isDamage else {
                     throw BackupError("cannot copy \(source.path) to \(folder): \(Self.reason(error))")
                 }
-                // A cache, which the router begins anew.
+                // The router recreates this cache.
                 unlink(path)
                 continue
             }
@@ -80,7 +81,7 @@ package struct StoreSnapshot {
         return copies
     }
 
-    /// Why a copy failed. SQLite keeps no message about the database that is written to.
+    /// Returns the reason for a failed copy. SQLite has no message about the database that it writes to.
     private static func reason(_ error: DatabaseError) -> String {
         switch error.resultCode {
         case .SQLITE_FULL: "the disk is full"
@@ -89,14 +90,14 @@ package struct StoreSnapshot {
         }
     }
 
-    /// Read transactions of one moment.
+    /// Opens read transactions of the same moment.
     private func open(hold registry: StoreFile, _ held: () throws -> Void) throws -> [SnapshotSource] {
         let writer = try SnapshotSource.connection(to: registry.path)
         defer { try? writer.close() }
         let present = BackupRole.databases.compactMap { role in
             paths[role].flatMap { FileManager.default.fileExists(atPath: $0) ? (role, $0) : nil }
         }
-        // Connections are made before, so that nobody waits for that.
+        // Opens the connections first, so that writers do not wait for that.
         let sources = try present.compactMap { role, path in
             do {
                 return try SnapshotSource(role, path)
@@ -123,7 +124,7 @@ package struct StoreSnapshot {
     }
 }
 
-/// A database with a read transaction of ours.
+/// A database with an open read transaction.
 private final class SnapshotSource {
     let role: BackupRole
     let path: String
@@ -135,7 +136,7 @@ private final class SnapshotSource {
         self.role = role
         self.path = path
         queue = try Self.connection(to: path)
-        // Reads the schema, which the transaction then need not.
+        // Reads the schema before the transaction, to keep the transaction short.
         _ = try queue.unsafeRead { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_schema") }
     }
 
@@ -147,12 +148,12 @@ private final class SnapshotSource {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// A cache that cannot be read is left out.
+    /// Starts the transaction. Skips an unreadable cache.
     func begin() throws {
         do {
             try queue.writeWithoutTransaction { database in
                 try database.execute(sql: "BEGIN DEFERRED")
-                // Only reading begins it.
+                // SQLite starts a deferred transaction at the first read.
                 _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema")
                 let pages = try Int64.fetchOne(database, sql: "PRAGMA page_count") ?? 0
                 size = pages * (try Int64.fetchOne(database, sql: "PRAGMA page_size") ?? 0)
@@ -165,7 +166,7 @@ private final class SnapshotSource {
 
     /// `progress` receives bytes.
     func copy(to target: String, _ pagesPerStep: CInt, progress: @escaping (Int64) -> Void) throws {
-        // Makes it for this user only.
+        // Creates the file with access only for this user.
         guard NewSecretFile.create(target, []) == 0 else { throw BackupError.failure("make", target) }
         let copy = try DatabaseQueue(path: target)
         defer { try? copy.close() }
@@ -187,13 +188,13 @@ private final class SnapshotSource {
     }
 }
 
-/// A folder for files on their way, which only this user can enter. Gone with this value; what a killed process left is
-/// removed by the next one.
+/// A directory for temporary files that only this user can enter. Removed with this value; the next one removes the
+/// directories of killed processes.
 final class WorkFolder {
     let path: String
     private let descriptor: Int32
 
-    /// Makes a folder whose name begins with `prefix`, a path. Throws a ``BackupError``.
+    /// Makes a directory whose path starts with `prefix`. Throws a ``BackupError``.
     init(prefix: String) throws {
         Self.removeRemains(of: prefix)
         var template = Array((prefix + "XXXXXX").utf8CString)
@@ -213,7 +214,7 @@ final class WorkFolder {
 
     func file(_ name: String) -> String { path + "/" + name }
 
-    /// Those that nobody has locked. Locks end with their processes.
+    /// Removes directories that no process has locked. The kernel releases a lock when its process ends.
     private static func removeRemains(of prefix: String) {
         let url = URL(fileURLWithPath: prefix)
         let folder = url.deletingLastPathComponent().path
@@ -231,14 +232,15 @@ final class WorkFolder {
     }
 }
 
-/// A backup before it is whole, under a name of its own beside its target. Gone with this value; what a killed process
-/// left is removed by the next one.
+/// An incomplete backup under a temporary name next to its target. Removed with this value; the next one removes the
+/// file of a killed process.
 final class UnfinishedFile {
     let descriptor: Int32
     private let path: String
     private let target: String
 
-    /// Makes a file that only this user can read. Throws a ``BackupError``, also while another process makes it.
+    /// Makes a file that only this user can read. Throws a ``BackupError``, for example while another process writes
+    /// it.
     init(for target: String) throws {
         (self.target, path) = (target, target + "-new")
         let former = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -249,7 +251,7 @@ final class UnfinishedFile {
         unlink(path)
         descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw BackupError.failure("make", path) }
-        // Locks end with their processes.
+        // The kernel releases the lock when the process ends.
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
@@ -259,7 +261,7 @@ final class UnfinishedFile {
         close(descriptor)
     }
 
-    /// Has everything on disk, calls `last`, and gives the file its name. Throws a ``BackupError``.
+    /// Flushes the file to disk, calls `last`, and renames the file to its target. Throws a ``BackupError``.
     func finish(_ last: () throws -> Void) throws {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw BackupError.failure("write", path) }
         try last()

@@ -14,7 +14,7 @@ import RouterConfiguration
 import Rules
 import Storage
 
-/// Everything wrong with a configuration and what it names, found without sending or changing anything.
+/// Checks a configuration and the files that it names, without any change or request.
 package struct ConfigurationCheck {
     private let path: String
 
@@ -23,7 +23,7 @@ package struct ConfigurationCheck {
         self.path = path
     }
 
-    /// All mistakes, none when all is well.
+    /// Returns all errors; empty if the configuration is valid.
     package func mistakes() async -> [Diagnostic] {
         let configuration: Configuration
         do {
@@ -38,7 +38,7 @@ package struct ConfigurationCheck {
             return error.all
         }
         let platforms = KnownPlatforms(plugins)
-        // A missing plugin comes before the mistakes that follow from it.
+        // A missing plugin comes before the errors that follow from it.
         return blocks(configuration, plugins, platforms) + rules(configuration, platforms)
             + ingress(configuration, platforms) + identity(configuration)
             + store(configuration) + secrets(configuration)
@@ -46,8 +46,8 @@ package struct ConfigurationCheck {
             + pacing(configuration, plugins)
     }
 
-    /// What works and had better not: secrets that others can get at, an outbox that is gone, and what rules say and
-    /// filters are told that is hardly meant. None when all is well.
+    /// Returns problems that are not errors: secrets that other users can access, a missing outbox, and suspicious
+    /// settings of rules and filter plugins. Empty if there are none.
     package func warnings() -> [Diagnostic] {
         guard let configuration = try? Configuration(file: path) else { return [] }
         let plugins = try? configuration.plugins.load(log: Self.quiet)
@@ -77,7 +77,7 @@ package struct ConfigurationCheck {
         }
     }
 
-    /// A platform that nobody knows was probably meant to be another key.
+    /// Finds unknown platforms, which are probably misspelled keys.
     private func pacing(_ configuration: Configuration, _ plugins: PluginHost) -> [Diagnostic] {
         let known = Set(plugins.platforms).union(configuration.apps.values.flatMap(\.platforms.keys))
         return configuration.pacingPlaces.sorted { $0.key < $1.key }.filter { !known.contains($0.key) }.map {
@@ -95,7 +95,7 @@ package struct ConfigurationCheck {
         }
     }
 
-    /// A missing key is no mistake, as the first run makes it, unless there was a first run.
+    /// A missing key is an error only if there is a store, because the first run makes the key.
     private func identity(_ configuration: Configuration) -> [Diagnostic] {
         let file = IdentityFile(path: configuration.keyFile)
         guard file.exists else {
@@ -108,7 +108,7 @@ package struct ConfigurationCheck {
         }
         do {
             let key = try file.read().publicKey
-            // What is wrong with the registry itself is reported below.
+            // Problems of the registry itself are reported below.
             guard let registry = try? RegistrySummary(path: configuration.storePath), !registry.isOpened(by: key) else {
                 return []
             }
@@ -127,7 +127,7 @@ package struct ConfigurationCheck {
             let message = unusable.description.replacing("store.path: ", with: "", maxReplacements: 1)
             return [mistake("store.path", place, message)]
         }
-        // What is wrong with the outbox itself is reported below.
+        // Problems of the outbox itself are reported below.
         let lost = (try? configuration.lostRegistry()).map { [mistake("store.path", place, "\($0)")] } ?? []
         return folder(of: configuration.storePath, "store.path", place) + lost
             + [(configuration.storePath, RegistryStore.kind), (configuration.outboxPath, Outbox.kind)].compactMap {
@@ -143,7 +143,7 @@ package struct ConfigurationCheck {
             }
     }
 
-    /// A missing file is no mistake: `carillon keys bunker` makes it.
+    /// A missing file is not an error: `carillon keys bunker` creates it.
     private func secrets(_ configuration: Configuration) -> [Diagnostic] {
         guard let file = configuration.registration.secretFile else { return [] }
         let (name, place) = ("registration.secret_file", configuration.registration.secretFilePlace)
@@ -159,7 +159,7 @@ package struct ConfigurationCheck {
         return [mistake(name, place, "the secrets are open to other users; run: \(remedy)")]
     }
 
-    /// Whoever else checks meets these files as ones that cannot be read.
+    /// Runs only as root: for other users, the checks above report these files as unreadable.
     private func stranded(_ configuration: Configuration) -> [Diagnostic] {
         guard geteuid() == 0 else { return [] }
         return StrandedFiles(configuration).found.map { mistake($0.key, ($0.line, $0.column), $0.description) }
@@ -169,7 +169,7 @@ package struct ConfigurationCheck {
         configuration.context.path.map { folder(of: $0, "context.path", configuration.context.place) } ?? []
     }
 
-    /// A missing file is no mistake, as the first run makes it.
+    /// A missing file is not an error: the first run creates it.
     private func api(_ configuration: Configuration) -> [Diagnostic] {
         guard let api = configuration.api else { return [] }
         let file = APITokenFile(path: api.tokenFile)
@@ -182,7 +182,7 @@ package struct ConfigurationCheck {
         }
     }
 
-    /// What stands against making a file at `file`.
+    /// Returns the problems that prevent the creation of a file at `file`.
     private func folder(of file: String, _ name: String, _ place: (line: Int, column: Int)) -> [Diagnostic] {
         let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
@@ -201,7 +201,7 @@ package struct ConfigurationCheck {
 
     private var silent: InstanceSettings { InstanceSettings(sender: RecordingHTTP(), log: Self.quiet) }
 
-    /// Lets each plugin read its block, and each filter its settings.
+    /// Validates each plugin's block and each filter plugin's settings.
     private func blocks(
         _ configuration: Configuration,
         _ host: PluginHost,
@@ -220,10 +220,10 @@ package struct ConfigurationCheck {
 }
 
 extension Configuration {
-    /// A registry that is gone while the outbox that was filled beside it is there: to begin an empty one would be to
-    /// empty it in silence. Nil when there is a registry, or nothing says that there ever was.
+    /// The error for a missing registry next to a filled outbox: an empty registry would silently discard the outbox.
+    /// Nil if there is a registry, or no sign that there ever was one.
     ///
-    /// Throws another `StoreFault` when that cannot be told.
+    /// Throws another `StoreFault` if this cannot be determined.
     package func lostRegistry() throws -> StoreFault? {
         let kind = RegistryStore.kind
         guard try !StoreFile(path: storePath, kind: kind).exists(), try Outbox.isFilled(at: outboxPath) else {
@@ -232,8 +232,8 @@ extension Configuration {
         return StoreFault(.missingBeside(outboxPath), in: kind, at: storePath)
     }
 
-    /// What to tell the operator of an outbox that is gone while the registry beside it has devices: service goes on
-    /// with an empty one, but not in silence. Nil when nothing is missing, or when that cannot be told.
+    /// The warning about a missing outbox next to a registry with devices: the router continues with an empty outbox.
+    /// Nil if no file is missing, or if this cannot be determined.
     package var lostOutboxWarning: String? {
         let kind = Outbox.kind
         guard (try? StoreFile(path: outboxPath, kind: kind).exists()) == false,
@@ -245,11 +245,12 @@ extension Configuration {
     }
 }
 
-/// Filter settings that are valid but probably not intended: signals that nothing has, and questions without an answer.
+/// Filter plugin settings that are valid but probably unintended: unknown signals, and lookups that never get a
+/// response.
 package struct FilterWarnings {
     package private(set) var found: [Diagnostic] = []
 
-    /// `filters` are those of the configuration; of one that could not start nothing is known.
+    /// `filters` are the configured filter plugins that started; the needs of the others are unknown.
     package init(_ configuration: Configuration, _ rules: RuleBook, _ filters: [EventFilter]) {
         let file = configuration.file ?? "filters"
         let known = Signal.wellKnown.map(\.rawValue) + rules.namedSignals.map(\.rawValue).sorted()
@@ -271,7 +272,7 @@ package struct FilterWarnings {
         }
     }
 
-    /// Why relays will never say who follows an author; nil: they may.
+    /// Returns why relays can never report an author's followers; nil if they can.
     private static func obstacle(to configuration: Configuration) -> String? {
         let relays = configuration.relays
         if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "and relays.always names none" }

@@ -7,28 +7,29 @@ import Push
 import RouterConfiguration
 import Storage
 
-/// Files with secrets that others can get at, although nothing is refused for it: keys of push services, and databases,
-/// whose tokens are sealed but which tell who is registered; and folders of such files that anybody may fill.
+/// Files with secrets that other users can access, which is a warning only. These are keys for push services, and
+/// databases: their tokens are sealed, but they reveal the registered accounts. World-writable directories of such
+/// files are included.
 package struct ExposedFiles {
     package struct Found: Hashable {
         /// The key in the configuration that names the file.
         package let key: String
-        /// From 1; 0 where the file does not come from one.
+        /// The line, starting at 1; 0 if unknown.
         let line: Int
         package let path: String
         package let exposure: FileExposure
-        /// Whether it is a folder with such files in it, where others could put their own.
+        /// Whether this is a directory of such files, where other users could place their own.
         package var isFolder = false
 
         package var remedy: String { isFolder ? "chmod o-w \(path)" : exposure.remedy(for: path) }
     }
 
-    /// SQLite's files beside a database.
+    /// The suffixes of a database and of SQLite's files next to it.
     private static let companions = ["", "-wal", "-shm"]
 
     package private(set) var found: [Found] = []
 
-    /// `platforms` say under which keys blocks name files.
+    /// `platforms` describe the keys of blocks that name files.
     package init(_ configuration: Configuration, _ platforms: PlatformCatalog) {
         for (app, block) in configuration.apps.sorted(by: { $0.key < $1.key }) {
             for (platform, block) in block.platforms.sorted(by: { $0.key < $1.key }) {
@@ -68,18 +69,18 @@ package struct ExposedFiles {
     }
 }
 
-/// Files in the folder of a user who cannot use them: root made them there, as by serving once where a service does.
-/// Root sees nothing wrong with them.
+/// Files that the owner of their directory cannot use because root made them, for example by running the router once as
+/// root. Root has no problem with such files.
 struct StrandedFiles {
     struct Found: Hashable {
-        /// The key in the configuration that names them.
+        /// The key in the configuration that names the files.
         let key: String
         let line: Int
         let column: Int
         let owner: FolderOwner
         let paths: [String]
 
-        /// What is wrong, and what root runs to mend it.
+        /// The problem, and the command that fixes it as root.
         var description: String {
             let files = paths.map(ShellWord.quoted).joined(separator: " ")
             return
@@ -123,16 +124,16 @@ struct StrandedFiles {
     }
 }
 
-/// The user, not root, whose folder holds files of a router. What root writes there would be in that user's way, and
-/// where it is written is for that user to say, by links for instance.
+/// The non-root user who owns the directory of a router's files. Files of root there would block that user, and the
+/// user can redirect writes by links.
 package struct FolderOwner: Hashable, Sendable {
     package let user: uid_t
     package let group: gid_t
 
-    /// Nil where the folder of the file at `path` is root's and nobody else fills it, and where there is none.
+    /// Nil if the directory belongs to root and only root can write to it, and if there is no directory.
     package init?(ofFolderOf path: String) {
         let file = URL(fileURLWithPath: path)
-        // A link in root's folder is root's; where it leads others may be.
+        // A link in root's directory belongs to root, but its target may belong to another user.
         guard let owner = Self(around: file) ?? Self(around: file.resolvingSymlinksInPath()) else { return nil }
         self = owner
     }
@@ -144,7 +145,7 @@ package struct FolderOwner: Hashable, Sendable {
             self.init(folder)
             return
         }
-        // In a folder that others may fill the file tells whose it is.
+        // If other users can write to the directory, the owner of the file counts.
         var status = stat()
         guard folder.st_mode & (S_IWGRP | S_IWOTH) != 0, lstat(file.path, &status) == 0, status.st_uid != 0 else {
             return nil
@@ -157,15 +158,15 @@ package struct FolderOwner: Hashable, Sendable {
         group = status.st_gid == 0 ? status.st_uid : status.st_gid
     }
 
-    /// Whether this user may read the file that `status` describes, and write it too if it is one that is written.
+    /// Whether this user may read the file that `status` describes, and also write it if `isWritten` is true.
     func canUse(_ status: stat, isWritten: Bool) -> Bool {
         if status.st_uid == user { return true }
         let wanted = isWritten ? S_IRGRP | S_IWGRP : S_IRGRP
         return status.st_gid == group && status.st_mode & wanted == wanted
     }
 
-    /// Starts this program again as the user who owns the folder of `path`, with the right to read what root can read.
-    /// Does nothing if that is root. Everything that the program did before would happen twice, so call it first.
+    /// Starts this program again as the user who owns the directory of `path`, with root's permission to read. Does
+    /// nothing if root owns it. Call it first, because earlier actions of the program would happen twice.
     ///
     /// Throws an ``OperationFailure`` if that fails. The process must end then.
     package static func startAgain(asOwnerOf path: String) throws(OperationFailure) {
@@ -178,7 +179,7 @@ package struct FolderOwner: Hashable, Sendable {
         throw owner.cannotAct(path, number)
     }
 
-    /// Turns this process of root's into one of this user for good. `path` is in the user's folder.
+    /// Permanently switches this process from root to this user. `path` is in the user's directory.
     ///
     /// Throws an ``OperationFailure`` if that fails. The process must end then.
     package func become(_ path: String) throws(OperationFailure) {
@@ -193,7 +194,7 @@ package struct FolderOwner: Hashable, Sendable {
         )
     }
 
-    /// What root runs to have `words` run by this user.
+    /// Returns the command that runs `words` as this user when root enters it.
     package func command(_ words: String) -> String {
         "setpriv --reuid=\(user) --regid=\(group) --clear-groups \(words)"
     }

@@ -1,15 +1,14 @@
 import Core
 import Foundation
 
-/// Waits for changes of files, by looking at them twice a second: that works on every file system and with every
-/// editor.
+/// Waits for changes of files by polling twice a second, which works with all file systems and editors.
 package struct FileWatch: Sendable {
     private let stamp: @Sendable (String) -> FileStamp?
     private let pause: @Sendable () async throws -> Void
     private var changes: FileChanges
     private let paths: [String]
 
-    /// Begins with how the files at `paths` are now, so make it before they are read.
+    /// Starts with the current state of the files at `paths`, so create it before you read them.
     package init(
         _ paths: [String],
         stamp: @escaping @Sendable (String) -> FileStamp? = FileStamp.of,
@@ -21,7 +20,7 @@ package struct FileWatch: Sendable {
         changes = FileChanges(Self.look(at: paths, stamp))
     }
 
-    /// The files that changed, as soon as they hold still. Throws what `pause` throws.
+    /// Returns the changed files as soon as they are stable. Throws errors of `pause`.
     package mutating func next() async throws -> [String] {
         while true {
             try await pause()
@@ -35,23 +34,22 @@ package struct FileWatch: Sendable {
     }
 }
 
-/// Notices changes of files from looks at them now and then.
+/// Detects changes of files by comparing periodic looks.
 ///
-/// A change counts when the next look finds the same again: an editor that writes a file in several steps is waited
-/// for.
+/// A change counts only if the next look is identical, because an editor may write a file in several steps.
 package struct FileChanges: Sendable {
     package typealias Look = [String: FileStamp]
 
     private var settled: Look
     private var last: Look
 
-    /// `first` is what the files were like when they were read; those that were not there are left out.
+    /// `first` is the state of the files when they were read, without missing files.
     package init(_ first: Look) {
         settled = first
         last = first
     }
 
-    /// The files that changed, came or went and now hold still, sorted by name; none while there are none.
+    /// Returns the files that changed, appeared or disappeared and are now stable, sorted by name.
     package mutating func see(_ look: Look) -> [String] {
         defer { last = look }
         guard look == last, look != settled else { return [] }
@@ -61,8 +59,7 @@ package struct FileChanges: Sendable {
     }
 }
 
-/// What tells a file from what it was before, without reading it. Editors replace files, so the name alone says
-/// nothing.
+/// Attributes that detect a change of a file without reading it. Editors replace files, so the name is not enough.
 package struct FileStamp: Hashable, Sendable {
     package var inode: UInt64
     /// In bytes.
@@ -76,7 +73,7 @@ package struct FileStamp: Hashable, Sendable {
         self.modifiedAt = modifiedAt
     }
 
-    /// The stamp of the file at `path`; nil when there is none.
+    /// Returns the stamp of the file at `path`; nil if there is none.
     package static func of(_ path: String) -> FileStamp? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

@@ -4,16 +4,16 @@ import Registry
 import RouterConfiguration
 import Storage
 
-/// Everything wrong with the databases of a configuration, found by reading all of them. Changes nothing.
+/// Checks the databases of a configuration by reading all of them. Changes nothing.
 package struct StoreCheck {
-    /// What is to be said of one of them.
+    /// The result for one database.
     package struct Report: Sendable {
         package let path: String
         /// As in "the registry".
         package let name: String
-        /// What there is to say of it where nothing is wrong, such as "sound, 12 devices".
+        /// The state of a healthy database, such as "sound, 12 devices".
         package let state: String
-        /// What is wrong, in sentences that name it; none when it is sound or not there yet.
+        /// The problems, in sentences that name the database; empty if it is healthy or does not exist yet.
         package let findings: [String]
     }
 
@@ -23,15 +23,15 @@ package struct StoreCheck {
         self.configuration = configuration
     }
 
-    /// In the order in which a start opens them.
+    /// Returns the reports in the order in which the router opens the databases.
     package func reports() -> [Report] { [registry(), outbox()] }
 
     private func registry() -> Report {
         let path = configuration.storePath
         return report(path, RegistryStore.kind) {
-            // Where the outbox cannot be looked into, its own report says why.
+            // If the outbox is unreadable, its own report has the reason.
             if let fault = try? configuration.lostRegistry() { throw fault }
-            // Without our key what is sealed cannot be looked into; that it is missing is another check's to say.
+            // Without the key, sealed values are not checked. Another check reports the missing key.
             let report = try RegistryExamination(
                 path: path,
                 identity: try? IdentityFile(path: configuration.keyFile).read()
@@ -64,10 +64,9 @@ package struct StoreCheck {
     }
 }
 
-/// A look at a database file that does not open it, as opening would change it.
+/// Checks a database file without opening it with SQLite, which would change it.
 enum SQLiteFile {
-    /// What is wrong with the file at `path`, to be said after its name; nil when nothing is, or when there is none
-    /// yet.
+    /// Returns the problem of the file at `path`, to follow its name; nil if there is none, or no file yet.
     static func fault(of path: String) -> String? {
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return nil }
@@ -78,23 +77,23 @@ enum SQLiteFile {
     }
 }
 
-/// Saves what can be read of damaged databases into new files beside them.
+/// Saves the readable rows of damaged databases into new files next to them.
 package struct StoreSaving {
-    /// What became of one of them.
+    /// The result for one database.
     package struct Report: Sendable {
         package let path: String
         /// As in "the registry".
         package let name: String
         package let outcome: Outcome
 
-        /// What an operator runs to put what was saved in the damaged one's place, which is kept; none where nothing
-        /// was.
+        /// The commands that replace the damaged file by the saved one and keep the damaged one; empty if no file was
+        /// saved.
         package var commands: [String] {
             guard case .saved(let rescued, _) = outcome else { return [] }
             let hasLog = FileManager.default.fileExists(atPath: path + "-wal")
             return [move(path, to: path + "-damaged")]
                 + (hasLog ? [move(path + "-wal", to: path + "-damaged-wal")] : [])
-                // It only says where what is in the log.
+                // This file is only an index of the write-ahead log.
                 + ["rm -f \(ShellWord.quoted(path + "-shm"))", move(rescued, to: path)]
         }
 
@@ -105,10 +104,10 @@ package struct StoreSaving {
 
     package enum Outcome: Sendable {
         case notThere
-        /// Nothing is wrong with it, and nothing was done.
+        /// The database is healthy, so no file was written.
         case sound
         case saved(into: String, tables: [StoreRescue.Table])
-        /// Nothing was saved; why, and the ways out that are left.
+        /// No file was saved; the message has the reason and the remaining options.
         case failed(String)
     }
 
@@ -118,8 +117,8 @@ package struct StoreSaving {
         self.configuration = configuration
     }
 
-    /// One report for each, as what stands against saving one says nothing of the other. Nobody may write meanwhile:
-    /// throws a `StoreLockError` while a router runs on them.
+    /// Returns one report for each database, because one may be saved although the other cannot. Throws a
+    /// `StoreLockError` while a router runs on them.
     package func run() throws -> [Report] {
         let lock = try StoreLock(store: configuration.storePath)
         return withExtendedLifetime(lock) {

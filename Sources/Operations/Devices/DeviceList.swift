@@ -3,15 +3,15 @@ import Nostr
 import Registry
 import RouterConfiguration
 
-/// Devices in the order of their numbers, as far as one answer goes.
+/// One page of devices in the order of their numbers.
 package struct DeviceList: OperatorAnswer, Equatable {
     package var devices: [DeviceOverview]
-    /// Behind which device the next answer begins; nil: there are no more.
+    /// The last device of this page; nil on the last page.
     package var next: Int64?
-    /// Registrations without effect until their root identity's kind 10050 names the key that signed them; with the
-    /// first devices.
+    /// On the first page: registrations that have no effect until the kind 10050 of their root identity names the key
+    /// that signed them.
     package var waiting: [WaitingDevice] = []
-    /// Who was asked; nil: the router serves alone.
+    /// The members that were asked; nil if the router is not in a cluster.
     package var members: MembersAsked?
 
     package var text: String {
@@ -19,10 +19,10 @@ package struct DeviceList: OperatorAnswer, Equatable {
         return lines.joined(separator: "\n")
     }
 
-    /// Members whose part is missing, a line each.
+    /// The members that did not respond, one line each.
     package var missing: [String] { members?.lines ?? [] }
 
-    /// A row for each; columns are as wide as these devices need.
+    /// Returns a row for each device, with columns as wide as necessary.
     package func table(withHead: Bool) -> String {
         let head = [
             "DEVICE", "ACCOUNT", "NAME", "PLATFORM", "MODE", "LAST SUCCESS", "LAST ERROR", "TODAY", "NEXT PUSH",
@@ -59,12 +59,12 @@ extension DeviceOverview {
 
 /// A registration that waits for its root identity.
 package struct WaitingDevice: Codable, Sendable, Hashable {
-    /// Whose it is to be, as hex and as npub.
+    /// The future owner, as hex and as npub.
     package var account: String
     package var npub: String
-    /// The key that signed it.
+    /// The key that signed the registration.
     package var key: String
-    /// What the registration's `d` says behind the router's key.
+    /// The registration's `d` tag, after the router's key.
     package var name: String
 
     init(_ registration: WaitingRegistration) {
@@ -79,10 +79,10 @@ package struct WaitingDevice: Codable, Sendable, Hashable {
     }
 }
 
-/// Events, devices and users: by the files, also while a router runs. What a member has in its files is only
-/// a part of the truth, so that it is asked as long as it runs.
+/// Reads events, devices and users from the files, even while a router runs. A cluster member's files have only a part
+/// of the data, so a running member is asked over its API.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure``, as all of these.
+    /// Throws an ``OperationFailure``, like all functions here.
     package func explain(_ event: String, recipient: String?) async throws -> EventExplanation {
         var parameters: [String: String] = [:]
         parameters["recipient"] = recipient
@@ -110,7 +110,7 @@ extension RouterOrFiles {
         return try OperatorAccess(configuration, for: .reading).users.show(key)
     }
 
-    /// Forgets a device: on the files, and while a router runs by its API, which the configuration has to name.
+    /// Forgets a device: in the files, or while a router runs by its API, which must be configured.
     package func remove(_ device: Int64) async throws -> RemovedDevice {
         do {
             return try OperatorAccess(configuration, for: .changing).operations.remove(device)
@@ -124,7 +124,7 @@ extension RouterOrFiles {
         }
     }
 
-    /// Switches a device on again: by the running router, else on the files.
+    /// Re-enables a device: by the running router, otherwise in the files.
     package func enable(_ device: Int64) async throws -> EnabledDevice {
         if let answer: EnabledDevice = try await ask("POST", "/v1/devices/\(device)/enable", [:]) {
             return answer
@@ -132,7 +132,7 @@ extension RouterOrFiles {
         return try files().operations.enable(device)
     }
 
-    /// Nil where the files are to be read.
+    /// Nil if the caller must read the files.
     private func member<Answer: OperatorAnswer>(
         _ path: String,
         _ parameters: [String: String] = [:]
@@ -150,9 +150,9 @@ extension RouterOrFiles {
     }
 }
 
-/// A device that an operator took out of the registry.
+/// A device that an operator removed from the registry.
 package struct RemovedDevice: OperatorAnswer, Equatable {
-    /// As it was.
+    /// The device before its removal.
     package var removed: DeviceOverview
 
     package var text: String {
@@ -161,11 +161,11 @@ package struct RemovedDevice: OperatorAnswer, Equatable {
     }
 }
 
-/// A device that an operator switched on again.
+/// A device that an operator re-enabled.
 package struct EnabledDevice: OperatorAnswer, Equatable {
-    /// As it is now.
+    /// The device's current state.
     package var device: DeviceOverview
-    /// Whether it was off before.
+    /// Whether the device was disabled before.
     package var wasOff: Bool
 
     package var text: String {

@@ -7,10 +7,10 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// What operators ask about devices, and do to them. The same in the router, for its API, and on its files, for the
-/// commands. Callable from any thread; reads files, so not for those that must not wait.
+/// The operator's requests about devices. The router uses it for its API, the commands use it on the files. All
+/// functions are thread-safe, but they block while they read files.
 package final class DeviceOperations: Sendable {
-    /// Devices in one answer.
+    /// The maximum number of devices on one page.
     package static let page = 1_000
 
     package let reader: DeviceReader
@@ -23,8 +23,8 @@ package final class DeviceOperations: Sendable {
 
     var registry: Registry { reader.registry }
 
-    /// Devices in the order of their numbers, beginning behind `previous`; `account`, as 64 hex digits or npub1…,
-    /// narrows them down to one account's. Throws an ``OperationFailure``.
+    /// Returns devices in the order of their numbers, after `previous`. `account`, as 64 hex digits or npub1…, selects
+    /// one account's devices. Throws an ``OperationFailure``.
     package func list(
         account: String? = nil,
         after previous: Int64? = nil,
@@ -43,31 +43,31 @@ package final class DeviceOperations: Sendable {
         return list
     }
 
-    /// Throws an ``OperationFailure`` when there is no such device.
+    /// Throws an ``OperationFailure`` if the device does not exist.
     package func show(_ device: Int64) throws(OperationFailure) -> DeviceOverview {
         let listing = try reader.listing(of: device)
         return reader.overviews(of: [listing])[0]
     }
 
-    /// Forgets a device as if its push service had called it gone: the event that registered it does not bring it back,
-    /// a later one does. Throws an ``OperationFailure`` when there is no such device or the registry cannot be written.
+    /// Forgets a device as if its push service had reported it gone. Only a newer registration event restores it.
+    /// Throws an ``OperationFailure`` if the device does not exist or the registry cannot be written.
     package func remove(_ device: Int64) throws(OperationFailure) -> RemovedDevice {
         let overview = try show(device)
         _ = try OperationFailure.attempt { try registry.remove(DeviceID(rawValue: device)) }
         return RemovedDevice(removed: overview)
     }
 
-    /// Switches a device on that was switched off since pushes to it failed for long. Throws an ``OperationFailure``
-    /// when there is no such device or the registry cannot be written.
+    /// Re-enables a device that was disabled because pushes to it failed for a long time. Throws an
+    /// ``OperationFailure`` if the device does not exist or the registry cannot be written.
     package func enable(_ device: Int64) throws(OperationFailure) -> EnabledDevice {
         _ = try reader.listing(of: device)
         let isNews = try OperationFailure.attempt { try registry.enable(DeviceID(rawValue: device)) }
         return EnabledDevice(device: try show(device), wasOff: isNews)
     }
 
-    /// Sends a push to one device; `mode` is a mode's name, nil: the device's own. What does not pass in that mode says
-    /// less, as every push does. Whatever the answer says, the registration stays. Throws an ``OperationFailure`` when
-    /// it cannot even be attempted.
+    /// Sends a push to one device. `mode` is a mode's name; nil: the device's own. Like every push, it falls back to a
+    /// mode with less content if necessary. The result does not affect the registration. Throws an ``OperationFailure``
+    /// if no push can be attempted.
     package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
         let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
         let listing = try reader.listing(of: device)
@@ -111,8 +111,8 @@ package final class DeviceOperations: Sendable {
         }
     }
 
-    /// What this router alone knows of devices: of the accounts that it `owns` also how they are woken. Those that are
-    /// not registered are left out.
+    /// Returns the facts that only this router knows, with the pacing of accounts that it `owns`. Devices that are not
+    /// registered are omitted.
     func facts(of devices: [Int64], owns: (PublicKey) -> Bool) throws(OperationFailure) -> [DeviceFacts] {
         let listings = try OperationFailure.attempt {
             try devices.compactMap { try registry.listing(of: DeviceID(rawValue: $0)) }
@@ -121,12 +121,12 @@ package final class DeviceOperations: Sendable {
     }
 }
 
-/// What came of a test push.
+/// The result of a test push.
 package struct TestPushAnswer: OperatorAnswer, Equatable {
-    /// A mode in which it does not pass.
+    /// A mode in which the push could not be sent.
     package struct Reduction: Codable, Sendable, Hashable {
         package var mode: String
-        /// The push service's HTTP status; 0: it was not asked.
+        /// The push service's HTTP status; 0 if it was not asked.
         package var status: Int
         /// One word of a small fixed set.
         package var reason: String
@@ -141,15 +141,15 @@ package struct TestPushAnswer: OperatorAnswer, Equatable {
     package var device: Int64
     package var platform: String
     package var app: String
-    /// That of the push which the answer is about.
+    /// The mode of the push that this result describes.
     package var mode: String
-    /// In which modes it went out before, saying more.
+    /// The modes with more content that were tried before.
     package var reductions: [Reduction]
-    /// The id of this delivery, which push services show in their tools.
+    /// The ID of this delivery, which push services show in their tools.
     package var delivery: String
-    /// By its word: delivered, gone, rejected, retry or misconfigured.
+    /// One of `delivered`, `gone`, `rejected`, `retry` and `misconfigured`.
     package var outcome: String
-    /// The push service's HTTP status; 0: it gave none.
+    /// The push service's HTTP status; 0 if there is none.
     package var status: Int
     /// One word of a small fixed set.
     package var reason: String

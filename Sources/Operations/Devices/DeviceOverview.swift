@@ -7,12 +7,12 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// What an operator may see of a device: nothing by which it could be pushed to.
+/// The facts of a device that an operator may see, without its push token.
 package struct DeviceOverview: OperatorAnswer, Equatable {
     package struct Push: Codable, Sendable, Hashable {
         /// RFC 3339, in UTC.
         package var at: String
-        /// By its word, see `DeliveryReport.Kind`.
+        /// The name of a `DeliveryReport.Kind`.
         package var outcome: String
         /// The push service's HTTP status.
         package var status: Int?
@@ -20,45 +20,45 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     }
 
     package var device: Int64
-    /// The owner's, as hex and as npub.
+    /// The owner, as hex and as npub.
     package var account: String
     package var npub: String
-    /// What the registration's `d` says behind the router's key.
+    /// The registration's `d` tag, after the router's key.
     package var name: String
     package var platform: String
     package var app: String
-    /// The mode that the registration asked for; nil: the operator's default.
+    /// The mode in the registration; nil: the operator's default.
     package var mode: String?
     package var signals: [String]
-    /// When it was registered last, RFC 3339 in UTC.
+    /// The time of the latest registration, RFC 3339 in UTC.
     package var registeredAt: String
-    /// Until when it is woken, RFC 3339 in UTC, for the newest kind 10050 of its account says nothing of devices; nil:
-    /// for good.
+    /// The time when the device stops being notified because its account's newest kind 10050 lists no devices, RFC 3339
+    /// in UTC; nil if there is no such limit.
     package var countsUntil: String?
     package var wishes: DevicePreferencesOverview?
-    /// Whether it is written down how pushes go; else their last success and error are not known.
+    /// Whether a trace is kept. Without it, the last success and error are unknown.
     package var isTraced: Bool
     package var lastSuccess: Push?
     package var lastError: Push?
     package var pace: DevicePaceOverview?
-    /// How many pushes wait in the outbox for it, besides the events that ``pace`` holds; nil: that cannot be read.
+    /// The number of pushes in the outbox for the device, without the events that ``pace`` holds; nil if unreadable.
     package var waiting: Int?
-    /// Why nothing goes to its push service now, in words; nil: as far as is known it does.
+    /// The reason why the queue of its platform is paused; nil if it is not known to be paused.
     package var queuePause: String?
     /// The same for programs.
     package var queuePauseSays: Statement?
-    /// Whether its target belongs to another account, and nobody has shown yet that they read there.
+    /// Whether its target belongs to another account, and the owner has not proven yet that they read there.
     package var waitsForCode: Bool
-    /// Since when it is switched off, as pushes to it failed for long, RFC 3339 in UTC; nil: it is not.
+    /// The time when it was disabled because pushes failed for a long time, RFC 3339 in UTC; nil if it is enabled.
     package var disabledAt: String?
-    /// Since when nothing reached it, where it is switched off.
+    /// The start of the failures, if it is disabled.
     package var failingSince: String?
-    /// True where it is out of use, as its account or the key that registered it is blocked; nil: it is not.
+    /// True if its account, or the key that registered it, is blocked; otherwise nil.
     package var isBlocked: Bool?
-    /// Who was asked, where only this device was asked for; nil also: the router serves alone.
+    /// The members that were asked about this device; nil in lists, and if the router is not in a cluster.
     package var members: MembersAsked?
 
-    /// What the registry knows of a device; the rest is added.
+    /// Takes the registry's facts of a device; the caller adds the rest.
     init(_ listing: DeviceListing, isTraced: Bool) {
         device = listing.device.rawValue
         account = listing.account.hex
@@ -76,7 +76,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         failingSince = listing.suspension.map { $0.failingSince.rfc3339 }
     }
 
-    /// Adds how pushes to it went.
+    /// Adds the results of the last pushes.
     mutating func add(_ status: DeviceStatus) {
         lastSuccess = status.lastSuccess.map { success in
             Push(
@@ -95,7 +95,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
         }
     }
 
-    /// Why it is switched off, in words; nil: it is not.
+    /// The reason why the device is disabled; nil if it is enabled.
     var suspension: String? {
         guard let disabledAt, let failingSince else { return nil }
         return "it is switched off since \(disabledAt), as nothing reached it since \(failingSince)"
@@ -129,22 +129,21 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
 }
 
 extension DeviceOverview.Push {
-    /// As in `2026-11-22T07:00:00.125Z, gone (410 Unregistered)`.
+    /// Returns a phrase such as `2026-11-22T07:00:00.125Z, gone (410 Unregistered)`.
     var words: String {
         "\(at), \(ReportWords.long(kind: outcome, status: status ?? 0, reason: reason ?? ""))"
     }
 }
 
-/// How a device is woken now: what counts against it, and what waits for it.
+/// The pacing state of a device: its limits, and the events that wait.
 package struct DevicePaceOverview: Codable, Sendable, Hashable {
-    /// Nil: nothing limits them, so nobody counts.
+    /// Nil if no limit is set, because pushes are counted only for limits.
     package var pushesToday: Int?
-    /// How many events wait for it.
+    /// The number of events that wait for it.
     package var held: Int
-    /// When the next push could go, of what waits or else of what came now, RFC 3339 in UTC; nil: at once, or as soon
-    /// as one that is under way has ended.
+    /// The earliest time of the next push, RFC 3339 in UTC; nil: immediately, or when the push in flight ends.
     package var nextPushAt: String?
-    /// Why not at once, in words.
+    /// The reason for the wait, as a phrase.
     package var reason: String?
     /// The same as one word: `cooldown`, `window`, `quiet`, `cap`, `silent-budget`, `under-way` or `behind`.
     package var hold: String?
@@ -169,7 +168,7 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     }
 }
 
-/// How it stands with devices that have keys of their own, in words that a person understands.
+/// Explains for people why devices with their own keys get no notifications.
 enum IdentityWords {
     static let silentList =
         "the newest kind 10050 of its user says nothing of devices; one that names it again ends that"
@@ -179,7 +178,7 @@ enum IdentityWords {
         "until the newest kind 10050 of theirs has [\"device\", \"\(key)\"]"
     }
 
-    /// What `explain` says beside what became of an event.
+    /// Returns the sentences that `explain` adds to the results of an event.
     static func sentences(
         of account: PublicKey,
         waiting: [WaitingDevice],
@@ -216,9 +215,9 @@ enum IdentityWords {
     }
 }
 
-/// What a device's registration preferences of when and for what it is woken, and what it gets of that.
+/// A device's notification preferences, and the effective values.
 package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
-    /// As a registration spells it.
+    /// Quiet hours as a registration spells them.
     package struct Quiet: Codable, Sendable, Hashable {
         package var start: String
         package var end: String
@@ -237,21 +236,21 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
         package var name: String
         /// Nil: the operator's default.
         package var wished: Bool?
-        /// Whether it is asked for this device.
+        /// Whether the filter plugin is active for this device.
         package var isActive: Bool
     }
 
-    /// Nil: it may be woken at any time.
+    /// Nil if it has no quiet hours.
     package var quiet: Quiet?
     package var cooldownSeconds: Bound
     package var windowSeconds: Bound
-    /// Pushes a UTC day.
+    /// Pushes for each UTC day.
     package var dailyCap: Bound
-    /// Nil: as many as of anything else.
+    /// Nil if background pushes have no separate limit.
     package var backgroundPerHour: Int?
-    /// Those in the configuration, in its order, and then those that only the registration names.
+    /// The configured filter plugins in order, then those that only the registration names.
     package var filters: [Filter]
-    /// The language it wants to be told in, as the registration names it.
+    /// The language of notifications, as the registration names it.
     package var locale: String?
 
     init(_ preferences: DevicePreferences, on platform: String, locale: String?, _ configuration: Configuration) {
@@ -293,7 +292,7 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
         return rows
     }
 
-    /// What a longer cooldown gathers needs no window.
+    /// A window has no effect unless it is longer than the cooldown.
     private var windowEffect: String {
         windowSeconds.inForce > 0 && windowSeconds.inForce <= cooldownSeconds.inForce
             ? "; without effect beside that cooldown" : ""

@@ -8,11 +8,11 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// What is known here of registered devices: by the registry, the trace and the outbox. Reads files.
+/// Reads the known facts of registered devices from the registry, the trace and the outbox.
 package struct DeviceReader: Sendable {
     let registry: Registry
     let files: OperatorFiles
-    /// A reload may change it.
+    /// A reload may change the configuration.
     let configuration: @Sendable () -> Configuration
     let deliveryID: @Sendable (EventID, DeviceID) -> DeliveryID
     let now: @Sendable () -> Timestamp
@@ -36,7 +36,7 @@ package struct DeviceReader: Sendable {
         return listing
     }
 
-    /// That there is no such device, and why it may have been removed.
+    /// The error for an unknown device, with the reason why it may have been removed.
     private func unknown(_ device: Int64) -> Sentence {
         let id = DeviceID(rawValue: device)
         guard let status = (try? files.trace?.reader.statuses(of: [id]))?[id], let failure = status.lastFailure else {
@@ -54,14 +54,14 @@ package struct DeviceReader: Sendable {
         )
     }
 
-    /// Registrations of an account, or of all, that wait to become devices.
+    /// Returns an account's registrations, or all, that have not become devices yet.
     func waiting(for root: PublicKey?) throws(OperationFailure) -> [WaitingDevice] {
         try OperationFailure.attempt {
             try registry.waitingRegistrations(for: root, limit: DeviceOperations.page).map { WaitingDevice($0) }
         }
     }
 
-    /// What is not known of a push is left out: a missing trace is no reason to show no devices.
+    /// Returns overviews of the devices. Facts that cannot be read, for example without a trace, are omitted.
     func overviews(of listings: [DeviceListing]) -> [DeviceOverview] {
         let statuses = (try? files.trace?.reader.statuses(of: listings.map(\.device))) ?? [:]
         let forecasts = forecasts(of: listings.map(\.device))
@@ -81,24 +81,24 @@ package struct DeviceReader: Sendable {
         }
     }
 
-    /// Nil when that cannot be read.
+    /// Nil if the registry cannot be read.
     private func preferences(of listing: DeviceListing) -> DevicePreferencesOverview? {
         guard let preferences = try? registry.preferences(of: listing.device) else { return nil }
         let locale = (try? registry.content(of: listing.device))?.locale
         return DevicePreferencesOverview(preferences, on: listing.route.platform, locale: locale, configuration())
     }
 
-    /// Queues that were paused when the router wrote that down last.
+    /// The paused queues, as the router last recorded them.
     var pauses: [QueueName: TracedPause] { (try? files.trace?.reader.pauses()) ?? [:] }
 
-    // MARK: When they are woken
+    // MARK: Pacing
 
-    /// How each of these devices is woken now; empty when that cannot be read.
+    /// Returns the pacing state of each device; empty if it cannot be read.
     func forecasts(of devices: [DeviceID]) -> [DeviceID: PaceForecast] {
         guard let stored = try? files.outbox.paces(of: devices) else { return [:] }
         let (policy, defaultMode) = (configuration().pacing, configuration().defaultMode)
         var forecasts: [DeviceID: PaceForecast] = [:]
-        // Where one device waits for room many do: each queue is counted once.
+        // A full outbox affects many devices of a queue, so each queue is counted only once.
         var crowded: [QueueName: Bool] = [:]
         for device in devices {
             guard let preferences = (try? registry.preferences(of: device))?.pace else { continue }
@@ -121,12 +121,12 @@ package struct DeviceReader: Sendable {
         return forecasts
     }
 
-    /// Whether what waits for a queue's devices may lack room in the outbox; false where that cannot be told.
+    /// Whether the outbox may lack capacity for a queue's devices; false if unknown.
     private func isCrowded(_ queue: QueueName) -> Bool {
         (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
     }
 
-    /// Why and until when events are held for these devices, by the delivery that they would be.
+    /// Returns the hold reason and time of events held for these devices, by their future delivery ID.
     func held(for devices: [DeviceID]) -> [DeliveryID: (words: String, ending: EventExplanation.Ending)] {
         var held: [DeliveryID: (words: String, ending: EventExplanation.Ending)] = [:]
         for (device, forecast) in forecasts(of: devices) {
@@ -139,7 +139,7 @@ package struct DeviceReader: Sendable {
         return held
     }
 
-    /// What waits for a device's time, and why and until when, in words.
+    /// Returns the groups of events held for a device, each with its reason and time in words.
     func heldGroups(of device: DeviceID) -> [(group: PaceForecast.Group, words: String)] {
         guard let forecast = forecasts(of: [device])[device] else { return [] }
         return forecast.groups.map { ($0, HoldWords.words($0, forecast.pace.quiet)) }

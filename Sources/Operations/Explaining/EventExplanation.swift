@@ -2,15 +2,15 @@ import Console
 import Delivery
 import Pipeline
 
-/// What became of an event: for each account and device the steps and how it ended.
+/// The results of an event, with the steps for each account and device.
 package struct EventExplanation: OperatorAnswer, Equatable {
-    /// Something that happened.
+    /// A step in the processing of an event.
     package struct Line: Codable, Sendable, Hashable {
         /// RFC 3339, in UTC.
         package var at: String
         /// One word: a step of the pipeline, or the kind of a delivery's report.
         package var step: String
-        /// The same in words that a person understands.
+        /// The same as a sentence for people.
         package var words: String
         package var reason: String?
         package var delivery: String?
@@ -19,74 +19,74 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         /// The push service's HTTP status.
         package var status: Int?
         package var attempt: Int?
-        /// When the push service is asked again.
+        /// The time of the next attempt.
         package var nextAt: String?
-        /// The member that saw it; nil: the router serves alone.
+        /// The member that recorded the step; nil if the router is not in a cluster.
         package var member: String?
     }
 
-    /// How it ended for a device, or how it stands, for programs.
+    /// The final or current state of a push to a device, for programs.
     package struct Ending: Codable, Sendable, Hashable {
-        /// As in ``Line/step``; `in-turn` where no attempt has ended yet, `unknown` where its end is not known.
+        /// As in ``Line/step``; `in-turn` before the end of the first attempt, `unknown` if the result is unknown.
         package var step: String
         package var reason: String?
         package var platform: String?
         package var app: String?
         package var status: Int?
         package var attempt: Int?
-        /// When it goes, or is tried, at the earliest.
+        /// The earliest time of the push, or of the next attempt.
         package var nextAt: String?
-        /// How many events are held together.
+        /// The number of events that are held together.
         package var count: Int?
-        /// Why its queue is paused; nil: it is not.
+        /// The reason why its queue is paused; nil if it is not.
         package var pause: Statement?
     }
 
     package struct Device: Codable, Sendable, Hashable {
         package var device: Int64
-        /// Nil when it is registered no more.
+        /// Nil if the device is no longer registered.
         package var name: String?
         package var platform: String?
         package var app: String?
         package var isRegistered: Bool
         package var steps: [Line]
-        /// How it ended, or how it stands.
+        /// The final or current state, as a sentence.
         package var outcome: String
-        /// The same for programs; nil: nothing is known.
+        /// The same for programs; nil if the state is unknown.
         package var ending: Ending?
     }
 
     package struct Account: Codable, Sendable, Hashable {
         package var account: String
         package var npub: String
-        /// What is the same for all its devices.
+        /// Steps that all its devices share.
         package var steps: [Line]
         package var devices: [Device]
-        /// How it ended for the devices that are not listed; nil: none are left.
+        /// The result for the devices that are not listed; nil if all are listed.
         package var outcome: String?
     }
 
     package var event: String
     package var note: String
     package var isKnown: Bool
-    /// The trace of its spans, where they are exported.
+    /// The ID of the event's trace, if spans are exported.
     package var traceID: String?
-    /// Since when the trace is kept, RFC 3339 in UTC; nil: there is none.
+    /// The start of the trace, RFC 3339 in UTC; nil if there is none.
     package var tracedSince: String?
-    /// What is the same for everybody.
+    /// Steps that all accounts share.
     package var steps: [Line]
     package var accounts: [Account]
-    /// Where nothing is known: what that can mean and what would tell more. In any case what keeps devices of those
-    /// the event's recipient from being woken.
+    /// Explanations of an unknown event and ways to learn more. Also the reasons why devices of the event's recipients
+    /// get no notifications.
     package var advice: [String]
     /// The same for programs, one for each.
     package var adviceSays: [Statement]?
-    /// Who was asked; nil: the router serves alone.
+    /// The members that were asked; nil if the router is not in a cluster.
     package var members: MembersAsked?
 }
 
 extension EventExplanation {
-    /// The same notification's further recipients: one to many is several events, each for other accounts.
+    /// Merges the results of another event of the same notification. A notification to many accounts is several events.
     func joined(with other: EventExplanation) -> EventExplanation {
         guard isKnown else { return other }
         guard other.isKnown else { return self }
@@ -113,7 +113,7 @@ extension EventExplanation {
 }
 
 extension EventExplanation.Ending {
-    /// Whether something more is to come.
+    /// Whether more steps will follow.
     var isOpen: Bool {
         if let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == step }) {
             return !kind.isFinal || kind == .moved
@@ -123,7 +123,7 @@ extension EventExplanation.Ending {
 }
 
 extension EventExplanation.Line {
-    /// Seconds are enough for people.
+    /// Shows the time in seconds.
     fileprivate var text: String {
         "\(at.prefix(10)) \(at.dropFirst(11).prefix(8)) UTC  \(words)\(member.map { " [\($0)]" } ?? "")"
     }

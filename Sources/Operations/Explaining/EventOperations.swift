@@ -7,13 +7,13 @@ import Observability
 import Push
 import Registry
 
-/// What operators ask about events. The same in the router, for its API, and on its files, for the commands. Callable
-/// from any thread; reads files, so not for those that must not wait.
+/// The operator's requests about events. The router uses it for its API, the commands use it on the files. All
+/// functions are thread-safe, but they block while they read files.
 package final class EventOperations: Sendable {
     private let reader: DeviceReader
     private let traceIDs: TraceIDs?
 
-    /// `traceIDs` are nil where no spans are exported.
+    /// `traceIDs` is nil if no spans are exported.
     package init(_ reader: DeviceReader, traceIDs: TraceIDs? = nil) {
         (self.reader, self.traceIDs) = (reader, traceIDs)
     }
@@ -21,14 +21,13 @@ package final class EventOperations: Sendable {
     private var registry: Registry { reader.registry }
     private var files: OperatorFiles { reader.files }
 
-    /// There is no such notification.
+    /// The error for an unknown notification.
     static let unknownRequest = OperationFailure.unknown(
         Sentence("unknown-notification", "there is no such notification, or it is more than a day old")
     )
 
-    /// The results of an event, or of a notification sent over the API, for `recipient` or for all accounts that it
-    /// concerned. Both may be given as links. Throws an ``OperationFailure`` when it cannot be read; that nothing is
-    /// known is an answer.
+    /// Returns the results of an event, or of a notification sent over the API, for `recipient` or for all accounts.
+    /// Both may be links. Throws an ``OperationFailure`` if they are invalid; an unknown event is not an error.
     package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
         guard let request = OperatorWords.request(event) else { return try explain(one: event, recipient) }
         let record = Hex.decode(request).flatMap { try? files.outbox.own.request($0) }
@@ -47,14 +46,14 @@ package final class EventOperations: Sendable {
         return try explanation(of: question, events, [facts(of: DeliveryQuestion(about: events))], isWhole: true)
     }
 
-    /// What is known here of an event. Throws an ``OperationFailure``, as the next ones.
+    /// Returns this router's facts of an event. Throws an ``OperationFailure``, like the next functions.
     func facts(of question: EventQuestion) throws(OperationFailure) -> EventFacts {
         let (id, key) = try read(question)
         var facts = EventFacts()
         if let trace = files.trace {
             let since = reader.now() - trace.limits.age
             do throws(TraceError) {
-                // What is older may be on disk still.
+                // Older entries may still be on disk.
                 facts.began = try trace.reader.beginning().map { max($0, since) }?.milliseconds
                 facts.history = try trace.reader.history(of: id, for: key, since: since).map(EventFacts.Entry.init)
             } catch {
@@ -62,7 +61,7 @@ package final class EventOperations: Sendable {
                 if case .missing = error { facts.isTraceMissing = true }
             }
         }
-        // The rest explains why nobody is named.
+        // The remaining facts explain why the history names no account.
         guard !facts.history.contains(where: { entry in entry.account.map { $0 == key?.hex ?? $0 } ?? false }) else {
             return facts
         }
@@ -75,7 +74,7 @@ package final class EventOperations: Sendable {
         return facts
     }
 
-    /// What is known here of deliveries without an end.
+    /// Returns this router's facts of unfinished deliveries.
     func facts(of question: DeliveryQuestion) -> DeliveryFacts {
         let deliveries = Set(question.deliveries)
         var facts = DeliveryFacts()
@@ -90,8 +89,8 @@ package final class EventOperations: Sendable {
         return facts
     }
 
-    /// Puts together what members know, each with its name, or the only router with an empty one. `isWhole`: nobody is
-    /// missing.
+    /// Merges the facts of all members, each with its name, or of a single router with an empty name. `isWhole`: all
+    /// members responded.
     func explanation(
         of question: EventQuestion,
         _ events: [(member: String, answer: EventFacts)],
@@ -149,7 +148,7 @@ package final class EventOperations: Sendable {
         return (try OperatorWords.event(question.event), key)
     }
 
-    /// Whether more is known of an event than so many entries for one recipient.
+    /// Whether the trace has more than `count` entries of an event.
     private func isKnown(_ event: EventID, beyond count: Int) -> Bool {
         guard let trace = files.trace,
             let whole = try? trace.reader.history(of: event, since: reader.now() - trace.limits.age)
@@ -157,8 +156,8 @@ package final class EventOperations: Sendable {
         return whole.count > count
     }
 
-    /// What of an event waits, as far as that can be told without its history: where it is the first one held, or where
-    /// the `recipient` has these devices.
+    /// Returns the waiting deliveries of an event that can be found without its history: held ones with the event as
+    /// the first of their group, and those for the `recipient`'s `devices`.
     private func waiting(_ event: EventID, for recipient: PublicKey?, _ devices: [DeviceListing]) -> [String] {
         let holders = (try? files.outbox.devices(holding: event.array)) ?? []
         let held = reader.held(for: holders)
@@ -177,8 +176,7 @@ package final class EventOperations: Sendable {
         return waiting
     }
 
-    /// What is to be said of an account's devices that are not woken although they are registered, or will not be for
-    /// long.
+    /// Returns sentences about an account's devices that are registered but get no notifications, or soon will not.
     private func identitySentences(of account: PublicKey) throws(OperationFailure) -> [Sentence] {
         let passing = try OperationFailure.attempt {
             try registry.devices(of: account, limit: DeviceOperations.page).filter {
@@ -193,36 +191,36 @@ package final class EventOperations: Sendable {
     }
 }
 
-/// What it can mean that nothing is known of an event, and what would tell more.
+/// Explains why an event is unknown, and how to learn more.
 struct NoDeliveryHint {
-    /// Nil: everybody's part was asked for.
+    /// Nil if the request was for all accounts.
     var recipient: PublicKey?
-    /// How many devices the recipient has here; nil where nobody was asked for.
+    /// The number of the recipient's devices; nil without a recipient.
     var devices: Int?
-    /// When the first of those was registered for the first time.
+    /// The time of the first registration of any of them.
     var firstRegistered: Timestamp?
-    /// Whether something is known that is the same for everybody the event names.
+    /// Whether there are facts that all accounts of the event share.
     var isOfEverybody = false
-    /// Whether something is known of the event for others than the recipient.
+    /// Whether there are facts of the event for accounts other than the recipient.
     var isKnownOtherwise = false
-    /// Whether it is among the events that were accepted lately and shall not be accepted again.
+    /// Whether the event was accepted recently, so that it is not accepted again.
     var wasAccepted = false
-    /// For which devices it waits still, in words.
+    /// The devices for which it still waits, as phrases.
     var waiting: [String] = []
-    /// Whether what becomes of events is written down at all.
+    /// Whether a trace is configured.
     var isTraced = true
-    /// Since when the trace is kept; nil: it holds nothing.
+    /// The start of the trace; nil if it is empty.
     var traceBegan: Timestamp?
-    /// Why the trace cannot be looked at; nil: it can, or there shall be none.
+    /// The reason why the trace is unreadable; nil if it is readable or disabled.
     var traceFault: String?
-    /// Whether that is because there is none yet.
+    /// Whether the reason is that the trace does not exist yet.
     var isTraceMissing = false
-    /// How much the trace holds, in words.
+    /// The trace's capacity, as a phrase.
     var limits = ""
 
     var lines: [String] { sentences.map(\.words) }
 
-    /// The lines, each with what it says.
+    /// The lines, each with its code and values.
     var sentences: [Sentence] {
         if isOfEverybody || isKnownOtherwise { return knownOtherwise }
         let whose = recipient == nil ? "" : " for this recipient"
@@ -257,7 +255,7 @@ struct NoDeliveryHint {
         return lines + [Sentence("advice-more", "What tells more:")] + more
     }
 
-    /// What was accepted came, and concerned somebody.
+    /// An accepted event did arrive, and had recipients.
     private var possibilities: [Sentence] {
         var possibilities: [Sentence] = []
         func add(_ code: String, _ values: [String: String] = [:], _ words: String) {
@@ -324,7 +322,7 @@ struct NoDeliveryHint {
         "the recipient's first device was registered, at \(firstRegistered.words)"
     }
 
-    /// How far the trace goes back; nil where there is none to look at.
+    /// The start of the trace; nil if there is no readable trace.
     private var memory: (words: String, values: [String: String])? {
         guard isTraced, traceFault == nil else { return nil }
         let limits = limits.isEmpty ? "" : " (\(limits))"

@@ -7,34 +7,33 @@ import Pipeline
 import Push
 import Registry
 
-/// Makes an explanation of what the trace holds of an event. Knows no files.
+/// Builds an explanation from an event's trace and the state of the outbox. Reads no files.
 ///
-/// It puts the trace together with what the outbox has. A delivery that is neither held, nor in the outbox, nor ended
-/// is reported as unknown.
+/// A delivery that is neither held, nor in the outbox, nor finished is reported as unknown.
 struct Explainer {
-    /// What is known besides the event's history.
+    /// The facts in addition to the event's history.
     struct Surroundings {
         var traceBegan: Timestamp?
-        /// Those of the devices named that are registered.
+        /// The named devices that are still registered.
         var devices: [DeviceID: DeviceListing] = [:]
-        /// Why and until when events are held for those devices, in words, by the delivery that they would be.
+        /// The hold reason and time of events held for those devices, by their future delivery ID.
         var held: [DeliveryID: String] = [:]
         /// The same for programs.
         var holds: [DeliveryID: EventExplanation.Ending] = [:]
-        /// Which of the ``unfinished`` ones are in the outbox; nil: that cannot be told.
+        /// The ``unfinished`` deliveries that are in the outbox; nil if unknown.
         var outbox: Set<DeliveryID>?
-        /// When the earlier push is tried again behind which a delivery waits.
+        /// The next attempt of the earlier push that a delivery waits for.
         var predecessors: [DeliveryID: Timestamp] = [:]
-        /// Queues in which deliveries wait.
+        /// Paused queues with deliveries.
         var pauses: [QueueName: TracedPause] = [:]
-        /// Whose part was asked for; nil: everybody's.
+        /// The requested recipient; nil for all accounts.
         var recipient: PublicKey?
     }
 
     private let event: EventID
     private let history: [TraceEntry]
     private let surroundings: Surroundings
-    /// The deliveries that carry other events of this group.
+    /// The deliveries that a held delivery was joined into.
     private let joined: [DeliveryID: Set<DeliveryID>]
 
     init(event: EventID, history: [TraceEntry], surroundings: Surroundings) {
@@ -49,19 +48,19 @@ struct Explainer {
         self.joined = joined
     }
 
-    /// The deliveries that `history` names without their end.
+    /// Returns the deliveries in `history` that have no final report.
     static func unfinished(_ history: [TraceEntry]) -> Set<DeliveryID> {
         var ended: Set<DeliveryID> = []
         for entry in history {
             guard let delivery = entry.delivery else { continue }
             if entry.isEnd { ended.insert(delivery) }
-            // What failed for good may go on.
+            // An operator may requeue a failed delivery.
             if entry.isRequeueing { ended.remove(delivery) }
         }
         return Set(history.flatMap { [$0.delivery, $0.joinedDelivery].compactMap(\.self) }).subtracting(ended)
     }
 
-    /// `advice` is asked for where nothing is known.
+    /// Calls `advice` only if facts are missing.
     func explanation(advice: () -> [Sentence]) -> EventExplanation {
         let accounts = accounts()
         let common = history.filter { $0.event != nil && $0.account == nil }.map(line)
@@ -80,7 +79,7 @@ struct Explainer {
         )
     }
 
-    /// Whom the history is about, in its order.
+    /// The accounts in the history, in its order.
     var accountsNamed: [PublicKey] {
         var keys: [PublicKey] = []
         for case let account? in history.map(\.account) where !keys.contains(account) { keys.append(account) }
@@ -127,7 +126,7 @@ struct Explainer {
         )
     }
 
-    /// Under which numbers an event's push goes: one that is held may go on as part of another.
+    /// Returns all delivery IDs of an event's push, because a held delivery may be joined into another one.
     private func deliveries(from first: Set<DeliveryID>) -> Set<DeliveryID> {
         var all = first
         var open = first
@@ -145,7 +144,7 @@ struct Explainer {
         _ queue: QueueName?
     ) -> (words: String, EventExplanation.Ending?) {
         let entries = entries[(entries.lastIndex(where: \.isRequeueing) ?? entries.startIndex)...]
-        // The courier may be faster than those who say that it has something to do.
+        // A delivery's report may precede the step that queued the delivery.
         let last = entries.last(where: \.isEnd) ?? entries.last(where: \.isReport) ?? entries.last { !$0.isRemark }
         guard let last else { return ("", nil) }
         guard last.isOpen else { return ending(line(last)) }
@@ -175,7 +174,7 @@ struct Explainer {
             let words = "waits for its turn: no attempt has ended yet"
             return (words + (pause.map { "; " + PauseWords.words($0) } ?? ""), ending)
         }
-        // The pause of its queue may last longer than its own.
+        // A pause of the queue may last longer than the delivery's own backoff.
         guard let pause, report.nextDue.map({ $0 < pause.pause.until }) ?? true else { return ending(line(last)) }
         if report.nextDue != nil { report.nextDue = pause.pause.until }
         var end = ending(line(last)).ending
@@ -184,7 +183,7 @@ struct Explainer {
         return (ReportWords.words(report, reason: last.reason) + "; " + PauseWords.words(pause), end)
     }
 
-    /// It ended with what a line says.
+    /// Returns the state that a line describes.
     private func ending(_ line: EventExplanation.Line) -> (words: String, ending: EventExplanation.Ending) {
         let ending = EventExplanation.Ending(
             step: line.step,
@@ -225,7 +224,7 @@ struct Explainer {
 }
 
 extension TraceEntry {
-    /// Whether a delivery has found its end with this.
+    /// Whether this is the final report of a delivery.
     fileprivate var isEnd: Bool {
         guard case .report(let report) = what else { return false }
         return report.isFinal
@@ -240,13 +239,13 @@ extension TraceEntry {
         return report.queue
     }
 
-    /// Whether an operator had the delivery tried again.
+    /// Whether an operator requeued the delivery.
     fileprivate var isRequeueing: Bool {
         guard case .report(let report) = what else { return false }
         return report.kind == DeliveryReport.Kind.requeued.name
     }
 
-    /// Whether something more is to come.
+    /// Whether more steps will follow.
     fileprivate var isOpen: Bool {
         switch what {
         case .step(let word): PipelineStep(rawValue: word).map { Self.openSteps.contains($0) } ?? false
@@ -254,7 +253,7 @@ extension TraceEntry {
         }
     }
 
-    /// Whether it tells nothing of how things stand.
+    /// Whether this is a remark, which does not change the state.
     fileprivate var isRemark: Bool {
         guard case .step(let word) = what else { return false }
         return PipelineStep(rawValue: word)?.isRemark ?? false
@@ -270,7 +269,7 @@ extension TraceEntry {
 extension TraceEntry.Report {
     private var known: DeliveryReport.Kind? { DeliveryReport.Kind.allCases.first { $0.name == kind } }
 
-    /// One that moved goes on elsewhere.
+    /// A moved delivery continues in another queue.
     fileprivate var isFinal: Bool { known.map { $0.isFinal && $0 != .moved } ?? false }
 
     fileprivate var isOpen: Bool { known.map { !$0.isFinal } ?? false }

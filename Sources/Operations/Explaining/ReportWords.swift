@@ -6,7 +6,7 @@ import Observability
 import Pipeline
 import Registry
 
-/// What became of a delivery, in words that a person understands.
+/// Describes the reports of a delivery for people.
 enum ReportWords {
     static func words(_ report: TraceEntry.Report, reason: String) -> String {
         guard let kind = DeliveryReport.Kind.allCases.first(where: { $0.name == report.kind }) else {
@@ -43,22 +43,22 @@ enum ReportWords {
         }
     }
 
-    /// The result of a push, short enough for a column of a table.
+    /// Returns the result of a push, short enough for a table column.
     static func short(kind: String, status: Int, reason: String) -> String {
         kind + inParentheses(said(status, reason, to: kind))
     }
 
-    /// The result of a push, with an explanation of the router's own reasons.
+    /// Returns the result of a push, with an explanation if the router gave the reason.
     static func long(kind: String, status: Int, reason: String) -> String { kind + answer(status, reason, to: kind) }
 
-    /// What ``said`` returns. If the router gave the reason because no response came, its explanation follows.
+    /// Like ``said``, plus an explanation if there was no response.
     static func explained(_ status: Int, _ reason: String, to outcome: String) -> String {
         let said = said(status, reason, to: outcome)
         guard status == 0, !said.isEmpty, let cause = HTTPFailure.Reason(rawValue: reason) else { return said }
         return said + ": " + cause.explanation
     }
 
-    /// What a push service said: its status and its reason, as far as it gave them and as they say more than `outcome`.
+    /// Returns the push service's status and reason, without a reason that only repeats `outcome`.
     static func said(_ status: Int, _ reason: String, to outcome: String) -> String {
         [status == 0 ? "" : String(status), reason == outcome ? "" : reason].filter { !$0.isEmpty }
             .joined(separator: " ")
@@ -72,7 +72,7 @@ enum ReportWords {
 
     private static func attempted(_ report: TraceEntry.Report) -> Bool { report.attempt > 0 }
 
-    /// `isTried`: it was before.
+    /// `isTried`: it was tried before.
     private static func next(_ due: Timestamp?, isTried: Bool = true) -> String {
         let what = isTried ? "it is tried again" : "it is tried"
         return due.map { "\(what) from \($0.words) on" } ?? what
@@ -91,7 +91,7 @@ enum ReportWords {
     }
 }
 
-/// Why the deliveries of a queue wait, in words that a person understands.
+/// Describes for people why a queue is paused.
 enum PauseWords {
     static func statement(_ paused: TracedPause) -> Statement {
         let pause = paused.pause
@@ -126,15 +126,15 @@ enum PauseWords {
     }
 }
 
-/// Why a device is not woken now, in words that a person understands.
+/// Describes for people why a push to a device is held.
 enum HoldWords {
-    /// As in "quiet hours until 07:00 (Europe/Berlin)", where the device's are known.
+    /// Returns a phrase such as "quiet hours until 07:00 (Europe/Berlin)", with the device's quiet hours if known.
     static func words(_ reason: HoldReason, _ quiet: QuietHours?) -> String {
         guard reason == .quiet, let quiet else { return reason.words }
         return "quiet hours until \(time(quiet.end)) (\(zone(quiet.zone)))"
     }
 
-    /// What waits and until when, completing the sentence "held: …".
+    /// Returns the reason, the time and the number of events, to follow "held: ".
     static func words(_ group: PaceForecast.Group, _ quiet: QuietHours?) -> String {
         [
             group.turn.reason.map { words($0, quiet) } ?? "the device's turn is now",
@@ -144,7 +144,7 @@ enum HoldWords {
         .compactMap(\.self).joined(separator: "; ")
     }
 
-    /// The same for programs.
+    /// Returns the same for programs.
     static func ending(_ group: PaceForecast.Group) -> EventExplanation.Ending {
         EventExplanation.Ending(
             step: PipelineStep.held.rawValue,
@@ -154,10 +154,10 @@ enum HoldWords {
         )
     }
 
-    /// As in "07:00".
+    /// Returns a time such as "07:00".
     static func time(_ time: TimeOfDay) -> String { clock(time.minutes) }
 
-    /// As in "Europe/Berlin" and "UTC+9".
+    /// Returns a zone such as "Europe/Berlin" or "UTC+9".
     static func zone(_ zone: QuietZone) -> String {
         switch zone {
         case .offset(let offset): Self.offset(offset)
@@ -165,7 +165,7 @@ enum HoldWords {
         }
     }
 
-    /// As in "UTC+9" and "UTC-03:30".
+    /// Returns an offset such as "UTC+9" or "UTC-03:30".
     static func offset(_ offset: UTCOffset) -> String {
         let minutes = abs(offset.minutes)
         guard minutes > 0 else { return "UTC" }

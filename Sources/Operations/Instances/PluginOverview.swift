@@ -6,28 +6,28 @@ import Push
 import RouterConfiguration
 import Storage
 
-/// How the processes are doing that plugins run in, and which plugins were refused.
+/// The state of the plugin processes, and the rejected plugins.
 package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
-    /// One process.
+    /// A plugin process.
     package struct Process: Codable, Sendable, Equatable {
-        /// The file names of the plugins in it.
+        /// The file names of its plugins.
         package var plugins: [String]
-        /// `running`, `restarting`, or `paused` where it has ended too often and is tried once a minute.
+        /// `running`, `restarting`, or `paused` if it crashed too often and is restarted once a minute.
         package var state: String
-        /// Its number; nil while there is none.
+        /// The process ID; nil if there is no process.
         package var process: Int32?
-        /// How often it has ended since the router started.
+        /// The number of crashes since the router started.
         package var deaths: Int
-        /// What is known about the last time, in one line.
+        /// A line about the last crash.
         package var lastDeath: String?
         /// Deliveries that ended as `plugin-crashed`.
         package var setAside: Int
-        /// What confines it; empty: nothing does.
+        /// The sandbox's mechanisms; empty if there is none.
         package var confinement: String
-        /// The member that it is of; nil: the router serves alone.
+        /// The member that runs the process; nil if the router is not in a cluster.
         package var member: String?
 
-        /// What an operator has to know.
+        /// The lines for an operator.
         var lines: [String] {
             let confined = confinement.isEmpty ? "not confined" : "confined: \(confinement)"
             let place = member.map { "\($0) " } ?? ""
@@ -45,9 +45,9 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
     }
 
     package var processes: [Process]
-    /// Each with its path and the reason.
+    /// The path and the reason of each rejected plugin.
     package var refused: [String]
-    /// Who was asked; nil: the router serves alone.
+    /// The members that were asked; nil if the router is not in a cluster.
     package var members: MembersAsked?
 
     package init(_ reports: [PluginProcessReport], refusals: [PluginRefusal]) {
@@ -55,7 +55,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
         refused = refusals.map { "\($0.path): \($0.reason)" }
     }
 
-    /// Those of the router that runs on this configuration; nil where none does, or it has no API.
+    /// Asks the router that runs on this configuration; nil if none runs, or it has no API.
     package init?(ofRouterOn configuration: Configuration) async {
         let client = try? APIClient(configuration: configuration)
         guard let answer = try? await client?.ask("GET", "/v1/plugins"), answer.status == 200 else { return nil }
@@ -65,7 +65,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
         self = found
     }
 
-    /// The processes for a person: each with what is in it and how it is doing.
+    /// The processes for people: the plugins and the state of each.
     var lines: [String] { processes.flatMap(\.lines) }
 
     package var text: String {
@@ -103,7 +103,7 @@ extension PluginOverview.Process {
 }
 
 extension PluginProcessReport.State {
-    /// In one word, for people and metrics.
+    /// The state as one word, for people and metrics.
     var word: String {
         switch self {
         case .running: "running"
@@ -114,7 +114,7 @@ extension PluginProcessReport.State {
 }
 
 extension MetricFamily {
-    /// Plugins that share a process have the same figures.
+    /// Plugins that share a process have the same values.
     static func processes(_ reports: [PluginProcessReport]) -> [MetricFamily] {
         let all = reports.flatMap { report in report.plugins.map { (plugin: $0, report: report) } }
         return [
@@ -141,16 +141,16 @@ extension MetricFamily {
     }
 }
 
-/// The plugins in the configured folders, for a person to read.
+/// The plugins in the configured directories, for people.
 package struct PluginListing {
     private let catalog: PluginCatalog
     private let folders: [String]
-    /// Of a running router; nil where none was asked.
+    /// The running router's processes; nil if no router was asked.
     private let processes: PluginOverview?
 
-    /// Loads the plugins, which runs their code. `processes` is what a running router says about its own.
+    /// Loads the plugins, which runs their code. `processes` is from a running router.
     ///
-    /// Throws a mistake when the program is missing that runs them.
+    /// Throws an error if the program that runs plugins is missing.
     package init(_ plugins: Configuration.Plugins, processes: PluginOverview? = nil) throws(Diagnostics) {
         folders = plugins.folders
         self.processes = processes
@@ -182,7 +182,7 @@ package struct PluginListing {
         return lines.joined(separator: "\n")
     }
 
-    /// Its name and what it has to know.
+    /// Returns the filter's name and the data that it needs.
     private static func line(of filter: LoadedFilter) -> String {
         var wishes =
             filter.wantedKinds.isEmpty

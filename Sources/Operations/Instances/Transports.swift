@@ -9,26 +9,26 @@ import Registry
 import RouterConfiguration
 import Synchronization
 
-/// The transports of every app that the configuration names, each with its own block.
+/// The transports of all configured apps, each with its own block.
 package struct Transports: Sendable {
-    /// A platform of an app that cannot be served.
+    /// A platform of an app that could not be started.
     package struct Failure: Sendable {
         package let app: String
         package let platform: String
         /// The line of its block in the configuration.
         package let line: Int
         package let reason: String
-        /// Whether a plugin that is loaded serves the platform.
+        /// Whether a loaded plugin serves the platform.
         let hasPlugin: Bool
     }
 
     private var instances: [QueueName: TransportInstance] = [:]
-    /// What each was made of.
+    /// Fingerprints of the blocks, which detect changes.
     private var fingerprints: [QueueName: BlockFingerprint] = [:]
     package private(set) var failures: [Failure] = []
 
-    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays,
-    /// and with it what it has learned and the tokens that its push service would not see renewed too often.
+    /// Makes an instance for each block. If `former` has one with the same block and the same files, it is reused. So
+    /// it keeps its state and its tokens, because push services limit how often tokens are renewed.
     package init(
         configuration: Configuration,
         plugins: PluginHost,
@@ -69,21 +69,21 @@ package struct Transports: Sendable {
         failures.sort { ($0.line, $0.app) < ($1.line, $1.app) }
     }
 
-    /// The instances that serve, by their queues.
+    /// The active instances by queue.
     package var all: [QueueName: TransportInstance] { instances }
 
     subscript(queue: QueueName) -> (any Transport)? { instances[queue] }
 
-    /// What an instance answers to a request from outside; nil where nothing there takes one.
+    /// Returns an instance's response to a request from outside; nil if it accepts no requests.
     func receive(_ request: InboundRequest, for queue: QueueName) async -> InboundAnswer? {
         guard let instance = instances[queue], instance.isReachable else { return nil }
         return await instance.receive(request)
     }
 
-    /// The platforms that are served, sorted.
+    /// The served platforms, sorted.
     package var platforms: [String] { Set(instances.keys.map(\.platform)).sorted() }
 
-    /// Refuses a registration that no transport serves or that its transport finds wrong.
+    /// Rejects a registration without a transport, or that its transport finds invalid.
     @Sendable func check(_ address: DeviceAddress) throws {
         guard let instance = instances[QueueName(address)] else {
             throw refusal(ofPlatformIn: address.app)
@@ -95,7 +95,7 @@ package struct Transports: Sendable {
         }
     }
 
-    /// Says nothing of other apps than the one asked for.
+    /// The message reveals no other apps.
     private func refusal(ofPlatformIn app: String) -> RegistrationRejection {
         let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
         guard platforms.isEmpty else {
@@ -111,20 +111,20 @@ package struct Transports: Sendable {
     }
 }
 
-/// The transports that serve now; a reload exchanges them.
+/// The active transports, which a reload replaces.
 package final class ActiveTransports: Sendable {
     private struct State {
         var transports: Transports
-        /// Those that serve no more and end what they have.
+        /// Replaced instances that still finish their work.
         var leaving: [TransportInstance] = []
-        /// What those did that have ended, by queue, so that counters never go back.
+        /// The counts of finished instances by queue, so that counters never decrease.
         var retired: [QueueName: RequestCounts] = [:]
         var retiredStreams: [QueueName: StreamCounts] = [:]
     }
 
     private let state: Mutex<State>
 
-    /// What the plugins of the transports said last.
+    /// The latest statuses from the transports' plugins.
     package let statuses = TransportStatuses()
 
     package init(_ transports: Transports) {
@@ -135,13 +135,13 @@ package final class ActiveTransports: Sendable {
 
     package subscript(queue: QueueName) -> (any Transport)? { current[queue] }
 
-    /// Refuses a registration that no transport serves or that its transport finds wrong.
+    /// Rejects a registration without a transport, or that its transport finds invalid.
     @Sendable package func check(_ address: DeviceAddress) throws { try current.check(address) }
 
-    /// Asks the plugins how their transports are.
+    /// Updates the statuses from the plugins.
     package func refreshStatuses() async { await statuses.look(at: current) }
 
-    /// Puts others in their place, and returns the instances that serve no more.
+    /// Replaces the transports, and returns the instances that are no longer active.
     package func replace(by new: Transports) -> [TransportInstance] {
         state.withLock { state in
             let leaving = state.transports.all.filter { queue, instance in new.all[queue] !== instance }.map(\.value)
@@ -151,7 +151,7 @@ package final class ActiveTransports: Sendable {
         }
     }
 
-    /// Takes an instance that was leaving for ended.
+    /// Records that a replaced instance has finished.
     package func noteEnd(of instance: TransportInstance) {
         state.withLock { state in
             state.leaving.removeAll { $0 === instance }
@@ -160,7 +160,7 @@ package final class ActiveTransports: Sendable {
         }
     }
 
-    /// The HTTP requests of each queue's transports so far, those of former ones included.
+    /// The HTTP requests of each queue's transports so far, including replaced ones.
     var requests: [QueueName: RequestCounts] {
         state.withLock { state in
             (state.transports.all.values + state.leaving).reduce(into: state.retired) { requests, instance in
@@ -183,12 +183,11 @@ extension TransportInstance {
     var queue: QueueName { QueueName(platform: platform, app: app) }
 }
 
-/// What the plugins of transports said of them last.
+/// The latest status of each transport, from its plugin.
 package final class TransportStatuses: Sendable {
     private let statuses = Mutex<[QueueName: TransportStatus]>([:])
 
-    /// Asks all of them. A plugin that does not answer is waited for a few seconds, and what it said before still
-    /// counts.
+    /// Asks all plugins. If a plugin does not respond within a few seconds, its previous status remains.
     func look(at transports: Transports) async {
         var found = statuses.withLock { $0.filter { transports.all[$0.key] != nil } }
         await withTaskGroup { group in
@@ -198,7 +197,7 @@ package final class TransportStatuses: Sendable {
         statuses.withLock { $0 = found }
     }
 
-    /// What whoever registers has to know: by app, platform and name.
+    /// The public settings for clients, by app, platform and name.
     package var clients: [String: [String: [String: [String]]]] {
         statuses.withLock { statuses in
             statuses.reduce(into: [:]) { clients, status in
@@ -208,7 +207,7 @@ package final class TransportStatuses: Sendable {
         }
     }
 
-    /// When credentials end, in the order of the queues.
+    /// The expiry times of credentials, in the order of the queues.
     var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] {
         statuses.withLock { $0 }.sorted { $0.key < $1.key }
             .flatMap { queue, status in status.expiries.map { (queue: queue, expiry: $0) } }
@@ -224,9 +223,9 @@ package final class TransportStatuses: Sendable {
     }
 }
 
-/// The filters that the configuration names, each with its settings.
+/// The configured filter plugins, each with its settings.
 package struct Filters: Sendable {
-    /// A filter that cannot be asked.
+    /// A filter plugin that could not be started.
     package struct Failure: Sendable {
         package let name: String
         /// The line of its block in the configuration.
@@ -234,16 +233,15 @@ package struct Filters: Sendable {
         package let reason: String
     }
 
-    /// In the configuration's order. One that cannot be asked is among them: it cannot decide, and `on_error` says what
-    /// then.
+    /// In the configuration's order. This includes filter plugins that failed to start, for which `on_error` decides.
     package private(set) var all: [EventFilter] = []
     package private(set) var failures: [Failure] = []
     private var instances: [String: FilterInstance] = [:]
-    /// What each was made of.
+    /// Fingerprints of the settings, which detect changes.
     private var fingerprints: [String: BlockFingerprint] = [:]
 
-    /// Makes an instance for each block; where `former` has one of the same block and the same files, that one stays,
-    /// and with it what it remembers of threads and senders.
+    /// Makes an instance for each block. If `former` has one with the same settings, it is reused and keeps its state,
+    /// such as known threads and senders.
     package init(
         configuration: Configuration,
         plugins: PluginHost,
@@ -270,12 +268,12 @@ package struct Filters: Sendable {
         }
     }
 
-    /// Those that `others` do not ask.
+    /// Returns the instances that `others` does not use.
     package func instances(without others: Filters) -> [FilterInstance] {
         instances.filter { name, instance in others.instances[name] !== instance }.map(\.value)
     }
 
-    /// Accounts' own lists that are to be asked for.
+    /// The kinds of recipients' own lists to request from relays.
     package var lists: Set<Kind> {
         let wanted = Set(all.flatMap(\.wantedKinds))
         return all.contains { $0.need > .nothing } ? wanted.union([.contactList]) : wanted

@@ -7,7 +7,7 @@ import RouterConfiguration
 
 /// Changes the router's key while the router is stopped: `carillon keys rotate`, `undo` and `retire`.
 package struct KeyChange {
-    /// How long a router answers to its former key unless its operator says otherwise.
+    /// The default time for which a router still accepts its former key.
     package static let grace: Duration = .days(30)
 
     private let configuration: Configuration
@@ -15,7 +15,7 @@ package struct KeyChange {
     private let random: RandomBytes
     private let reached: (KeyChangeStep) throws -> Void
 
-    /// `reached` is called after each step, and several times within ``KeyChangeStep/reseal``.
+    /// `reached` is called after each step, and several times during ``KeyChangeStep/reseal``.
     package init(
         configuration: Configuration,
         now: @escaping @Sendable () -> Timestamp = Timestamp.now,
@@ -28,9 +28,9 @@ package struct KeyChange {
         self.reached = reached
     }
 
-    /// Gives the router a new key beside the one it has, or finishes what was begun. With `span`, the former key
-    /// retires so long from now, also where the change is done already. Throws a ``KeyChangeError``, `Diagnostics` for
-    /// a key file and the errors of the store and its lock, as the other changes do.
+    /// Adds a new key next to the current one, or completes an interrupted change. With `span`, the former key retires
+    /// after that time, even if the change is already complete. Like the other functions, throws a ``KeyChangeError``,
+    /// `Diagnostics` for a key file, and errors of the store and its lock.
     package func rotate(retireAfter span: Duration? = nil) throws -> KeyReport {
         try working { work in
             guard try !work.isWithdrawn else { throw KeyChangeError.withdrawnKey }
@@ -47,7 +47,7 @@ package struct KeyChange {
         }
     }
 
-    /// Brings the former key back, or forgets a change that did not come that far.
+    /// Restores the former key, or discards an incomplete change.
     package func undo() throws -> KeyReport {
         try working { work in
             try carry(out: .undo, work, retiresAt: now() + Self.grace)
@@ -61,7 +61,7 @@ package struct KeyChange {
         }
     }
 
-    /// Gives up the former key. Before its date only if `early`. Devices that are registered to it stay, unless
+    /// Retires the former key, before its date only if `early`. Devices that are registered to it stay unless
     /// `removesDevices`.
     package func retire(early: Bool = false, removesDevices: Bool = false) throws -> KeyReport {
         try working { work in
@@ -128,7 +128,7 @@ package struct KeyChange {
         let store = try RegistryStore(path: path)
         guard try !store.isShared() else { throw KeyChangeError.memberStore }
         let work = KeyWork(configuration: configuration, store: RouterKeyStore(store, random: random))
-        // Refuses a key that is not this store's before anything changes.
+        // Rejects a key that does not belong to this store, before any change.
         try work.store.commit(work.key())
         return try body(work)
     }
@@ -144,7 +144,7 @@ private struct KeyWork {
     init(configuration: Configuration, store: RouterKeyStore) {
         self.store = store
         storePath = configuration.storePath
-        // What is renamed onto a link would take the link's place.
+        // A rename onto a symbolic link would replace the link.
         let path = URL(fileURLWithPath: configuration.keyFile).resolvingSymlinksInPath().path
         keyFile = IdentityFile(path: path)
         nextFile = IdentityFile(path: path + ".next")
@@ -169,7 +169,7 @@ private struct KeyWork {
         return progress
     }
 
-    /// What systemd lends is a copy, in a folder of its own that nobody can write to.
+    /// A systemd credential is a copy in a read-only directory.
     func refuseCredentialKey() throws {
         let folder = URL(fileURLWithPath: keyFile.path).deletingLastPathComponent().path
         var place = statvfs()
@@ -199,7 +199,7 @@ private struct KeyWork {
     }
 }
 
-/// Why the router's key cannot be changed now.
+/// The error for a key that cannot be changed now.
 package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -219,7 +219,7 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
 
     static let lostKey = KeyChangeError(description: "the former key is not in the registry any more")
 
-    /// The other members would go on with the former key, and understand nothing that this one says.
+    /// The other members would keep the former key and could not decrypt messages of this one.
     static let memberStore = KeyChangeError(
         description: "this is a cluster member's store, and all members share the key: stop them, run carillon cluster "
             + "export and this again, and then carillon cluster adopt"
@@ -241,54 +241,54 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
     static func file(_ description: String) -> KeyChangeError { KeyChangeError(description: description) }
 }
 
-/// What a change of the router's key aims at.
+/// The goal of a key change.
 package enum KeyChangeGoal: Sendable {
-    /// A new key beside the old one.
+    /// A new key next to the old one.
     case rotate
-    /// The old key again, with the new one beside it as long as devices are registered to it.
+    /// The old key again. The new key stays next to it while devices are registered to it.
     case undo
 }
 
-/// One step of a change of the router's key. After each of them a router starts, and the change can go on or be undone.
+/// A step of a key change. After each step a router can start, and the change can be continued or undone.
 package enum KeyChangeStep: Hashable, Sendable {
-    /// Writes the next key to a file beside the key file.
+    /// Writes the next key to a file next to the key file.
     case writeNextFile
     case removeNextFile
     /// Prepares the registry, so that the key in either file opens it.
     case prepare
-    /// Forgets what was prepared.
+    /// Discards the preparation.
     case discard
-    /// The file with the next key takes the place of the key file.
+    /// Replaces the key file by the file with the next key.
     case replaceFile
-    /// The registry belongs to the next key alone.
+    /// Makes the next key the registry's only key.
     case commit
-    /// Seals everything in the registry anew.
+    /// Reseals all values in the registry.
     case reseal
-    /// Gives up a withdrawn key that no device is registered to.
+    /// Removes a withdrawn key that no device is registered to.
     case dropWithdrawn
 }
 
-/// How far a change of the router's key has come, as files and registry show it. Whatever stopped a change, the next
-/// step follows from this alone.
+/// The progress of a key change, read from files and registry. It determines the next step, even after an interruption
+/// at any point.
 struct KeyChangeProgress: Hashable {
     /// The key in the key file.
     var keyFile: PublicKey
-    /// The key in the file beside it; nil: there is none.
+    /// The key in the file next to it; nil if there is no file.
     var nextFile: PublicKey?
-    /// The key that the registry is prepared for; nil: none.
+    /// The key that the registry is prepared for; nil if it is not prepared.
     var next: PublicKey?
-    /// The key that is answered to beside the router's own; nil: none.
+    /// The second key that the router accepts; nil if there is none.
     var former: PublicKey?
     /// Whether ``former`` is a new key that was undone.
     var isWithdrawn = false
     /// Whether any device is registered to ``former``.
     var formerHasDevices = false
-    /// Whether everything is sealed under the newest root.
+    /// Whether all values are sealed under the newest root.
     var isResealed = true
 
-    /// Nil: nothing is left to do.
+    /// Returns the next step; nil if the change is complete.
     func step(to goal: KeyChangeGoal) -> KeyChangeStep? {
-        // The point of no return is behind it, whatever is wanted.
+        // The key file is already replaced, so only a commit can follow.
         if let next, next == keyFile { return .commit }
         if let next {
             return next == nextFile && leads(next, to: goal) ? .replaceFile : .discard
@@ -307,8 +307,7 @@ struct KeyChangeProgress: Hashable {
         }
     }
 
-    /// Whether `key` in the place of the present one is what is wanted: an undo brings the former key back, and nothing
-    /// else does.
+    /// Whether replacing the current key by `key` leads to the goal. Only an undo restores the former key.
     private func leads(_ key: PublicKey, to goal: KeyChangeGoal) -> Bool {
         switch goal {
         case .rotate: former == nil

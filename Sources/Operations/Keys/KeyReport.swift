@@ -6,24 +6,24 @@ import Registry
 import RouterConfiguration
 import Synchronization
 
-/// The keys of a router, and how many devices are registered to each.
+/// The keys of a router, with the number of devices registered to each.
 package struct KeyReport: OperatorAnswer {
     package struct Key: Codable, Sendable {
         /// `current`, `former`, `next` or `retired`.
         package let state: String
         package let npub: String
         package let hex: String
-        /// In UTC; nil: it is the first key.
+        /// In UTC; nil for the first key.
         package let since: String?
-        /// In UTC; nil: no date is set.
+        /// In UTC; nil if there is no date.
         package let retiresAt: String?
         package let devices: Int
     }
 
-    /// What a command did; nil: it only looked.
+    /// The change that a command made; nil if it only read the keys.
     package let done: String?
     package let keys: [Key]
-    /// What the operator should do.
+    /// The operator's next steps.
     package let next: [String]
 
     init(
@@ -49,8 +49,8 @@ package struct KeyReport: OperatorAnswer {
             }
     }
 
-    /// Reads a router's keys, also while it runs. Throws `Diagnostics` for a key file that cannot be used, and an
-    /// ``OperationFailure`` for a registry that cannot be read.
+    /// Reads a router's keys, even while it runs. Throws `Diagnostics` for an unusable key file, and an
+    /// ``OperationFailure`` for an unreadable registry.
     package init(of configuration: Configuration) throws {
         let key = try IdentityFile(path: configuration.keyFile).read().publicKey
         guard FileManager.default.fileExists(atPath: configuration.storePath) else {
@@ -101,8 +101,8 @@ extension KeyReport.Key {
     }
 }
 
-/// How many devices are registered to each of a running router's keys. Counting reads every device, so that a count is
-/// good for a minute.
+/// Counts the devices that are registered to each of a running router's keys. Caches the counts for a minute, because
+/// counting reads every device.
 package final class DeviceKeyCounts: Sendable {
     private struct Count {
         let devices: [Int: Int]
@@ -121,14 +121,14 @@ package final class DeviceKeyCounts: Sendable {
         self.now = now
     }
 
-    /// By the key's number; nil when the registry cannot be read.
+    /// Returns the counts by key number; nil if the registry cannot be read.
     func devices() async -> [Int: Int]? {
         await withCheckedContinuation { continuation in
             Self.disk.async { continuation.resume(returning: self.count()) }
         }
     }
 
-    /// The same by what the key is to the router: `current`, `former` and `retired`, as far as there are such keys.
+    /// Returns the counts by state (`current`, `former` and `retired`), for the keys that exist.
     func devicesByState() async -> [(state: String, devices: Int)]? {
         guard let devices = await devices() else { return nil }
         let names = registry.keys.names
@@ -140,10 +140,10 @@ package final class DeviceKeyCounts: Sendable {
         return states
     }
 
-    /// One count at a time.
+    /// Runs on a serial queue, so there is one count at a time.
     private func count() -> [Int: Int]? {
         let now = now()
-        // A clock that was put back makes a count of the future, which is as good as none.
+        // If the clock was set back, the cached count is in the future and is ignored.
         if let last = last.withLock(\.self), last.takenAt <= now, now < last.takenAt + Self.lifetime {
             return last.devices
         }

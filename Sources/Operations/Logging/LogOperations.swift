@@ -2,20 +2,20 @@ import Core
 import Logging
 import Storage
 
-/// Which levels the log has at this moment.
+/// The current log levels.
 package struct LogReport: OperatorAnswer, Equatable {
     package struct Component: Codable, Sendable, Equatable {
         /// `all`, or a component's name.
         package var component: String
         package var level: String
-        /// Seconds until it ends; nil: a reload or a restart ends it.
+        /// Seconds until the setting ends; nil: it lasts until a reload or a restart.
         package var endsIn: Int64?
     }
 
-    /// Of what nobody set.
+    /// The level of components without a setting.
     package var level: String
     package var set: [Component]
-    /// All that can be set.
+    /// All components.
     package var components: [String]
 
     package var text: String {
@@ -28,7 +28,7 @@ package struct LogReport: OperatorAnswer, Equatable {
     }
 }
 
-/// Shows and sets the log's levels in a running router.
+/// Shows and sets the log levels of a running router.
 package struct LogOperations: Sendable {
     private let levels: LogLevels
     private let now: @Sendable () -> Deadline
@@ -53,7 +53,7 @@ package struct LogOperations: Sendable {
         )
     }
 
-    /// `component` is a component's name or `all`, `level` a level or `default`. Throws an ``OperationFailure``.
+    /// Sets the level of `component` (a name or `all`) to `level` (or `default`). Throws an ``OperationFailure``.
     package func set(_ component: String, _ level: String, for span: Duration?) throws(OperationFailure) -> LogReport {
         var name: String?
         if component != "all" {
@@ -76,7 +76,7 @@ package struct LogOperations: Sendable {
         return report
     }
 
-    /// The same from the parameters of a request.
+    /// Sets a level from the parameters of a request.
     func set(_ parameters: [String: String]) throws(OperationFailure) -> LogReport {
         guard let component = parameters["component"], let level = parameters["level"] else {
             throw .invalid("expected component= and level=")

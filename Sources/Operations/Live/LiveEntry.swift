@@ -9,17 +9,17 @@ import Push
 import RouterConfiguration
 import Rules
 
-/// One thing that happened, for those who watch the router live. Holds neither content nor tokens.
+/// An entry of the live stream. Contains neither content nor tokens.
 struct LiveEntry: Sendable {
-    /// What a reader may choose; the `event` of a server-sent event.
+    /// The kinds for a reader's filter; the `event` of a server-sent event.
     enum Kind: String, CaseIterable {
         /// A step of an event in the pipeline.
         case step
-        /// What was decided about a delivery.
+        /// A decision about a delivery.
         case outcome
-        /// Something is amiss, or is so no more.
+        /// The start or the end of an issue.
         case issue
-        /// Something that an operator may want to be told.
+        /// An operational event.
         case operation
     }
 
@@ -28,18 +28,18 @@ struct LiveEntry: Sendable {
         case outcome(DeliveryReport)
         case issue(RouterStatus.Issue, isOver: Bool)
         case operation(OperationalEvent)
-        /// It happened at another member, which wrote it down.
+        /// An entry of another member, which encoded it.
         case elsewhere(Kind, DeviceID?, json: String)
     }
 
     let time: Timestamp
     let what: What
-    /// Those of an outcome are found out afterwards, as far as they are known.
+    /// For an outcome, these are looked up later and may stay unknown.
     var event: EventID?
     var account: PublicKey?
-    /// That of a step is found out where somebody asks.
+    /// For a step, this is looked up only if a filter needs it.
     var queue: QueueName?
-    /// The member at which it happened; nil: the router serves alone.
+    /// The member that made the entry; nil if the router is not in a cluster.
     var member: String?
 
     init(_ step: TraceStep, at time: Timestamp) {
@@ -66,7 +66,7 @@ struct LiveEntry: Sendable {
         queue = event.queue
     }
 
-    /// Reads what a member wrote into a ``LiveFrame``. Nil: it is something else.
+    /// Parses a line of a ``LiveFrame``. Nil if it is invalid.
     init?(line: String, of member: String) {
         let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
         guard fields.count == 8, let kind = Kind(rawValue: String(fields[0])), let time = Int64(fields[1]),
@@ -81,7 +81,7 @@ struct LiveEntry: Sendable {
         self.member = member
     }
 
-    /// Whether it happened at another member.
+    /// Whether another member made the entry.
     var isElsewhere: Bool { if case .elsewhere = what { true } else { false } }
 
     var kind: Kind {
@@ -112,7 +112,7 @@ struct LiveEntry: Sendable {
         }
     }
 
-    /// One JSON object on one line.
+    /// The entry as JSON on one line.
     var json: String {
         if case .elsewhere(_, _, let json) = what { return json }
         var json = JSONLine()
@@ -153,7 +153,7 @@ struct LiveEntry: Sendable {
         return json.text
     }
 
-    /// What stands in the entries of each kind.
+    /// The schemas of entries by kind.
     static let schema: JSONValue = .members(
         Kind.allCases.map { kind in (kind.rawValue, schema(of: kind)) } + [("lost", LiveGap.schema)]
     )
@@ -200,20 +200,20 @@ struct LiveEntry: Sendable {
 /// Entries that a reader does not get.
 struct LiveGap: Sendable, Equatable {
     enum Cause: String, CaseIterable {
-        /// The reader reads too slowly, or there is more than a reader gets.
+        /// The reader is too slow, or the entries exceed a frame's limit.
         case slow
-        /// What it had last is longer ago than what is kept.
+        /// The reader's last entry is older than the kept entries.
         case old
-        /// The router has begun anew since, or nobody read for a while.
+        /// The router restarted, or there were no readers for a while.
         case restart
-        /// A member is not heard, or began anew.
+        /// A member is silent, or restarted.
         case member
     }
 
     let cause: Cause
-    /// At most so many; nil: nobody knows.
+    /// The maximum number of entries; nil if unknown.
     let count: Int?
-    /// The member whose entries they are; nil: those of the one that is read, or of all.
+    /// The member that made the entries; nil for the reader's own member, or all.
     var member: String?
 
     var json: String {
@@ -234,7 +234,7 @@ struct LiveGap: Sendable, Equatable {
     ]
 }
 
-/// Which entries a reader wants; nil: whatever it is.
+/// A reader's filter; a nil member matches all entries.
 struct LiveFilter: Hashable, Sendable {
     var kinds: Set<LiveEntry.Kind>?
     var platform: String?
@@ -253,7 +253,7 @@ struct LiveFilter: Hashable, Sendable {
     }
 }
 
-/// A JSON object that is written member by member: some thousands of entries a second are too many for an encoder.
+/// A JSON object that is built member by member, because an encoder is too slow for thousands of entries per second.
 struct JSONLine {
     private(set) var members = ""
 
@@ -282,7 +282,7 @@ struct JSONLine {
     }
 }
 
-/// What happens, while it happens.
+/// The endpoint of the live stream.
 struct StreamAPI {
     let stream: LiveStream
 

@@ -3,27 +3,26 @@ import Core
 import NIOCore
 import Nostr
 
-/// Who reads the live flow, and what each gets of it. Knows no clock, lock or connection.
+/// The readers of the live stream, and the entries for each. Uses no clock, lock or connection itself.
 ///
-/// Readers that want the same share what is sent. What a reader does not take in time is lost to it, see
-/// ``LiveMailbox``.
+/// Readers with the same filter share the encoded entries. Slow readers lose entries, see ``LiveMailbox``.
 struct LiveFeed {
     struct Limits: Sendable {
         var readers: Int
-        /// Entries that are kept for readers that come again.
+        /// Entries that are kept for readers that reconnect.
         var kept = 1_024
-        /// Bytes of entries that a reader gets at a time.
+        /// The limit of bytes of entries in one frame.
         var bytesAtATime = 32 << 10
-        /// After how long without an entry a reader gets a sign of life.
+        /// The time without entries after which a reader gets a heartbeat.
         var heartbeat: Duration = .seconds(15)
-        /// How long entries are kept when nobody reads.
+        /// The time for which entries are kept without readers.
         var memory: Duration = .seconds(60)
     }
 
-    /// Part of what a reader gets.
+    /// Bytes for a reader.
     struct Frame: Sendable, Equatable {
         let bytes: ByteBuffer
-        /// How many entries it is.
+        /// The number of entries in it.
         let entries: Int
     }
 
@@ -36,12 +35,12 @@ struct LiveFeed {
     }
 
     private let limits: Limits
-    /// Tells the numbers of one run from those of others.
+    /// A random prefix of entry numbers, which differs after a restart.
     private var run: String
     private let newRun: () -> String
     private var readers: [ReaderID: Reader] = [:]
     private var nextReader = 0
-    /// Each entry has a number, from 1 on.
+    /// The number of the last entry; the first entry has number 1.
     private var lastNumber = 0
     private var kept: [NumberedEntry] = []
     private var emptySince: Deadline?
@@ -53,20 +52,19 @@ struct LiveFeed {
     }
 
     var count: Int { readers.count }
-    /// What the readers want.
+    /// The filters of the readers.
     var filters: Set<LiveFilter> { Set(readers.values.map(\.filter)) }
-    /// Whether nobody reads and nothing is kept.
+    /// Whether there are no readers and no kept entries.
     var isForgotten: Bool { readers.isEmpty && emptySince == nil }
     var needsQueues: Bool { readers.values.contains { $0.filter.needsQueue } }
     var needsAccounts: Bool { readers.values.contains { $0.filter.account != nil } }
 
-    /// How long entries are gathered before they are sent. With many readers longer: waking one costs more than an
-    /// entry does.
+    /// The time for which entries are gathered before they are sent. It grows with the number of readers, because each
+    /// send costs more than an entry.
     var pause: Duration { .milliseconds(min(1_000, max(100, readers.count))) }
 
-    /// Nil where there are too many. When no place is left, the oldest reader of the client with the most gives way to a
-    /// client that has at least two less: its place is `inPlaceOf`. `last` is the id of the last entry that the reader
-    /// had.
+    /// Nil if there are too many readers. The oldest reader of the client with the most readers is replaced
+    /// (`inPlaceOf`) if this client has at least two fewer. `last` is the ID of the reader's last entry.
     mutating func join(
         _ filter: LiveFilter,
         for client: APIPrincipal? = nil,
@@ -113,18 +111,18 @@ struct LiveFeed {
         if readers.isEmpty { emptySince = now }
     }
 
-    /// Whether nobody has read for so long that nothing has to be kept. Then all is forgotten.
+    /// Whether there were no readers for so long that entries need not be kept. If so, drops them.
     mutating func isAbandoned(now: Deadline) -> Bool {
         guard let emptySince, now - emptySince >= limits.memory else { return false }
         self.emptySince = nil
         kept = []
         lastNumber = 0
-        // What comes from now on is not numbered, so that old numbers must not seem to lack nothing.
+        // Later entries are not numbered, so the old prefix must not match: a gap would stay hidden.
         run = newRun()
         return true
     }
 
-    /// What the readers get. `lost` entries more there were than could be kept; each reader gets the `gaps`.
+    /// Returns the frames for readers. `lost` is the number of dropped entries; each reader gets all `gaps`.
     mutating func take(
         _ entries: [LiveEntry],
         lost: Int,
@@ -140,7 +138,7 @@ struct LiveFeed {
         var sent = gaps.map(Self.frame).flatMap { frame in readers.keys.map { (reader: $0, frame: frame) } }
         for (id, reader) in readers {
             let filter = reader.filter
-            // Most readers that look at one event or account get nothing most of the time.
+            // Readers with a filter by event or account rarely have entries.
             if lost > 0 || round.concern(filter) {
                 let frame = frames[filter] ?? round.frame(filter, lost: lost, limit: limits.bytesAtATime)
                 frames[filter] = .some(frame)
@@ -163,19 +161,19 @@ struct LiveFeed {
     }
 }
 
-/// An entry with its number in the run.
+/// An entry with its number.
 private struct NumberedEntry {
     let number: Int
     let entry: LiveEntry
 }
 
-/// Entries that are sent together. Each is encoded once, whoever reads it, and found by what most readers look at.
+/// Entries of one frame, encoded at most once for all readers, with indexes for the common filters.
 private struct NumberedEntries {
     private let entries: [NumberedEntry]
     private let run: String
     private let byAccount: [PublicKey: [Int]]
     private let byEvent: [EventID: [Int]]
-    /// The text of each entry, once a reader has asked for it.
+    /// The encoded entries, filled on demand.
     private var texts: [String?]
 
     init(_ entries: some Sequence<NumberedEntry>, run: String) {
@@ -190,13 +188,13 @@ private struct NumberedEntries {
         texts = Array(repeating: nil, count: self.entries.count)
     }
 
-    /// Whether some entry may be for the filter.
+    /// Whether some entry may match the filter.
     func concern(_ filter: LiveFilter) -> Bool {
         !entries.isEmpty && filter.event.map { byEvent[$0] != nil } ?? true
             && filter.account.map { byAccount[$0] != nil } ?? true
     }
 
-    /// What readers with that filter get, in at most `limit` bytes and one entry more; nil: nothing.
+    /// Returns the frame for a filter, with up to `limit` bytes plus one entry; nil if it is empty.
     mutating func frame(_ filter: LiveFilter, lost: Int = 0, limit: Int) -> LiveFeed.Frame? {
         var bytes = ByteBuffer()
         var (count, left) = (0, lost)
@@ -229,20 +227,20 @@ private struct NumberedEntries {
     }
 }
 
-/// What a reader has not taken yet: the newest, within a limit. It is told how many entries it lost.
+/// A reader's buffer, which drops the oldest frames at its limit and reports the number of lost entries.
 struct LiveMailbox {
     private let limit: Int
     private var frames: [LiveFeed.Frame] = []
     private var bytes = 0
     private var lost = 0
 
-    /// Holds `limit` bytes, but at least the last frame.
+    /// Holds up to `limit` bytes, but always the last frame.
     init(limit: Int) {
         self.limit = limit
     }
 
     mutating func put(_ frame: LiveFeed.Frame) {
-        // A sign of life is of no use to whoever has something to read.
+        // A heartbeat is unnecessary if other frames wait.
         if frame.entries == 0, !frames.isEmpty, frame.bytes.readableBytes <= 3 { return }
         frames.append(frame)
         bytes += frame.bytes.readableBytes
@@ -253,7 +251,7 @@ struct LiveMailbox {
         }
     }
 
-    /// Nil where there is nothing.
+    /// Nil if the buffer is empty.
     mutating func take() -> ByteBuffer? {
         if lost > 0 {
             defer { lost = 0 }

@@ -3,33 +3,31 @@ import Delivery
 import Nostr
 import Push
 
-/// The other members, as the live flow reaches them.
+/// The other members of the cluster, as the live stream reaches them.
 package protocol LivePeers: Sendable {
-    /// This member.
+    /// The name of this member.
     var name: String { get }
 
-    /// The other members: those that live, and those that went away without a word.
+    /// The other members, including those that disappeared without notice.
     var others: [String] { get }
 
-    /// Says something to a member. Whether it hears that is not known.
+    /// Sends a message to a member, without a delivery guarantee.
     func tell(_ bytes: [UInt8], to member: String)
 }
 
-/// How members show each other what happens, so that a reader sees all of them. Knows no clock, lock or
-/// connection.
+/// Shares live entries between members, so that a reader sees those of all. Uses no clock, lock or connection itself.
 ///
-/// A member with readers says to the others what they read, again and again. Those say what happens for as long as
-/// they hear that, and that they are there. Nothing is repeated: what does not arrive is lost, and the reader sees a
-/// gap.
+/// A member with readers repeatedly sends their filters to the others. While they receive these, they send entries and
+/// heartbeats. There are no retries: a lost message becomes a gap for the reader.
 struct LiveSharing {
     struct Limits: Sendable {
-        /// Bytes that a member says to another one at a time.
+        /// The limit of bytes in one frame to another member.
         var bytesAtATime = 64 << 10
-        /// Different readers that a member tells apart; where there are more, it gets everything.
+        /// The limit of filters that a member sends; with more, it requests all entries.
         var filters = 16
-        /// How often members say that they read, or that they are there.
+        /// The interval of filters and heartbeats.
         var renewal: Duration = .seconds(3)
-        /// After so long without a word a member does not read any more, or is not there.
+        /// The timeout after which a member counts as gone, or as having no readers.
         var patience: Duration = .seconds(10)
     }
 
@@ -38,7 +36,7 @@ struct LiveSharing {
         let bytes: [UInt8]
     }
 
-    /// What came from another member.
+    /// Content of a message from another member.
     struct News {
         var entries: [LiveEntry] = []
         var gaps: [LiveGap] = []
@@ -52,7 +50,7 @@ struct LiveSharing {
         var toldAt: Deadline
     }
 
-    /// A member that is to say what happens there.
+    /// A member that must send its entries.
     private struct Source {
         var heardAt: Deadline
         var frame: UInt64?
@@ -73,7 +71,7 @@ struct LiveSharing {
     var needsQueues: Bool { audiences.values.contains { $0.filters.contains(where: \.needsQueue) } }
     var needsAccounts: Bool { audiences.values.contains { $0.filters.contains { $0.account != nil } } }
 
-    /// Takes what another member says. Nil: it is of another version, or something else.
+    /// Processes a message of another member. Nil if it is invalid or from another version.
     mutating func receive(_ bytes: [UInt8], now: Deadline) -> News? {
         if let interest = LiveInterest(bytes) {
             guard !interest.filters.isEmpty else {
@@ -86,19 +84,19 @@ struct LiveSharing {
             return News()
         }
         guard let frame = LiveFrame(bytes) else { return nil }
-        // Nobody reads any more.
+        // There are no readers here.
         guard let source = sources[frame.member] else { return News() }
         sources[frame.member] = Source(heardAt: now, frame: frame.number)
         var news = News(entries: frame.entries)
         if frame.lost > 0 { news.gaps.append(LiveGap(cause: .slow, count: frame.lost, member: frame.member)) }
-        // It has begun anew, or something did not arrive.
+        // The member restarted, or a frame was lost.
         if let last = source.frame, frame.number != last &+ 1, !source.isSilent {
             news.gaps.append(LiveGap(cause: .member, count: nil, member: frame.member))
         }
         return news
     }
 
-    /// What is due. `filters` are those of the readers here, `others` the other members.
+    /// Returns the messages that are due. `filters` are those of the local readers.
     mutating func round(_ filters: Set<LiveFilter>, others: [String], now: Deadline) -> ([Message], gaps: [LiveGap]) {
         audiences = audiences.filter { now < $0.value.until }
         var messages: [Message] = []
@@ -122,7 +120,7 @@ struct LiveSharing {
         return (messages, silent.map { LiveGap(cause: .member, count: nil, member: $0) })
     }
 
-    /// What other members get of what happened here. `lost` entries more there were than could be kept.
+    /// Returns the frames for other members. `lost` is the number of entries dropped here.
     mutating func frames(_ entries: [LiveEntry], lost: Int, now: Deadline) -> [Message] {
         guard !entries.isEmpty || lost > 0 else { return [] }
         var texts = [String?](repeating: nil, count: entries.count)
@@ -151,7 +149,7 @@ struct LiveSharing {
     }
 }
 
-/// That a member reads, and what: a 0 and JSON.
+/// A message that a member has readers, with their filters: a 0 byte and JSON.
 struct LiveInterest {
     private struct Wire: Codable {
         struct Filter: Codable {
@@ -167,13 +165,13 @@ struct LiveInterest {
     }
 
     let member: String
-    /// None: nobody reads there any more.
+    /// Empty if the member has no readers left.
     let filters: [LiveFilter]
 
-    /// More than `most` filters become one that takes everything.
+    /// Replaces more than `most` filters by one that matches all entries.
     init(member: String, _ filters: [LiveFilter], most: Int) {
         self.member = member
-        // The member that a reader sits at picks the members that it wants to see.
+        // The reader's own member applies its filter by member.
         let filters = Set(
             filters.map { filter in
                 var filter = filter
@@ -184,7 +182,7 @@ struct LiveInterest {
         self.filters = filters.count > most ? [LiveFilter()] : Array(filters)
     }
 
-    /// Nil: the bytes, which may be anything, are no such word.
+    /// Nil if the bytes, which are untrusted, are not such a message.
     init?(_ bytes: [UInt8]) {
         guard bytes.first == 0, bytes.count <= 64 << 10,
             let wire = MemberJSON.read(bytes.dropFirst(), as: Wire.self)
@@ -214,8 +212,8 @@ struct LiveInterest {
     }
 }
 
-/// What happened at a member: a 1, a line with its name, the number of the frame and how many entries it could not
-/// keep, and a line for each entry, with tabs between what stands in it.
+/// The entries of a member: a 1 byte, a line with its name, the frame's number and the number of dropped entries, and a
+/// line with tab-separated fields for each entry.
 struct LiveFrame {
     let member: String
     let number: UInt64
@@ -226,7 +224,7 @@ struct LiveFrame {
         [1] + Array((["\(member)\t\(number)\t\(lost)"] + lines).joined(separator: "\n").utf8)
     }
 
-    /// Nothing in it has tabs or ends of lines: names of queues have none, and JSON writes them otherwise.
+    /// No field contains tabs or newlines: queue names cannot, and JSON escapes them.
     static func line(_ entry: LiveEntry) -> String {
         let fields: [String] = [
             entry.kind.rawValue, "\(entry.time.milliseconds)", entry.event?.hex ?? "", entry.account?.hex ?? "",
@@ -236,7 +234,7 @@ struct LiveFrame {
         return fields.joined(separator: "\t")
     }
 
-    /// Nil: the bytes, which may be anything, are no such frame. What cannot be read in it counts as lost.
+    /// Nil if the bytes, which are untrusted, are not a frame. Unreadable entries count as lost.
     init?(_ bytes: [UInt8]) {
         guard bytes.first == 1 else { return nil }
         var lines = bytes.dropFirst().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {

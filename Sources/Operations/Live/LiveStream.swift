@@ -10,14 +10,14 @@ import Push
 import Registry
 import Synchronization
 
-/// Shows what happens in the router to those who watch, as server-sent events. While nobody does, it costs a look at a
-/// flag for each batch.
+/// Streams the router's activity to readers, by server-sent events. Without readers, the cost is one check of a flag
+/// for each batch.
 package final class LiveStream: Sendable {
-    /// What came since readers were served last.
+    /// Entries since the last round.
     private struct Inbox {
         var entries: [LiveEntry] = []
         var lost = 0
-        /// What readers are to be told of other members.
+        /// Gaps at other members, to report to readers.
         var gaps: [LiveGap] = []
         var isServed = false
 
@@ -29,7 +29,7 @@ package final class LiveStream: Sendable {
 
     private struct State {
         var feed: LiveFeed
-        /// Nil: the router serves alone.
+        /// Nil if the router is not in a cluster.
         var sharing: LiveSharing?
         var peers: (any LivePeers)?
         var readers: [LiveFeed.ReaderID: LiveReader] = [:]
@@ -37,15 +37,15 @@ package final class LiveStream: Sendable {
         var isClosed = false
     }
 
-    /// What is known of deliveries and devices. Belongs to the rounds.
+    /// Known facts of deliveries and devices. Used only by rounds.
     private struct Knowledge {
         var deliveries = BoundedCache<DeliveryID, (event: EventID?, account: PublicKey?)>(capacity: 20_000)
         var accounts = BoundedCache<DeviceID, PublicKey>(capacity: 20_000)
         var queues = BoundedCache<DeviceID, QueueName>(capacity: 20_000)
-        /// Outcomes that came before the step that names their event. They are shown in the next round.
+        /// Outcomes that arrived before the step that names their event. They are shown in the next round.
         var early: [LiveEntry] = []
 
-        /// What is shown in this round of `new`, after what waited for it.
+        /// Returns the entries to show in this round: earlier ones that waited, then those of `new` that need not wait.
         mutating func take(_ new: [LiveEntry]) -> [LiveEntry] {
             for entry in new where entry.kind == .step && entry.event != nil {
                 guard let delivery = entry.delivery else { continue }
@@ -62,9 +62,9 @@ package final class LiveStream: Sendable {
         }
     }
 
-    /// Entries between two rounds; further ones are lost. With half as many readers are served before their time.
+    /// The limit of entries between two rounds; more are dropped. Half of it triggers an early round.
     private static let mostWaiting = 8_192
-    /// Bytes that wait for one reader.
+    /// The limit of bytes in one reader's buffer.
     private static let mostUnread = 64 << 10
     private static let mostGaps = 64
 
@@ -77,10 +77,10 @@ package final class LiveStream: Sendable {
     private let monotonic: @Sendable () -> Deadline
     private let later: Later
 
-    /// Runs something after a pause, one after the other.
+    /// Runs a closure after a delay, on a serial queue.
     package typealias Later = @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
 
-    /// `readers` may read at the same time; `device` looks one up, and may read the disk. `later` runs rounds.
+    /// `readers` is the limit of readers. `device` looks a device up and may read the disk. `later` runs rounds.
     package init(
         readers: Int,
         device: @escaping @Sendable (DeviceID) -> DeviceListing?,
@@ -96,7 +96,7 @@ package final class LiveStream: Sendable {
         state = Mutex(State(feed: feed))
     }
 
-    /// `last` is the id of the last entry that the reader had. Throws an ``APIProblem`` where too many read.
+    /// `last` is the ID of the reader's last entry. Throws an ``APIProblem`` if there are too many readers.
     func open(
         _ filter: LiveFilter,
         for client: APIPrincipal? = nil,
@@ -121,12 +121,12 @@ package final class LiveStream: Sendable {
         return reader
     }
 
-    /// Shows what all members do from now on, and them what this one does.
+    /// Exchanges entries with the other members from now on.
     package func share(with peers: any LivePeers) {
         state.withLock { ($0.peers, $0.sharing) = (peers, LiveSharing(peers.name)) }
     }
 
-    /// Another member says something.
+    /// Processes a message of another member.
     package func receive(_ bytes: [UInt8]) {
         let (news, isWanted, mustRun) = state.withLock { state -> (LiveSharing.News?, Bool, Bool) in
             guard !state.isClosed, let news = state.sharing?.receive(bytes, now: monotonic()) else {
@@ -145,7 +145,7 @@ package final class LiveStream: Sendable {
         }
     }
 
-    /// Whether anybody reads, or did so lately.
+    /// Whether there are readers, or recently were.
     var isRead: Bool { isWatched.load(ordering: .relaxed) }
 
     func add(_ events: [OperationalEvent]) {
@@ -158,7 +158,7 @@ package final class LiveStream: Sendable {
         add(issues.lazy.map { LiveEntry($0, isOver: areOver, at: time) })
     }
 
-    /// Ends what is read, for good.
+    /// Permanently ends all streams.
     package func close() {
         let readers = state.withLock { state in
             state.isClosed = true
@@ -201,7 +201,7 @@ package final class LiveStream: Sendable {
         }
     }
 
-    /// Says to the other members what is read here, and readers who is not heard.
+    /// Sends the readers' filters to the other members, and reports silent members to the readers.
     private func tell() {
         guard let peers = state.withLock(\.peers) else { return }
         let others = peers.others
@@ -213,7 +213,7 @@ package final class LiveStream: Sendable {
         if !gaps.isEmpty { inbox.withLock { $0.gaps += gaps } }
     }
 
-    /// Gives readers what has come.
+    /// Sends new entries to readers.
     func serve() {
         var new = inbox.withLock { $0.take() }
         let (queues, accounts, member) = state.withLock { state in
@@ -303,7 +303,7 @@ extension LiveStream: DeliveryObserver {
     package func outboxFailed(_ error: any Error) {}
 }
 
-/// One who reads, and what waits for them.
+/// A reader with its buffer.
 final class LiveReader: LiveBody {
     private struct State {
         var mailbox: LiveMailbox

@@ -31,7 +31,7 @@ package struct CommandPlugins: Sendable {
 /// The result of a request to a push service that is not a delivery.
 package struct PushServiceAnswer: Sendable, Hashable {
     package var isGood: Bool
-    /// The requested information, or the problem and what was expected.
+    /// The requested information, or the problem and how to fix it.
     package var text: String
 
     package init(isGood: Bool, text: String) {

@@ -38,8 +38,7 @@ package final class StoreLock: Sendable {
         if let held { close(held) }
     }
 
-    /// Does not follow links. Any user who may write to the directory can place one, and root must not write to its
-    /// target.
+    /// Follows no links: a user who may write to the directory can place one, and root must not write to its target.
     private static func open(_ lock: String, store: String) throws(StoreLockError) -> Int32 {
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW
         var owner = stat()

@@ -115,8 +115,7 @@ package struct BackupCreation {
         }
     }
 
-    /// Copies the file of the API's named tokens, which has only hashes. The router records their last use in the
-    /// original.
+    /// Copies the file of the API's token hashes, because a running router records the last use of tokens in it.
     private func tokens(in work: WorkFolder) throws -> [BackupInput] {
         let path = TokenFile(configuration).path
         guard let content = FileManager.default.contents(atPath: path) else { return [] }

@@ -32,8 +32,7 @@ package struct StoreSnapshot {
         self.paths = paths
     }
 
-    /// Copies the databases into `folder`, each under the name of its role. Calls `held` while the registry's writers
-    /// wait.
+    /// Copies the databases into `folder`, each named by its role. Calls `held` while the registry's writers wait.
     ///
     /// Throws a `StoreFault` for a missing or unusable database, and a ``BackupError``.
     func copy(
@@ -239,8 +238,7 @@ final class UnfinishedFile {
     private let path: String
     private let target: String
 
-    /// Makes a file that only this user can read. Throws a ``BackupError``, for example while another process writes
-    /// it.
+    /// Makes a file that only this user can read. Throws a ``BackupError``, even while another process writes it.
     init(for target: String) throws {
         (self.target, path) = (target, target + "-new")
         let former = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

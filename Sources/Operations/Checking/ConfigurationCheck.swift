@@ -245,8 +245,7 @@ extension Configuration {
     }
 }
 
-/// Filter plugin settings that are valid but probably unintended: unknown signals, and lookups that never get a
-/// response.
+/// Filter settings that are valid but probably unintended: unknown signals, and lookups that never get a response.
 package struct FilterWarnings {
     package private(set) var found: [Diagnostic] = []
 

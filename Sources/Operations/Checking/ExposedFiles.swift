@@ -7,9 +7,8 @@ import Push
 import RouterConfiguration
 import Storage
 
-/// Files with secrets that other users can access, which is a warning only. These are keys for push services, and
-/// databases: their tokens are sealed, but they reveal the registered accounts. World-writable directories of such
-/// files are included.
+/// Warnings about secrets that other users can access: keys for push services, databases, and world-writable
+/// directories of such files. Tokens in a database are sealed, but the database reveals the registered accounts.
 package struct ExposedFiles {
     package struct Found: Hashable {
         /// The key in the configuration that names the file.

@@ -9,9 +9,9 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// What an account may ask and change here: its own, and nothing that tells of others. Reads files.
+/// The API operations of an account on its own data. They reveal no data of other accounts. Reads files.
 package struct OwnOperations: Sendable {
-    /// Events in one answer.
+    /// The number of events in one response.
     static let events = 20
 
     private let devices: DeviceOperations
@@ -23,10 +23,10 @@ package struct OwnOperations: Sendable {
     private let limits: RegistrationPolicy.Limits
     private let handles: DeviceHandles
     private let configuration: @Sendable () -> Configuration
-    /// Until when a device's push server gets nothing.
+    /// When sending to a device's push server resumes; `nil` if it is not paused.
     private let pausedUntil: @Sendable (DeviceID, DeviceAddress) -> Timestamp?
 
-    /// Throws where no handles can be derived from the registry's keys.
+    /// Throws if no handles can be derived from the registry's keys.
     package init(
         devices: DeviceOperations,
         events: EventOperations,
@@ -44,13 +44,13 @@ package struct OwnOperations: Sendable {
         limits = configuration().relay.registrations
     }
 
-    // MARK: What there is
+    // MARK: Reports
 
-    /// The account's own; of a key that nothing is known of an answer of the same form. Throws an ``OperationFailure``.
+    /// Returns the account's report. An unknown key gets a report of the same form. Throws an ``OperationFailure``.
     func report(of key: PublicKey) throws -> OwnReport {
         var list = try devices.list(account: key.hex)
         let isKnown = !list.devices.isEmpty || !list.waiting.isEmpty
-        // What the trace has not written yet is news; strangers are not worth the disk's time.
+        // Recent entries may not be in the trace file yet. Unknown keys cause no disk write.
         if isKnown, let trace {
             trace.flush()
             list = try devices.list(account: key.hex)
@@ -153,7 +153,7 @@ package struct OwnOperations: Sendable {
         }
     }
 
-    /// What is not known of events is left out: a missing trace is no reason to show no devices.
+    /// Returns the account's latest events, or an empty list if the trace cannot be read.
     private func events(of key: PublicKey) throws -> [OwnReport.Event] {
         guard let recent = try? reader?.recentEvents(of: key, limit: Self.events) else { return [] }
         return try recent.compactMap { try event($0.hex, for: key) }
@@ -167,14 +167,14 @@ package struct OwnOperations: Sendable {
         )
     )
 
-    /// What became of one event, as 64 hex digits, note1… or nevent1…; nil: nothing is known of it and the account.
-    /// Throws an ``OperationFailure``.
+    /// Returns the history of an event (64 hex digits, note1… or nevent1…); `nil` if it is unknown or not about the
+    /// account. Throws an ``OperationFailure``.
     func knownEvent(_ text: String, of key: PublicKey) throws -> OwnReport.Event? {
         trace?.flush()
         return try event(text, for: key)
     }
 
-    /// Nil where nothing was decided for the account: what else came of an event is nobody's business.
+    /// Returns `nil` if the event has no decision for the account, so that it reveals no other account's data.
     private func event(_ event: String, for key: PublicKey) throws -> OwnReport.Event? {
         let explanation = try events.explain(event, recipient: key.hex)
         guard let own = explanation.accounts.first(where: { $0.account == key.hex }) else { return nil }
@@ -193,9 +193,10 @@ package struct OwnOperations: Sendable {
         )
     }
 
-    // MARK: What may be changed
+    // MARK: Changes
 
-    /// Pushes to one of the account's devices at once. Throws an ``OperationFailure``, as all of these.
+    /// Sends a push to one of the account's devices immediately. Throws an ``OperationFailure``, like all methods
+    /// below.
     func test(_ handle: String, of key: PublicKey, mode: String?) async throws -> OwnTest {
         let device = try await DiskWork.run { try find(handle, of: key) }
         let answer = try await devices.test(device, mode: mode)
@@ -227,7 +228,7 @@ package struct OwnOperations: Sendable {
         return OwnChange(device: nil)
     }
 
-    /// Puts an account into a group, at its own wish.
+    /// Adds an account to a group at its own request.
     func enter(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.enter(name, key) else {
             throw OperationFailure.unknown(
@@ -241,7 +242,7 @@ package struct OwnOperations: Sendable {
         return OwnGroups(groups: try groups(of: key))
     }
 
-    /// Takes an account out of a group, at its own wish.
+    /// Removes an account from a group at its own request.
     func leave(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.leave(name, key) else {
             throw OperationFailure.unknown(Sentence("no-group", "you are in no such group"))
@@ -255,7 +256,7 @@ package struct OwnOperations: Sendable {
         }
     }
 
-    /// Others' devices are as unknown as those that there are not.
+    /// Finds the account's device by its handle. Another account's device fails with the same error as an unknown one.
     private func find(_ handle: String, of key: PublicKey) throws -> Int64 {
         let own = try devices.list(account: key.hex).devices
         guard let device = own.first(where: { handles.handle(of: DeviceID(rawValue: $0.device)) == handle }) else {

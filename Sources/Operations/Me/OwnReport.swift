@@ -1,137 +1,137 @@
 import Console
 
-/// What an account may know of itself here. Numbers that would tell of others are not in it.
+/// A report on an account for its owner. It contains no numbers that would reveal other accounts.
 struct OwnReport: OperatorAnswer, Equatable {
     /// One device of the account.
     struct Device: Codable, Sendable, Equatable {
-        /// What the API calls it.
+        /// The device's handle in the API.
         var id: String
-        /// What the registration's `d` says behind the router's key.
+        /// The part of the registration's `d` tag after the router's key.
         var name: String
         var platform: String
         var app: String
-        /// The mode that is in force, and whether it is the operator's default.
+        /// The active mode, and whether it is the operator's default.
         var mode: String
         var isDefaultMode: Bool
-        /// What wakes it.
+        /// The signals that notify the device.
         var signals: [String]
-        /// RFC 3339, in UTC, as all times.
+        /// RFC 3339, in UTC, like all times.
         var registeredAt: String
-        /// Why it is not woken as things stand, in words; nil: it is.
+        /// Why the device gets no notifications, in a sentence; `nil` if it gets them.
         var silence: String?
-        /// The same for programs.
+        /// The same reason with its code and values.
         var silenceSays: Statement?
-        /// Quiet hours, caps, filters and the language, as wished and as in force.
+        /// Quiet hours, caps, filters and the language, both requested and active.
         var preferences: DevicePreferencesOverview?
         var lastSuccess: DeviceOverview.Push?
         var lastError: DeviceOverview.Push?
         var pace: DevicePaceOverview?
-        /// Events that wait for its time.
+        /// Events held back for this device.
         var held: [Held]
-        /// Pushes that wait to be taken by its push service; nil: that cannot be read.
+        /// The number of queued pushes; `nil` if it cannot be read.
         var waiting: Int?
-        /// Until when its push server gets nothing, as it asked for a pause or cannot be reached; nil: it gets what
-        /// there is.
+        /// When sending to its push server resumes after a requested pause or an outage; `nil` if sending is not
+        /// paused.
         var pausedUntil: String?
-        /// The same of all devices of its platform and app, in words.
+        /// Why the queue of its platform and app is paused, in a sentence.
         var queuePause: String?
         var queuePauseSays: Statement?
     }
 
-    /// Events that wait together.
+    /// Events that are held back together.
     struct Held: Codable, Sendable, Equatable {
-        /// The first of them.
+        /// The id of the first event.
         var event: String
         var count: Int
-        /// Nil: when what keeps it has gone.
+        /// When they are sent; `nil` if they are held until the reason ends.
         var until: String?
-        /// Why, in words.
+        /// Why they are held, in a sentence.
         var words: String
-        /// The same as one word, as in `pace`; nil: nothing keeps it any more.
+        /// The reason's code, as in `pace`; `nil` if they are no longer held.
         var reason: String?
     }
 
-    /// A group that the account is in.
+    /// A group that contains the account.
     struct Group: Codable, Sendable, Equatable {
         var app: String
         var group: String
         var since: String
     }
 
-    /// A relay that is read for the account.
+    /// A relay that the router reads for the account.
     struct Relay: Codable, Sendable, Equatable {
         var url: String
         /// `connected`, `connecting`, `waiting` or `idle`.
         var state: String
-        /// Up to when all that it had was read; nil: it never was.
+        /// All earlier events of the relay were read; `nil` if it was never read completely.
         var readUpTo: String?
         var nextTry: String?
-        /// Why the last connection ended, one word.
+        /// The code of the error that ended the last connection.
         var lastFailure: String?
-        /// What it said last, such as `auth-required`.
+        /// The relay's last messages, such as `auth-required`.
         var lastWords: [RelayList.Words]
     }
 
-    /// One event and what was decided about it for the account.
+    /// An event and the decisions about it for the account.
     struct Event: OperatorAnswer, Equatable {
         struct Device: Codable, Sendable, Equatable {
-            /// As in ``OwnReport/devices``; nil: it is registered no more.
+            /// As in ``OwnReport/devices``; `nil` if the device is no longer registered.
             var id: String?
             var steps: [Step]
             var outcome: String
-            /// The same for programs; nil: nothing is known.
+            /// The same result with its code and values; `nil` if it is unknown.
             var ending: EventExplanation.Ending?
         }
 
         var event: String
-        /// What is the same for all devices.
+        /// Steps that are common to all devices.
         var steps: [Step]
         var devices: [Device]
-        /// How it ended for the devices that are not listed; nil: none are left.
+        /// The result for devices that are not listed; `nil` if all are listed.
         var outcome: String?
     }
 
     struct Step: Codable, Sendable, Equatable {
         var at: String
-        /// One word: a stage's verdict, or what the push service said.
+        /// A code: a pipeline stage's decision or the push service's response.
         var step: String
         var words: String
         var reason: String?
         /// The push service's HTTP status.
         var status: Int?
-        /// Where the push went; nil: the step is none of a push.
+        /// The platform of the push; `nil` if the step is not about a push.
         var platform: String?
         var app: String?
         var attempt: Int?
-        /// When the push service is asked again.
+        /// When the router retries the push.
         var nextAt: String?
     }
 
-    /// Lists of the account that filters read, as far as the router knows them.
+    /// A list of the account that filters use, as known to the router.
     struct List: Codable, Sendable, Equatable {
         var kind: Int
         var createdAt: String
-        /// How many public entries it has, by the tag's name.
+        /// The number of public entries by tag name.
         var entries: [String: Int]
     }
 
     var account: String
     var npub: String
-    /// Whether the operator lets this key use the router.
+    /// Whether the operator has blocked this key.
     var isBlocked: Bool
     var devices: [Device]
-    /// Registrations without effect until the newest kind 10050 names the key that signed them.
+    /// Registrations that have no effect until the latest kind 10050 names the key that signed them.
     var waiting: [Waiting]
-    /// Groups of an app's users that the account is in, which senders notify by name.
+    /// Groups of an app's users that contain the account. Senders address a group by name.
     var groups: [Group]
     var relays: [Relay]
     var lists: [List]
-    /// The newest first.
+    /// Newest first.
     var events: [Event]
-    /// Since when events are remembered; nil: they are not.
+    /// The time of the oldest traced event; `nil` if tracing is off.
     var tracedSince: String?
     var limits: Limits
-    /// Whether a part of the router did not answer, so that newer pushes and events may be missing; nil: no.
+    /// Whether a member did not respond, so that recent pushes and events may be missing; `nil` means no.
     var isPartial: Bool?
 
     struct Waiting: Codable, Sendable, Equatable {
@@ -146,9 +146,9 @@ struct OwnReport: OperatorAnswer, Equatable {
     }
 }
 
-/// What became of a change that an account asked for.
+/// The result of a change that an account requested.
 struct OwnChange: OperatorAnswer, Equatable {
-    /// As it is now; nil: it was removed.
+    /// The device after the change; `nil` if it was removed.
     var device: OwnReport.Device?
 }
 
@@ -157,17 +157,17 @@ struct OwnGroups: OperatorAnswer, Equatable {
     var groups: [OwnReport.Group]
 }
 
-/// What came of a test push that an account asked for.
+/// The result of a test push that an account requested.
 struct OwnTest: OperatorAnswer, Equatable {
     var id: String
     var mode: String
-    /// By its word: delivered, gone, rejected, retry or misconfigured.
+    /// The code of the result: delivered, gone, rejected, retry or misconfigured.
     var outcome: String
-    /// The push service's HTTP status; 0: it gave none.
+    /// The push service's HTTP status; 0 if it sent none.
     var status: Int
     var reason: String
     /// The id of this delivery, which push services show in their tools.
     var delivery: String
-    /// In which modes it went out before, saying more.
+    /// Earlier attempts in modes with more content.
     var reductions: [TestPushAnswer.Reduction]
 }

@@ -9,16 +9,16 @@ import Synchronization
 
 /// A request that its sender signed with a Nostr key (NIP-98).
 struct OwnerProof {
-    /// How far the event's `created_at` may be from now.
+    /// The allowed difference between the event's `created_at` and the current time.
     static let tolerance: Duration = .seconds(60)
-    /// Longer events are none.
+    /// The maximum size of an event in bytes.
     private static let mostBytes = 8 << 10
 
     let key: PublicKey
     let id: EventID
 
-    /// `urls` are those under which clients reach the API, without a path. Throws an ``APIProblem`` that says what is
-    /// wrong with the event, and nothing else.
+    /// `urls` are the API's base URLs as clients use them. Throws an ``APIProblem`` that describes the first error in
+    /// the event, with no other detail.
     init(
         _ head: APIRequestHead,
         _ credentials: String,
@@ -33,7 +33,7 @@ struct OwnerProof {
         guard abs(event.createdAt - now.seconds) <= Self.tolerance.seconds else {
             throw Self.problem("time", "created_at: expected a time within \(Self.tolerance.seconds) seconds of now")
         }
-        // What came before is not remembered.
+        // Used proofs are not remembered over a restart.
         guard event.createdAt >= startedAt.seconds else {
             throw Self.problem("restart", "created_at: expected a time since the router started; sign anew")
         }
@@ -61,16 +61,16 @@ struct OwnerProof {
         id = event.id
     }
 
-    /// `code` says what is wrong: the `form`, the `time`, a `restart` since, the `url`, the `request`,
-    /// the `signature`, or that it was `used` before.
+    /// `code` names the kind of error: `form`, `time`, `restart` (older than the router's start), `url`, `request`,
+    /// `signature`, or `used` (a repeated proof).
     fileprivate static func problem(_ code: String, _ detail: String, _ values: [String: String] = [:]) -> APIProblem {
         APIProblem(401, Sentence("proof-\(code)", values, "Authorization: \(detail)"))
     }
 }
 
-/// Tells whose a signed request is, and lets no proof count twice.
+/// An authenticator of signed requests that accepts each proof only once.
 package final class OwnerAuthenticator: Sendable {
-    /// Proofs that are remembered. More cannot come in their time: each client has its limit.
+    /// The maximum number of remembered proofs. Rate limits keep clients below it.
     private static let capacity = 100_000
 
     private enum Decision {
@@ -78,7 +78,7 @@ package final class OwnerAuthenticator: Sendable {
     }
 
     private struct State {
-        /// Until when each is remembered, in seconds since 1970.
+        /// The end of each proof's validity, in seconds since 1970.
         var seen: [EventID: Int64] = [:]
         var sweptAt: Int64 = 0
 
@@ -89,7 +89,7 @@ package final class OwnerAuthenticator: Sendable {
             }
             guard seen[id] == nil else { return .known }
             guard seen.count < capacity else { return .full }
-            // A clock that is a minute ahead makes an event count for two.
+            // A client whose clock is a minute ahead makes an event valid for two minutes.
             seen[id] = now + 2 * OwnerProof.tolerance.seconds + 1
             return .new
         }
@@ -100,7 +100,7 @@ package final class OwnerAuthenticator: Sendable {
     private let now: @Sendable () -> Timestamp
     private let state = Mutex(State())
 
-    /// `urls` are those under which clients reach the API, without a path.
+    /// `urls` are the API's base URLs as clients use them.
     package init(urls: @escaping @Sendable () -> [String], now: @escaping @Sendable () -> Timestamp) {
         self.urls = urls
         self.now = now
@@ -124,17 +124,17 @@ package final class OwnerAuthenticator: Sendable {
     }
 }
 
-/// What accounts ask about themselves inside a NIP-46 session: the same as over HTTP, with the same proof.
+/// The account API inside a NIP-46 session. It has the same operations and needs the same proof as over HTTP.
 ///
-/// A session proves which client asks, and not whose account it is for; the signed event (NIP-98) does. Its `u` begins
-/// with the router's key in place of an address, since a session has none.
+/// A session authenticates the client but not the account; the signed event (NIP-98) does that. A session has no
+/// address, so the event's `u` starts with the router's key instead.
 package struct OwnSession: Sendable {
-    /// What stands for the API's address.
+    /// The replacement for the API's base URL.
     package static func url(of key: PublicKey) -> String { "nostr:\(NIP19.npub(key))" }
 
     private let api: DirectAPI
 
-    /// Of `operations` those for owners. `owners` remembers the proofs that were used, those over HTTP as well.
+    /// Serves those of `operations` that owners may use. `owners` shares its used proofs with the HTTP API.
     package init(
         _ operations: [APIOperation],
         owners: OwnerAuthenticator,
@@ -159,8 +159,8 @@ package struct OwnSession: Sendable {
         var detail: String
     }
 
-    /// The answer as JSON to the request that an event describes, or why there is none: the status that HTTP would
-    /// have, and the reason. `client` is who has the session.
+    /// Returns the JSON response to the request in a signed event, or the HTTP status and the reason if it fails.
+    /// `client` is the key of the session's client.
     package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnRefusal> {
         guard let event = try? Event(json: Array(json.utf8)), let url = event.value(of: "u"),
             let method = event.value(of: "method"), let target = url.range(of: "/v1/me").map({ url[$0.lowerBound...] })
@@ -182,7 +182,7 @@ package struct OwnSession: Sendable {
         let answer = await api.answer(head)
         guard (200...299).contains(answer.status) else {
             let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
-            // The event is a parameter here, and no header field.
+            // The event is a parameter here, not a header field.
             let detail = (problem?.detail ?? "").replacing("Authorization: ", with: "", maxReplacements: 1)
             return .failure(OwnRefusal(description: "\(answer.status) \(detail)"))
         }
@@ -190,7 +190,7 @@ package struct OwnSession: Sendable {
     }
 }
 
-/// Why there is no answer: the status that HTTP would have, and words.
+/// The error of a rejected request: the status that HTTP would have, and the message.
 package struct OwnRefusal: Error, CustomStringConvertible {
     package let description: String
 }

@@ -2,13 +2,13 @@ import JSON
 import Nostr
 import Registry
 
-/// Accounts as operators see them, and as they see themselves, with what all members know.
+/// Account reports for operators and for the accounts themselves, joined from all members.
 struct AccountView: Sendable {
     private let users: UserOperations
     private let own: OwnOperations
     private let devices: DeviceView
     private let facts: MemberQuestion<String, OwnFacts>
-    /// One event, or none.
+    /// The answer has at most one event.
     private let eventFacts: MemberQuestion<OwnEventQuestion, [OwnReport.Event]>
     private let isAlone: Bool
 
@@ -32,7 +32,7 @@ struct AccountView: Sendable {
     func show(_ key: String) async throws -> UserOverview {
         var overview = try await DiskWork.run { [users] in try users.show(key) }
         (overview.devices, overview.members) = try await devices.together(overview.devices)
-        // RFC 3339 in UTC sorts as the moments do.
+        // RFC 3339 times in UTC sort as strings.
         let pushes = overview.devices.compactMap(\.lastSuccess?.at) + [overview.user.lastPush].compactMap(\.self)
         overview.user.lastPush = pushes.max()
         return overview
@@ -48,7 +48,7 @@ struct AccountView: Sendable {
         return whole
     }
 
-    /// What became of one event, as 64 hex digits, note1… or nevent1….
+    /// Returns the history of an event, given as 64 hex digits, note1… or nevent1….
     func event(_ text: String, of key: PublicKey) async throws -> OwnReport.Event {
         let result = try await eventFacts.ask(OwnEventQuestion(account: key.hex, event: text))
         guard let found = OwnReport.Event.together(result.answers.flatMap(\.answer)) else {
@@ -64,7 +64,7 @@ struct AccountView: Sendable {
     func change(_ handle: String, of key: PublicKey, by object: JSONObject) async throws -> OwnChange {
         let change = try await DiskWork.run { [own] in try own.change(handle, of: key, by: object) }
         guard !isAlone, let device = change.device else { return change }
-        // The others may not have heard of the change yet.
+        // Other members may not know of the change yet.
         let known = try await report(of: key).devices.first { $0.id == handle }
         return OwnChange(device: known.map { device.with([$0], owner: $0) } ?? device)
     }
@@ -82,7 +82,7 @@ struct AccountView: Sendable {
     }
 }
 
-/// An event that an account asks about.
+/// An account's request for one event.
 struct OwnEventQuestion: Codable, Sendable {
     /// As 64 hex digits.
     var account: String
@@ -90,15 +90,15 @@ struct OwnEventQuestion: Codable, Sendable {
     var event: String
 }
 
-/// What a member knows of an account.
+/// A member's data about an account.
 struct OwnFacts: Codable, Sendable, Equatable {
-    /// Whether it makes the account's pushes: nobody else knows what waits.
+    /// Whether this member owns the account's partition. Only the owner knows the queued pushes.
     var isOwner: Bool
     var report: OwnReport
 }
 
 extension OwnReport {
-    /// What all members know of the same account; nil: there are none. `isWhole`: all of them answered.
+    /// Joins the members' reports of an account; `nil` if there are none. `isWhole` is whether all members responded.
     static func together(_ members: [OwnFacts], isWhole: Bool) -> OwnReport? {
         let owner = members.first(where: \.isOwner)?.report
         guard var whole = owner ?? members.first?.report else { return nil }
@@ -113,7 +113,7 @@ extension OwnReport {
         whole.relays = relays.values.compactMap(Relay.together).sorted { $0.url < $1.url }
         let events = Dictionary(grouping: reports.flatMap(\.events), by: \.event).values.compactMap(Event.together)
         whole.events = Array(events.sorted { $0.newest > $1.newest }.prefix(OwnOperations.events))
-        // Before that some member remembers nothing.
+        // At least one member has no trace before that time.
         whole.tracedSince = reports.compactMap(\.tracedSince).max()
         whole.isPartial = isWhole ? nil : true
         return whole
@@ -121,10 +121,10 @@ extension OwnReport {
 }
 
 extension OwnReport.Device {
-    /// The same with the last pushes that anybody knows of, and what waits as its owner knows it; nil: that is silent.
+    /// Returns the device with the latest pushes of all members, and the owner's queue; `nil` if it did not respond.
     func with(_ copies: [OwnReport.Device], owner: OwnReport.Device?) -> OwnReport.Device {
         var device = self
-        // RFC 3339 in UTC sorts as the moments do.
+        // RFC 3339 times in UTC sort as strings.
         device.lastSuccess = copies.compactMap(\.lastSuccess).max { $0.at < $1.at }
         device.lastError = copies.compactMap(\.lastError).max { $0.at < $1.at }
         (device.pace, device.held, device.waiting) = (owner?.pace, owner?.held ?? [], owner?.waiting)
@@ -135,7 +135,7 @@ extension OwnReport.Device {
 }
 
 extension OwnReport.Relay {
-    /// A relay is held by one member: whoever is nearest to reading it knows how that goes.
+    /// Returns the copy with the most active connection, because one member reads each relay.
     fileprivate static func together(_ copies: [OwnReport.Relay]) -> OwnReport.Relay? {
         let order = ["idle", "waiting", "connecting", "connected"]
         func place(_ relay: OwnReport.Relay) -> Int { order.firstIndex(of: relay.state) ?? -1 }
@@ -146,11 +146,11 @@ extension OwnReport.Relay {
 }
 
 extension OwnReport.Event {
-    /// When the last of it happened.
+    /// The time of the latest step.
     fileprivate var newest: String { (steps + devices.flatMap(\.steps)).map(\.at).max() ?? "" }
 
-    /// What several members know of the same event; nil: none does. An event may have come to one and been pushed by
-    /// another, or by two after each other.
+    /// Joins several members' histories of an event; `nil` if there are none. One member may receive an event and
+    /// another push it.
     static func together(_ copies: [OwnReport.Event]) -> OwnReport.Event? {
         guard var whole = copies.max(by: { $0.newest < $1.newest }) else { return nil }
         guard copies.count > 1 else { return whole }
@@ -172,7 +172,7 @@ extension OwnReport.Event {
 }
 
 extension OwnReport.Step {
-    /// Each once, in the order in which they happened.
+    /// Removes duplicates and sorts the steps by time.
     fileprivate static func together(_ lists: [[OwnReport.Step]]) -> [OwnReport.Step] {
         var all: [OwnReport.Step] = []
         for step in lists.flatMap(\.self) where !all.contains(step) { all.append(step) }

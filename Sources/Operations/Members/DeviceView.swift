@@ -1,14 +1,14 @@
 import Observability
 
-/// Devices with what all members know of them. The registry is the same everywhere; what
-/// becomes of pushes only the member knows that makes them.
+/// Device reports joined from all members. Every member has the same registry, but only the pushing member knows its
+/// results.
 struct DeviceView: Sendable {
-    /// So that an answer is no longer than one message.
+    /// The number of devices in one message to a member.
     private static let portion = 200
 
     private let operations: DeviceOperations
     private let trace: TraceStore?
-    /// Facts that only the member knows that pushes to the devices; nil: the router serves alone.
+    /// Asks for data that only the member that pushes to a device has; `nil` without a cluster.
     private let facts: MemberQuestion<[Int64], [DeviceFacts]>?
 
     init(_ operations: DeviceOperations, trace: TraceStore?, _ survey: MemberSurvey) {
@@ -43,7 +43,7 @@ struct DeviceView: Sendable {
         return whole
     }
 
-    /// The same devices with what all members know of them; as they are where the router serves alone.
+    /// Adds the data of all members to the devices. Without a cluster, returns them unchanged.
     func together(_ devices: [DeviceOverview]) async throws -> ([DeviceOverview], MembersAsked?) {
         guard let facts else { return (devices, nil) }
         var (found, asked): ([DeviceOverview], MembersAsked?) = ([], nil)

@@ -5,17 +5,17 @@ import Nostr
 import Observability
 import Push
 
-/// An event that somebody asks about.
+/// A request for the history of an event.
 struct EventQuestion: Codable, Sendable, Equatable {
     /// As 64 hex digits, note1… or nevent1….
     var event: String
-    /// Whose part; nil: everybody's.
+    /// Limits the answer to this recipient; `nil` for all recipients.
     var recipient: String?
 }
 
-/// What a member knows of an event.
+/// A member's data about an event.
 struct EventFacts: Codable, Sendable, Equatable {
-    /// A ``TraceEntry``.
+    /// A ``TraceEntry`` as members exchange it.
     struct Entry: Codable, Sendable, Equatable {
         struct Report: Codable, Sendable, Equatable {
             var kind: String
@@ -27,7 +27,7 @@ struct EventFacts: Codable, Sendable, Equatable {
         }
 
         var time: Int64
-        /// Of a step; nil: it is a report.
+        /// The code of a step; `nil` if the entry is a report.
         var step: String?
         var report: Report?
         var event: String?
@@ -38,26 +38,26 @@ struct EventFacts: Codable, Sendable, Equatable {
     }
 
     var history: [Entry] = []
-    /// Since when it traces; nil: it does not.
+    /// When the member's trace starts; `nil` if tracing is off.
     var began: Int64?
-    /// Why its trace cannot be read.
+    /// Why the member's trace cannot be read.
     var fault: String?
-    /// Whether there is no trace yet, which is no trouble; nil: no.
+    /// Whether the trace file does not exist yet, which is normal; `nil` means no.
     var isTraceMissing: Bool?
     var wasAccepted = false
-    /// Whether it knows something for others than the recipient.
+    /// Whether the member has data for other recipients.
     var isKnownOtherwise = false
-    /// What of it waits there, in words.
+    /// Descriptions of the event's queued deliveries.
     var waiting: [String] = []
 }
 
-/// What is to be found out about deliveries that have no end yet in anybody's trace.
+/// A request for the state of deliveries that have no result in any member's trace.
 struct DeliveryQuestion: Codable, Sendable, Equatable {
     var deliveries: [DeliveryID]
     var devices: [Int64]
 }
 
-/// What a member knows of these.
+/// A member's data about these deliveries.
 struct DeliveryFacts: Codable, Sendable, Equatable {
     struct Pause: Codable, Sendable, Equatable {
         var platform: String
@@ -68,13 +68,13 @@ struct DeliveryFacts: Codable, Sendable, Equatable {
         var since: Int64
     }
 
-    /// Those that it has; nil: that cannot be told.
+    /// The deliveries in the member's outbox; `nil` if it cannot be read.
     var contained: [DeliveryID]?
-    /// When the earlier push is tried again behind which a delivery waits.
+    /// When the earlier push that blocks a delivery is retried.
     var predecessors: [DeliveryID: Int64] = [:]
-    /// Why and until when events are held, in words, by the delivery that they would be.
+    /// Why and until when held events wait, in a sentence, by their future delivery.
     var held: [DeliveryID: String] = [:]
-    /// The same for programs.
+    /// The same with code and values.
     var holds: [DeliveryID: EventExplanation.Ending] = [:]
     var pauses: [Pause] = []
 }
@@ -101,7 +101,7 @@ extension EventFacts.Entry {
         reason = entry.reason
     }
 
-    /// Nil: it is neither a step nor a report.
+    /// Returns `nil` if the entry is neither a step nor a report.
     func entry(of member: String?) -> TraceEntry? {
         let what: TraceEntry.What
         if let step {
@@ -134,12 +134,12 @@ extension EventFacts.Entry {
 }
 
 extension EventFacts {
-    /// What all members know, in the order in which it happened.
+    /// Returns the entries of all members in chronological order.
     static func history(_ members: [(member: String, answer: EventFacts)]) -> [TraceEntry] {
         let entries = members.flatMap { member, facts in
             facts.history.compactMap { $0.entry(of: member.isEmpty ? nil : member) }
         }
-        // Each member's are in order already; the clocks of several agree as far as they do.
+        // Each member's entries are in order; across members the order depends on their clocks.
         guard members.count > 1 else { return entries }
         return entries.enumerated().sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
             .map(\.element)
@@ -147,7 +147,7 @@ extension EventFacts {
 }
 
 extension DeliveryQuestion {
-    /// What the histories of all members leave open.
+    /// Asks about the deliveries that the members' histories leave unfinished.
     init(about events: [(member: String, answer: EventFacts)]) {
         let history = EventFacts.history(events)
         deliveries = Explainer.unfinished(history).sorted { $0.description < $1.description }
@@ -174,7 +174,7 @@ extension DeliveryFacts.Pause {
 }
 
 extension Explainer.Surroundings {
-    /// `isWhole`: no member is missing, so that what nobody has is nowhere.
+    /// Adds the members' data. `isWhole` is whether all members responded, so the outbox is complete.
     mutating func take(_ members: [DeliveryFacts], isWhole: Bool) {
         outbox = isWhole ? [] : nil
         for facts in members {
@@ -190,9 +190,9 @@ extension Explainer.Surroundings {
     }
 }
 
-/// What only the member that pushes to a device knows of it.
+/// A device's data that only the member that pushes to it has.
 struct DeviceFacts: Codable, Sendable, Equatable {
-    /// How it is woken: known where its account's partition is.
+    /// The data of the member that owns the account's partition.
     struct Owned: Codable, Sendable, Equatable {
         var pace: DevicePaceOverview?
         var waiting: Int?
@@ -220,10 +220,10 @@ struct DeviceFacts: Codable, Sendable, Equatable {
         }
     }
 
-    /// What all members know of the same device.
+    /// Joins all members' data about the same device.
     static func together(_ members: [DeviceFacts]) -> DeviceFacts {
         var facts = DeviceFacts(device: members.first?.device ?? 0)
-        // RFC 3339 in UTC sorts as the moments do.
+        // RFC 3339 times in UTC sort as strings.
         facts.lastSuccess = members.compactMap(\.lastSuccess).max { $0.at < $1.at }
         facts.lastError = members.compactMap(\.lastError).max { $0.at < $1.at }
         facts.owned = members.compactMap(\.owned).first
@@ -232,7 +232,7 @@ struct DeviceFacts: Codable, Sendable, Equatable {
 }
 
 extension DeviceOverview {
-    /// The same with what all members know of it.
+    /// Returns the device with the data of all members.
     func with(_ members: [DeviceFacts]) -> DeviceOverview {
         var overview = self
         let facts = DeviceFacts.together(members)

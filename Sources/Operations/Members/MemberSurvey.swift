@@ -4,7 +4,7 @@ import Foundation
 import Nostr
 import Synchronization
 
-/// The routers that work as one with this one. Operators ask any of them, and it asks the others.
+/// The other routers of the cluster. An operator can ask any member, which asks the others.
 package protocol Peers: LivePeers {
     func ask(_ question: [UInt8], of member: String, within span: Duration) async -> PeerReply
 
@@ -12,10 +12,10 @@ package protocol Peers: LivePeers {
     func owns(_ account: PublicKey) -> Bool
 }
 
-/// What came of asking another member.
+/// The result of asking another member.
 package enum PeerReply: Sendable, Hashable {
     case answer([UInt8])
-    /// None came.
+    /// The member sent no answer.
     case silence(MemberSilence)
 }
 
@@ -23,14 +23,14 @@ package enum PeerReply: Sendable, Hashable {
 package enum MemberSilence: Sendable, Hashable {
     case absent
     case late
-    /// The question could not be sent; why.
+    /// The question could not be sent, for the given reason.
     case unasked(String)
     case otherVersion
 
-    /// The codes of what ``sentence(of:)`` says.
+    /// The codes that ``sentence(of:)`` can have.
     static let codes: Set = ["member-absent", "member-late", "member-unasked", "member-version"]
 
-    /// The words go on after the member's name.
+    /// Returns the reason; its message continues a sentence that starts with the member's name.
     func sentence(of member: String) -> Sentence {
         switch self {
         case .absent: Sentence("member-absent", ["member": member], "is not there")
@@ -41,23 +41,23 @@ package enum MemberSilence: Sendable, Hashable {
         }
     }
 
-    /// The same as the reason why somebody is refused.
+    /// Returns the reason as the error of a failed request.
     func failure(of member: String) -> OperationFailure {
         let sentence = sentence(of: member)
         return .unavailable(Sentence(sentence.says.code, sentence.says.values, "\(member) \(sentence.words)"))
     }
 }
 
-/// An answer on its way: one byte, 0 for what was asked for and 1 for a refusal, and either as JSON.
+/// The wire format of an answer: one byte (0 for a result, 1 for an error), then the JSON.
 enum MemberAnswer {
-    /// NATS takes a MiB unless its operator says otherwise.
+    /// The NATS default limit is 1 MiB.
     static let longest = 900_000
 
-    /// Why a member does not do what it was asked.
+    /// The error of a request that a member rejected.
     private struct Refusal: Codable {
         var kind: String
         var words: String
-        /// Versions before this one know no such thing.
+        /// `nil` from members of earlier versions.
         var says: Statement?
     }
 
@@ -77,7 +77,8 @@ enum MemberAnswer {
         return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description, says: failure.says))
     }
 
-    /// Throws the ``OperationFailure`` of a refusal. Nil: the bytes, which may be anything, are no such answer.
+    /// Throws the ``OperationFailure`` that the member sent. Returns `nil` for invalid bytes, which may come from any
+    /// source.
     static func read<Answer: Decodable>(_ bytes: [UInt8], as type: Answer.Type) throws(OperationFailure) -> Answer? {
         switch bytes.first {
         case 0: return MemberJSON.read(bytes.dropFirst(), as: Answer.self)
@@ -95,18 +96,18 @@ enum MemberAnswer {
     }
 }
 
-/// Asks all members at once: the one place where answers of several routers come together. Questions are declared here
-/// by name, and each member answers them for itself.
+/// Asks all members at the same time and collects their answers. Each question is declared here by name, and each
+/// member answers it for itself.
 package final class MemberSurvey: Sendable {
-    /// How long members have for what they only read.
+    /// The timeout for questions that only read.
     package static let patience: Duration = .seconds(3)
-    /// The same for what they change, which has to be kept.
+    /// The timeout for questions that change data, which must be written to disk.
     static let patienceForChanges: Duration = .seconds(30)
 
     package struct Result<Answer: Sendable>: Sendable {
-        /// In the order of the members' names, at least one; the only one where the router serves alone.
+        /// Sorted by the members' names, never empty. Without a cluster, only this router's answer.
         package var answers: [(member: String, answer: Answer)]
-        /// Nil: the router serves alone.
+        /// `nil` without a cluster.
         package var asked: MembersAsked?
     }
 
@@ -119,13 +120,13 @@ package final class MemberSurvey: Sendable {
         Sentence("unknown-question", [:], "this member's version does not know the question")
     )
 
-    /// Nil: the router serves alone.
+    /// `nil` without a cluster.
     package let peers: (any Peers)?
     private let answering = Mutex<[String: @Sendable ([UInt8]) async throws -> [UInt8]]>([:])
 
     package init(peers: (any Peers)?) { self.peers = peers }
 
-    /// Declares a question; `here` is this member's own answer, also to the others.
+    /// Declares a question. `here` computes this member's answer, for itself and for other members.
     package func question<Parameters: Codable & Sendable, Answer: Codable & Sendable>(
         _ name: String,
         here: @escaping @Sendable (Parameters) async throws -> Answer
@@ -141,7 +142,7 @@ package final class MemberSurvey: Sendable {
         return MemberQuestion(name: name, survey: self, here: here)
     }
 
-    /// Answers another member's question. The bytes may be anything.
+    /// Answers another member's question. `bytes` is untrusted.
     package func answer(_ bytes: [UInt8]) async -> [UInt8] {
         do {
             guard let name = MemberJSON.read(bytes, as: Question.self)?.question,
@@ -207,9 +208,9 @@ package final class MemberSurvey: Sendable {
     }
 }
 
-/// A question that every member answers for itself.
+/// A question that every member answers for its own data.
 package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & Sendable>: Sendable {
-    /// The question on its way to other members.
+    /// The wire format of a question.
     fileprivate struct Wire: Codable {
         var question: String
         var of: Parameters
@@ -217,15 +218,15 @@ package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & 
 
     fileprivate let name: String
     fileprivate let survey: MemberSurvey
-    /// This member's own answer.
+    /// Computes this member's answer.
     let here: @Sendable (Parameters) async throws -> Answer
 
     private func bytes(_ parameters: Parameters) -> [UInt8] {
         MemberJSON.bytes(Wire(question: name, of: parameters))
     }
 
-    /// The answers of all members. A member that refuses counts as silent, with its words. Throws an
-    /// ``OperationFailure`` if this member cannot understand the question, or no member answers it.
+    /// Returns the answers of all members. A member that fails counts as missing, with its error message. Throws an
+    /// ``OperationFailure`` if this member rejects the question or no member answers it.
     package func ask(
         _ parameters: Parameters,
         within span: Duration = MemberSurvey.patience
@@ -233,7 +234,7 @@ package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & 
         try await survey.ask(bytes(parameters), within: span) { [here] in try await here(parameters) }
     }
 
-    /// The answer of one other member. Throws an ``OperationFailure``, also for its silence.
+    /// Returns the answer of one other member. Throws an ``OperationFailure`` if it fails or does not respond.
     package func ask(_ parameters: Parameters, of member: String) async throws(OperationFailure) -> Answer {
         switch await survey.peers?.ask(bytes(parameters), of: member, within: MemberSurvey.patience) {
         case .silence(let why)?: throw why.failure(of: member)
@@ -247,14 +248,14 @@ package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & 
     }
 }
 
-/// An answer that is put together of the members' own.
+/// An answer that can be joined from the members' answers.
 protocol JoinedAnswer: Codable, Sendable {
-    /// `answers` are at least one, in the order of the members' names.
+    /// Joins `answers`, which is never empty and sorted by the members' names.
     static func joined(_ answers: [(member: String, answer: Self)], _ asked: MembersAsked) -> Self
 }
 
 extension MemberQuestion where Answer: JoinedAnswer {
-    /// The joined answer of all members; where the router serves alone its own.
+    /// Returns the joined answer of all members, or this router's answer without a cluster.
     func whole(_ parameters: Parameters, within span: Duration = MemberSurvey.patience) async throws -> Answer {
         let result = try await ask(parameters, within: span)
         guard let asked = result.asked else { return result.answers[0].answer }
@@ -262,31 +263,31 @@ extension MemberQuestion where Answer: JoinedAnswer {
     }
 }
 
-/// The parameters of a question that has none.
+/// The parameters of a question without parameters.
 package struct NoParameters: Codable, Sendable {
     package init() {}
 }
 
-/// What members say to each other, as JSON.
+/// The JSON encoding of messages between members.
 enum MemberJSON {
     static func bytes(_ value: some Encodable) -> [UInt8] {
-        // Nothing in here is a number without a spelling in JSON, which is all that can fail.
+        // Encoding fails only for non-finite numbers, which no message contains.
         (try? JSONEncoder().encode(value)).map(Array.init) ?? []
     }
 
-    /// Nil: the bytes, which may be anything, are nothing of the kind.
+    /// Returns `nil` for invalid bytes, which may come from any source.
     static func read<Value: Decodable>(_ bytes: some Collection<UInt8>, as type: Value.Type) -> Value? {
         try? JSONDecoder().decode(Value.self, from: Data(bytes))
     }
 }
 
-/// Which members an answer is of.
+/// The members that an answer covers, and those that are missing.
 package struct MembersAsked: Codable, Sendable, Equatable {
     package struct Silent: Codable, Sendable, Equatable {
         package var name: String
-        /// Why its part is missing, in words.
+        /// Why the member's part is missing, in a sentence.
         package var reason: String
-        /// The same for programs; of a refusal what the member said. Nil: only the words say it.
+        /// The same with code and values, from the member if it sent an error. `nil` if only the message exists.
         package var says: Statement?
 
         package init(_ name: String, _ silence: MemberSilence) {
@@ -294,22 +295,22 @@ package struct MembersAsked: Codable, Sendable, Equatable {
             (self.name, reason, says) = (name, sentence.words, sentence.says)
         }
 
-        /// A member that refuses.
+        /// A member that answered with an error.
         init(_ name: String, _ refusal: OperationFailure) {
             (self.name, reason, says) = (name, "says: \(refusal)", refusal.says)
         }
     }
 
-    /// In the order of their names.
+    /// Sorted by name.
     package var answered: [String]
-    /// Members whose part is missing.
+    /// Members whose data is missing.
     package var silent: [Silent]
 
     package init(answered: [String], silent: [Silent]) {
         (self.answered, self.silent) = (answered.sorted(), silent.sorted { $0.name < $1.name })
     }
 
-    /// The same for two questions that make one answer.
+    /// Joins the results of two questions that form one answer.
     func and(_ other: MembersAsked?) -> MembersAsked {
         guard let other else { return self }
         let silent = silent + other.silent.filter { silent in !self.silent.contains { $0.name == silent.name } }
@@ -317,6 +318,6 @@ package struct MembersAsked: Codable, Sendable, Equatable {
         return MembersAsked(answered: answered.filter { !names.contains($0) }, silent: silent)
     }
 
-    /// What is missing, a line each.
+    /// A line for each missing member.
     package var lines: [String] { silent.map { "\($0.name) \($0.reason): what it has is missing here" } }
 }

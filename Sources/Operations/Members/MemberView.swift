@@ -2,8 +2,8 @@ import Console
 import Core
 import Observability
 
-/// Everything that operators ask and do, at all members of the router's group: each answers for itself, and the one that
-/// was asked joins the answers. Where the router serves alone, its own answer is the whole.
+/// The operators' requests to all members of a cluster. Each member answers for itself, and the member that was asked
+/// joins the answers. Without a cluster, this router's answer is complete.
 package struct MemberView: Sendable {
     private let pages: MemberQuestion<[String: String], QueuePage>
     private let details: MemberQuestion<String, QueueDetails>
@@ -11,10 +11,10 @@ package struct MemberView: Sendable {
     private let drops: MemberQuestion<[String: String], QueueDropped>
     private let eventFacts: MemberQuestion<EventQuestion, EventFacts>
     private let deliveryFacts: MemberQuestion<DeliveryQuestion, DeliveryFacts>
-    /// The parameter is how long parts may take to show that they respond, in milliseconds.
+    /// The parameter is the timeout for the check of the router's parts, in milliseconds.
     private let statuses: MemberQuestion<Int64, RouterStatus>
     let counts: MemberQuestion<[String: String], StatisticsReport>
-    /// Those whose URL contains the text; nil: all.
+    /// The parameter is a part of the relays' URLs; `nil` for all relays.
     let relays: MemberQuestion<String?, RelayList>
     let doors: MemberQuestion<NoParameters, DoorList>
     let plugins: MemberQuestion<NoParameters, PluginOverview>
@@ -22,7 +22,7 @@ package struct MemberView: Sendable {
     let accounts: AccountView
     private let events: EventOperations
 
-    /// `trace` is nil where nothing is traced.
+    /// `trace` is `nil` if tracing is off.
     package init(
         _ survey: MemberSurvey,
         queue: QueueOperations,
@@ -39,7 +39,7 @@ package struct MemberView: Sendable {
                 return try queue.page(parameters)
             }
         }
-        // Nothing where there is no such delivery here: another member may have it.
+        // Returns an empty answer if the delivery is not here, because another member may have it.
         details = survey.question("delivery") { id in
             try await DiskWork.run {
                 trace?.flush()

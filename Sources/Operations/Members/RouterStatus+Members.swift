@@ -1,6 +1,6 @@
 import Console
 
-/// The status of several routers that work as one: their own, added up.
+/// The joined status of the cluster's members.
 extension RouterStatus: JoinedAnswer {
     static func joined(_ members: [(member: String, answer: RouterStatus)], _ asked: MembersAsked) -> RouterStatus {
         var whole = members[0].answer
@@ -23,7 +23,7 @@ extension RouterStatus: JoinedAnswer {
 
     private mutating func add(_ other: RouterStatus) {
         if other.version != version { version = [version, other.version].min() ?? version }
-        // The youngest: what is counted since the start is counted since then at least.
+        // Counters run from the latest start, so all members cover at least that time.
         if other.uptime < uptime { (startedAt, uptime) = (other.startedAt, other.uptime) }
         events = events + other.events
         pushes = pushes + other.pushes
@@ -50,11 +50,11 @@ extension RouterStatus: JoinedAnswer {
             by: \.name,
             adding: { $0 = $1.days < $0.days ? $1 : $0 }
         )
-        // Each has a disk of its own: the fullest one is the next trouble.
+        // Each member has its own disk. The one with the least free space fails first.
         disk = Disk(used: disk.used + other.disk.used, free: min(disk.free, other.disk.free))
     }
 
-    /// One of each key, in the order in which the keys came first.
+    /// Merges items with the same key. Keeps the order in which keys first occur.
     private static func merged<Item>(
         _ items: [Item],
         by key: (Item) -> String,
@@ -84,7 +84,7 @@ extension RouterStatus: JoinedAnswer {
         return merged(all.filter { !isFed || $0.what != noSource }, by: \.name, adding: { $0.add($1) })
     }
 
-    /// Events that reach one member reach all.
+    /// An event that reaches one member reaches all.
     private static let noSource = "no-source"
 }
 
@@ -95,7 +95,7 @@ extension RouterStatus.Flow {
 }
 
 extension RouterStatus.Issue {
-    /// What it is about: the same in all members that have it.
+    /// The key that the same issue has in all members.
     fileprivate var name: String { "\(what) \(detail)" }
 
     fileprivate mutating func add(_ other: Self) {
@@ -111,7 +111,7 @@ extension RouterStatus.Credential {
 extension RouterStatus.Queue {
     fileprivate var name: String { "\(platform)/\(app)" }
 
-    /// The same queue of another member. It is as bad as the worst.
+    /// Adds the same queue of another member. Keeps the worse state.
     fileprivate mutating func add(_ other: Self) {
         waiting += other.waiting
         inFlight += other.inFlight

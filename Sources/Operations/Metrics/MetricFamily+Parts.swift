@@ -34,7 +34,7 @@ extension MetricFamily {
 }
 
 extension QueueName {
-    /// As labels of a metric.
+    /// The labels of the queue's metrics.
     var labels: KeyValuePairs<String, String> { ["platform": platform, "app": app] }
 
     static func < (left: QueueName, right: QueueName) -> Bool {
@@ -42,7 +42,7 @@ extension QueueName {
     }
 }
 
-/// What parts tell of themselves at a moment, as metrics.
+/// Metrics of the router's parts at one moment.
 extension MetricFamily {
     static var buildInfo: MetricFamily {
         gauge("carillon_build_info", "Which Carillon this is.", of: [Version.current]) {
@@ -106,7 +106,7 @@ extension MetricFamily {
         ]
     }
 
-    /// `lost` is nil where nothing is traced.
+    /// `lost` is `nil` if tracing is off.
     static func trace(lost: Int?) -> MetricFamily {
         counter(
             "carillon_trace_lost_total",
@@ -250,7 +250,7 @@ extension MetricFamily {
     }
 }
 
-/// What the process takes of the machine (the names that Prometheus' own libraries use).
+/// The process's resource usage, under the names of the standard Prometheus process metrics.
 struct ProcessFigures: Equatable {
     var cpuSeconds = 0.0
     var residentBytes: Int64 = 0
@@ -269,7 +269,7 @@ struct ProcessFigures: Equatable {
         return Double(now.tv_sec - up.tv_sec) + Double(now.tv_nsec - up.tv_nsec) / 1e9
     }
 
-    /// Of this process, now.
+    /// The figures of this process.
     static var current: ProcessFigures {
         var figures = ProcessFigures()
         var usage = rusage()
@@ -288,10 +288,10 @@ struct ProcessFigures: Equatable {
         return figures
     }
 
-    /// `stat` is a process's, with its start in ticks after the system's, which was at `bootedAt`. 0 where it cannot be
-    /// read.
+    /// Returns a process's start time from its `stat` line, which counts ticks since boot at `bootedAt`; 0 if
+    /// unreadable.
     static func startedAt(stat: String, bootedAt: Double) -> Double {
-        // The name of the program may hold blanks and parentheses; the start is the twentieth field behind it.
+        // The program's name may contain blanks and parentheses. The start time is the 20th field after it.
         guard let name = stat.lastIndex(of: ")") else { return 0 }
         let fields = stat[name...].dropFirst().split(separator: " ")
         guard fields.count > 19, let ticks = Double(fields[19]) else { return 0 }
@@ -339,7 +339,7 @@ struct ProcessFigures: Equatable {
         while let entry = readdir(listing) {
             if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
         }
-        // One is the listing's own.
+        // Opening the directory takes one descriptor itself.
         return max(0, count - 1)
     }
 }

@@ -4,12 +4,12 @@ import Delivery
 import Pipeline
 import Synchronization
 
-/// Counts what the stages report. They report in batches, so that no event costs a lock.
+/// Counters of the pipeline's stages and deliveries. Stages report in batches, so that no single event takes a lock.
 package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let steps = Mutex<[PipelineStep: UInt64]>([:])
-    /// Events that concern nobody, as their readers found out.
+    /// Events that the prefilter of a relay or feed dropped because they concern no registered account.
     private let passed = Atomic<UInt64>(0)
-    /// By the filter's name.
+    /// Events that filters suppressed for a device, by filter name.
     private let spared = Mutex<[String: UInt64]>([:])
     private let leftOut = Mutex<[RuleValue: UInt64]>([:])
     private let deliveries = Mutex(DeliveryCounts())
@@ -20,7 +20,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let now: @Sendable () -> Timestamp
     private let recent = Mutex(RecentFigures(start: .now()))
 
-    /// How long submissions waited for their answer, by source.
+    /// The response times of submissions, by source.
     let socket = AtomicHistogram()
     let relays = AtomicHistogram()
     let feed = AtomicHistogram()
@@ -29,16 +29,16 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         self.now = now
     }
 
-    /// Whether the outbox refused the last thing that it was brought.
+    /// Whether the latest write to the outbox failed.
     var isOutboxUnwritable: Bool { isOutboxFailing.load(ordering: .relaxed) }
 
-    /// How keeping deliveries ended.
+    /// Records whether a write to the outbox succeeded.
     package func kept(_ isKept: Bool) {
         isOutboxFailing.store(!isKept, ordering: .relaxed)
         if !isKept { outboxFailures.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// So often events of a relay may not have been read.
+    /// Counts how often events of a relay may have been missed.
     package func couldNotRead(_ times: Int) { unread.wrappingAdd(UInt64(max(0, times)), ordering: .relaxed) }
 
     package func answered(_ source: EventSource, _ events: Int, _ nanoseconds: UInt64) {
@@ -52,7 +52,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         histogram?.observe(nanoseconds: nanoseconds, times: UInt64(events))
     }
 
-    /// So many events concerned nobody, which was seen where they were read.
+    /// Counts events that a prefilter dropped because they concern no registered account.
     package func passedOver(_ events: Int) {
         passed.wrappingAdd(UInt64(events), ordering: .relaxed)
         keepRecent()
@@ -70,7 +70,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         recent.withLock { $0.take(totals, now: now) }
     }
 
-    /// Everything since the start.
+    /// All counts since the start.
     var totals: RecentFigures.Totals {
         var totals = RecentFigures.Totals()
         totals.events = steps.withLock { $0.values.reduce(0, +) } + passed.load(ordering: .relaxed)
@@ -88,13 +88,13 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         passed.load(ordering: .relaxed) > 0 || steps.withLock { steps in steps.keys.contains { !$0.isOfRegistration } }
     }
 
-    /// What the last minute brought.
+    /// The rates of the last minute.
     var rates: RecentFigures.Rates {
         let totals = totals
         return recent.withLock { $0.rates(totals, now: .now()) }
     }
 
-    /// How often each filter spared a device an event.
+    /// The number of events that each filter suppressed for a device.
     var sparedByFilter: [String: UInt64] { spared.withLock(\.self) }
 
     package func filtered(_ counts: [String: Int]) {
@@ -125,7 +125,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
 
     package func outboxRecovered() { kept(true) }
 
-    /// All of that as metrics.
+    /// All counters as metrics.
     var families: [MetricFamily] {
         let (deliveries, pauses) = (deliveries.withLock { $0 }, pauses.withLock { $0 })
         var steps = steps.withLock { $0 }
@@ -173,7 +173,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         return [events, answers, values, unread] + deliveries.families + [paused, failures]
     }
 
-    /// What filters did; those of `names` are there from the start.
+    /// The counters of the filters. The filters in `names` are present from the start.
     func filters(_ names: [String]) -> MetricFamily {
         let spared = spared.withLock { $0 }
         return .counter(
@@ -185,7 +185,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
 }
 
 extension PipelineStep {
-    /// Whether registering a device goes no further than that.
+    /// Whether the step is part of a device's registration.
     fileprivate var isOfRegistration: Bool {
         switch self {
         case .malformed, .forged, .duplicate, .registered, .registrationRefused, .noSession, .learned, .listRefused,
@@ -196,7 +196,7 @@ extension PipelineStep {
     }
 }
 
-/// What became of deliveries, counted for metrics. What labels can be is bounded: what exceeds that counts as `other`.
+/// Delivery counts for metrics. The number of labels is bounded; further labels count as `other`.
 struct DeliveryCounts {
     struct Label: Hashable, Comparable {
         var queue: QueueName
@@ -209,14 +209,14 @@ struct DeliveryCounts {
         }
     }
 
-    /// Reasons of all queues together; each costs a line in every scrape.
+    /// The maximum number of labels in all queues; each adds a line to every scrape.
     private static let mostLabels = 2_000
 
     private(set) var outcomes: [Label: UInt64] = [:]
     private(set) var attempts: [QueueName: UInt64] = [:]
-    /// From acceptance to the first attempt, by platform.
+    /// The time from acceptance to the first attempt, by platform.
     private(set) var firstAttempts: [String: Histogram] = [:]
-    /// From acceptance to the end, by platform.
+    /// The time from acceptance to the final result, by platform.
     private(set) var ends: [String: Histogram] = [:]
 
     var families: [MetricFamily] {
@@ -252,7 +252,7 @@ struct DeliveryCounts {
         ]
     }
 
-    /// Most reports of a batch are alike: a row of them is one look-up of its label, which is four texts to hash.
+    /// Hashing a label means hashing four strings. Runs of equal reports in a batch therefore share one look-up.
     mutating func add(_ reports: [DeliveryReport], now: Timestamp) {
         let rows = reports.rows {
             reports[$0].kind == reports[$1].kind && reports[$0].queue == reports[$1].queue
@@ -270,7 +270,7 @@ struct DeliveryCounts {
         }
     }
 
-    /// Puts the spans of a row into a histogram, which is looked up once for all of them.
+    /// Adds the durations of a run of reports to a histogram with one look-up.
     private static func observe(
         _ places: Range<Int>,
         in histogram: inout Histogram,
@@ -293,22 +293,22 @@ struct DeliveryCounts {
     }
 }
 
-/// What the last minute brought, from counters that only grow. Pure: whoever counts hands the totals in now and then.
+/// Rates of the last minute, computed from counters that only grow. Pure: the caller supplies the totals periodically.
 struct RecentFigures: Sendable {
     /// Everything counted since the start.
     struct Totals: Sendable, Equatable {
         var events: UInt64 = 0
         /// Deliveries that a push service accepted.
         var pushes: UInt64 = 0
-        /// From acceptance to the end of deliveries, in seconds.
+        /// The time from acceptance to the final result of deliveries, in seconds.
         var ends = Histogram.seconds
     }
 
-    /// What came in a span of time.
+    /// The rates of a period.
     struct Rates: Sendable, Equatable {
         var eventsPerSecond = 0.0
         var pushesPerSecond = 0.0
-        /// Nil: no delivery ended.
+        /// `nil` if no delivery ended.
         var median: Duration?
         var slowest: Duration?
     }
@@ -321,14 +321,14 @@ struct RecentFigures: Sendable {
     private static let span: Duration = .minutes(1)
     private static let step: Duration = .seconds(10)
 
-    /// Oldest first, a step apart; the first is at least a span old, or the start.
+    /// Oldest first, at least one step apart. The first is a full span old, or is the start.
     private var samples: [Sample]
 
     init(start: Deadline) {
         samples = [Sample(at: start, totals: Totals())]
     }
 
-    /// Whether it is time to hand in totals.
+    /// Whether new totals are due.
     func wants(now: Deadline) -> Bool { samples.last.map { now - $0.at >= Self.step } ?? true }
 
     mutating func take(_ totals: Totals, now: Deadline) {
@@ -336,9 +336,9 @@ struct RecentFigures: Sendable {
         while samples.count > 1, now - samples[1].at >= Self.span { samples.removeFirst() }
     }
 
-    /// What came in about a minute before `now`, or since the start where that is less.
+    /// Returns the rates of about the last minute, or since the start if that is shorter.
     func rates(_ totals: Totals, now: Deadline) -> Rates {
-        // With no news for long the last sample is the nearest to a minute ago.
+        // Without recent samples, the last one is closest to a minute ago.
         let first = samples.last { now - $0.at >= Self.span } ?? samples[0]
         let seconds = max((now - first.at) / .seconds(1), 0.001)
         let ends = totals.ends.subtracting(first.totals.ends)

@@ -13,7 +13,7 @@ import Relays
 import Storage
 import Synchronization
 
-/// The parts of a running router that take events and registrations, for those who look at them.
+/// The parts of a running router that receive events and registrations, for status and health checks.
 package struct IncomingParts: Sendable {
     let pipeline: PipelineThread
     let intake: Intake
@@ -36,7 +36,7 @@ package struct IncomingParts: Sendable {
     }
 }
 
-/// The parts of a running router that send pushes, for those who look at them.
+/// The parts of a running router that send pushes, for status and health checks.
 package struct OutgoingParts: Sendable {
     let courier: Courier
     let outbox: Outbox
@@ -56,10 +56,9 @@ package struct OutgoingParts: Sendable {
     }
 }
 
-/// Whether a running router works: the parts that everything depends on respond, and nothing keeps it from its task.
+/// The health of a running router: whether its essential parts respond, and which problems it has.
 ///
-/// `/healthz` and systemd's watchdog ask for stuck parts. `/readyz` asks for everything that keeps pushes of all
-/// platforms and apps from going out.
+/// `/healthz` and systemd's watchdog check for stuck parts. `/readyz` checks for every problem that stops all pushes.
 package struct RouterHealth: Sendable {
     let incoming: IncomingParts
     let outgoing: OutgoingParts
@@ -101,8 +100,8 @@ package struct RouterHealth: Sendable {
         return readiness
     }
 
-    /// The parts that do not respond within `patience`, by name: the pipeline's thread, the courier, the event
-    /// loops. Empty before and after the router serves, when they rest.
+    /// Returns the names of parts that do not respond within `patience`: the pipeline's thread, the courier, the event
+    /// loops. Empty while the router starts or stops.
     package func stuck(within patience: Duration) async -> [String] {
         guard facts().isServing else { return [] }
         var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [
@@ -122,41 +121,41 @@ package struct RouterHealth: Sendable {
 }
 
 extension RelayStatus {
-    /// Whether the router watches an account there, and the relay has not failed.
+    /// Whether the router reads the relay for an account and the relay has not failed.
     fileprivate var mayBringEvents: Bool {
         keys > 0 && (state == .connected || state == .connecting || lastFailure == nil)
     }
 }
 
-/// How the router's parts stand at a moment, and what follows for whether it is ready.
+/// A snapshot of the router's parts, and the issues that follow from it.
 struct Readiness {
     var isServing = true
-    /// Parts that do not come round.
+    /// Parts that do not respond.
     var stuck: [String] = []
     var outboxRows = 0
     var outboxLimit = 0
     var isOutboxUnwritable = false
-    /// Bytes that are free where the databases lie.
+    /// Free bytes on the databases' disk.
     var freeBytes = Int64.max
-    /// Transports that cannot start, and why; whether a plugin serves the platform.
+    /// Transports that failed to start, the reason, and whether a plugin provides the platform.
     var failures: [(queue: QueueName, reason: String, hasPlugin: Bool)] = []
-    /// How the processes are doing that plugins run in.
+    /// The state of the plugin processes.
     var pluginProcesses: [PluginProcessReport] = []
     var queues: [QueueStatus] = []
-    /// Relays that the configuration wants to be connected to at all times, and how many of them are.
+    /// The number of relays under `relays.always`, and how many of them are connected.
     var relays = 0
     var connectedRelays = 0
-    /// Whether events come from somewhere, or can.
+    /// Whether the router has a source of events.
     var hasSource = true
     var facts = HealthFacts()
 
-    /// With less free space SQLite may not find room for its next write.
+    /// With less free space, SQLite's next write may fail.
     private static let leastFree: Int64 = 4 << 20
 
-    /// Problems of one platform, app or plugin alone, with which the router is ready.
+    /// Issues of a single platform, app or plugin. The router is ready despite them.
     private static let ofParts: Set = ["transport-failed", "transport-paused", "plugin-paused"]
 
-    /// All problems with what helps, including those that leave the router ready.
+    /// All issues with their fixes, including those that leave the router ready.
     var issues: [RouterStatus.Issue] {
         guard isServing else {
             return [Self.issue("not-serving", [:], "starting or stopping", "wait a moment, then look at the log")]
@@ -207,7 +206,7 @@ struct Readiness {
         return found + ofTransports + doubts
     }
 
-    /// Other platforms, apps and plugins work all the same.
+    /// Other platforms, apps and plugins still work.
     private var ofTransports: [RouterStatus.Issue] {
         let failed = failures.map { failure in
             Self.issue(
@@ -224,7 +223,7 @@ struct Readiness {
         let paused = queues.filter { $0.pauseCause == .misconfigured }.compactMap { status -> RouterStatus.Issue? in
             let (queue, reason) = (status.queue, status.pauseReason ?? "")
             let isWithoutTransport = reason == "no-transport"
-            // Said above, with the reason.
+            // The failure above already gives the reason.
             if isWithoutTransport, failures.contains(where: { $0.queue == queue }) { return nil }
             return Self.issue(
                 "transport-paused",
@@ -239,7 +238,7 @@ struct Readiness {
         return failed + ofPlugins + paused
     }
 
-    /// One that is started again will be there in a moment.
+    /// A process that is restarting is ready again soon, so it is no issue.
     private var ofPlugins: [RouterStatus.Issue] {
         pluginProcesses.filter { $0.state == .pausing }.map { process in
             let (plugins, reason) = (process.plugins.joined(separator: ", "), process.lastDeath.map { ": \($0)" } ?? "")
@@ -252,7 +251,7 @@ struct Readiness {
         }
     }
 
-    /// What should be looked at. Pushes go out all the same.
+    /// Warnings. Pushes are still sent.
     private var doubts: [RouterStatus.Issue] {
         var found = facts.filterFailures.map { failure in
             Self.issue(
@@ -290,7 +289,7 @@ struct Readiness {
         return found + facts.issues
     }
 
-    /// `code` says which sentence it is, where a problem has several kinds.
+    /// `code` selects the message if a problem has several kinds.
     private static func issue(
         _ what: String,
         code: String? = nil,
@@ -309,7 +308,7 @@ struct Readiness {
         )
     }
 
-    /// `details` for those alone who may know names and reasons.
+    /// `details` must be set only for callers that may see names and reasons.
     func answer(details: Bool) -> ConsoleAnswer {
         let issues = issues.filter { $0.isGrave && !Self.ofParts.contains($0.what) }
         let reasons =
@@ -326,26 +325,26 @@ struct Readiness {
 
 /// Further facts about the router's health.
 package struct HealthFacts: Sendable {
-    /// Not while it starts or stops.
+    /// False while the router starts or stops.
     package var isServing = false
-    /// Relays that this router is to be connected to at all times.
+    /// The relays under `relays.always`.
     package var wantedRelays: Set<RelayURL> = []
-    /// Whether there is something that brings events, relays aside.
+    /// Whether the router has a source of events other than relays.
     package var hasSource = false
     package var filterFailures: [Filters.Failure] = []
-    /// The mistakes that refused the last reload, and its time; nil if it succeeded.
+    /// The errors and the time of a rejected reload; `nil` if the last reload succeeded.
     package var refusedReload: (mistakes: [Diagnostic], at: Timestamp)?
-    /// Problems of what the router shares with others.
+    /// Issues of resources that cluster members share.
     package var issues: [RouterStatus.Issue] = []
 
     package init() {}
 }
 
-/// Asks several at once whether they are there, and learns who did not answer in time.
+/// A liveness check of several parts at the same time.
 final class RollCall: Sendable {
     private struct State {
         var missing: Set<String>
-        /// The time may be over before anybody waits.
+        /// The timeout may pass before the caller waits.
         var isOver = false
         var waiter: CheckedContinuation<[String], Never>?
     }
@@ -356,8 +355,8 @@ final class RollCall: Sendable {
         state = Mutex(State(missing: Set(names)))
     }
 
-    /// Those asked who do not answer within `patience`, sorted. Each is asked by a call, and answers by calling what it
-    /// is given, on any thread. `after` calls once the time is over.
+    /// Returns the sorted names of parts that do not respond within `patience`. Each part responds by calling its
+    /// argument, on any thread. `after` is called when the timeout passes.
     static func missing(
         _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
         within patience: Duration,

@@ -8,17 +8,17 @@ import PluginHost
 import Relays
 import RouterConfiguration
 
-/// The parts of a running router whose figures the API's `/metrics` shows.
+/// The parts of a running router that supply the API's `/metrics`.
 ///
-/// What was shed is among them: connections, messages and requests of clients by the limit that they met
-/// (``LimitCounts``), what each filter suppressed for devices, and entries that the trace lost.
+/// The metrics include rejected work: connections, messages and requests by exceeded limit (``LimitCounts``), pushes
+/// that filters suppressed, and lost trace entries.
 package struct RouterMetrics: Sendable {
     private let incoming: IncomingParts
     private let outgoing: OutgoingParts
     private let filterNames: @Sendable () -> [String]
-    /// Nil: nothing is traced.
+    /// `nil` if tracing is off.
     private let trace: TraceStore?
-    /// Nil: no spans are exported.
+    /// `nil` if no spans are exported.
     private let tracer: Tracer?
     private let member: @Sendable () -> MemberFigures?
 
@@ -33,7 +33,7 @@ package struct RouterMetrics: Sendable {
         (self.filterNames, self.trace, self.tracer, self.member) = (filterNames, trace, tracer, member)
     }
 
-    /// Everything that there is to count, at this moment.
+    /// Returns all metrics at this moment.
     package func families() async -> [MetricFamily] {
         let member = member()
         let (counts, outbox, transports) = (incoming.counts, outgoing.outbox, outgoing.transports)
@@ -71,11 +71,11 @@ package struct RouterMetrics: Sendable {
     }
 }
 
-/// Metrics of a router that shares its work with others.
+/// Metrics of a cluster member.
 package struct MemberFigures: Sendable {
     let name: String
     let families: [MetricFamily]
-    /// Deliveries that failed for good in the partitions that it owns.
+    /// Dead letters in the partitions that the member owns.
     let failed: Int
 
     package init(name: String, families: [MetricFamily], failed: Int) {
@@ -83,7 +83,7 @@ package struct MemberFigures: Sendable {
     }
 }
 
-/// The clients of our own listeners, counted. A listener that the configuration does not have has no counts.
+/// Client counts of our own listeners. Unconfigured listeners have no counts.
 package struct ListenerCounts: Sendable {
     package let socket: LimitCounts
     package let ingress: LimitCounts?

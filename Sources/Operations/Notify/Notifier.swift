@@ -12,48 +12,48 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// Sends callers' notifications as events of the router's own. They take the path of all events, so pace, filters,
-/// sealing and trace are the same.
+/// A sender of notifications that callers request. Each becomes an event of the router's own key. It passes the whole
+/// pipeline, so throttling, filters, encryption and tracing apply.
 ///
-/// A request is remembered before its events are made, and the events' ids depend on nothing else: a request that comes
-/// again after a crash makes the same events, which wake nobody twice.
+/// A request is stored before its events are made, and their ids depend only on the request. A request that is repeated
+/// after a crash makes the same events, so no device is notified twice.
 package final class Notifier: Sendable {
-    /// Who asked, and under which name.
+    /// The caller of a request, and its idempotency key.
     struct Origin: Sendable {
         let sender: String
         let key: String?
     }
 
-    /// What the sender is answered.
+    /// The response to the caller.
     enum Answer: Sendable {
         case sent(NotifyReceipt)
         case tried(NotifyTrial)
     }
 
-    /// Those that a request is for.
+    /// The recipients of a request.
     private struct Audience: Sendable {
         var accounts: [PublicKey] = []
-        /// Devices of the request that are not registered.
+        /// Requested devices that are not registered.
         var unknown: [DeviceID] = []
-        /// Registered devices; nil: not counted.
+        /// The number of registered devices; `nil` if not counted.
         var devices: Int?
     }
 
-    /// Accounts that one event names. The pipeline takes some such events at a time, and those of others between them.
+    /// The number of accounts in one event. The pipeline takes a few such events at a time, then other events.
     private static let accountsPerEvent = 100
     private let queue: RequestQueue
     private let registry: Registry
     private let identity: KeyPair
-    /// Nil: the router serves alone.
+    /// `nil` without a cluster.
     private let shared: (any SharedRequests)?
-    /// Whether others see the events.
+    /// Whether the events leave this router.
     private let mustSign: @Sendable () -> Bool
     private let now: @Sendable () -> Timestamp
-    /// Whether somebody asks for all users of an app, for which all devices are looked at.
+    /// Whether a request for all users of an app is scanning the devices.
     private let isScanning = Mutex(false)
 
-    /// `shared` are the requests that all members know; nil: the router serves alone. `mustSign` says
-    /// whether somebody else sees the events: a signature takes a twentieth of all that a notification takes.
+    /// `shared` holds the requests of all members; `nil` without a cluster. `mustSign` returns whether the events leave
+    /// this router. Signing takes a twentieth of a notification's time.
     package init(
         _ queue: RequestQueue,
         registry: Registry,
@@ -66,8 +66,8 @@ package final class Notifier: Sendable {
         (self.shared, self.mustSign, self.now) = (shared, mustSign, now)
     }
 
-    /// Returns when everything that the request leads to is on disk, or was counted for a dry run. `read` reads it: a
-    /// request that was answered before is not read again. Throws an ``APIProblem``.
+    /// Sends a request, and returns when its results are on disk, or counted for a dry run. `read` parses the body,
+    /// unless the request was answered before. Throws an ``APIProblem``.
     func send(
         _ body: [UInt8],
         from origin: Origin,
@@ -92,9 +92,9 @@ package final class Notifier: Sendable {
             body: digest,
             createdAt: now()
         )
-        // Whichever member the sender asks first says which events there are.
+        // The first member that receives the request determines its events.
         let known = try await shared?.remember(fresh) ?? fresh
-        // Made here, since the queue has the outbox's connection meanwhile, which events wait for as well.
+        // Made here because the queue's thread holds the outbox's connection, which events also need.
         let made = known.events.isEmpty ? try events(of: known, request, accounts) : []
         let record = try await queue.take(
             RequestQueue.Request(
@@ -109,7 +109,7 @@ package final class Notifier: Sendable {
         return .sent(try Self.receipt(record, for: digest))
     }
 
-    /// What is known of a request of that sender. Throws an ``APIProblem`` where there is none.
+    /// Returns the stored request of a sender. Throws an ``APIProblem`` if there is none.
     func record(_ id: String, of sender: String) async throws -> RequestRecord {
         guard let bytes = Hex.decode(id), bytes.count == 16, let record = try await find(bytes),
             record.sender == SHA256.hash(Array(sender.utf8))
@@ -117,7 +117,7 @@ package final class Notifier: Sendable {
         return record
     }
 
-    /// The router's own events that stand for a request. Throws an ``OperationFailure`` where there are none.
+    /// Returns the ids of the router's events for a request. Throws an ``OperationFailure`` if there are none.
     func events(of id: String) async throws -> [String] {
         guard let bytes = Hex.decode(id), let record = try await find(bytes), !record.events.isEmpty else {
             throw EventOperations.unknownRequest
@@ -125,7 +125,7 @@ package final class Notifier: Sendable {
         return record.events.map { Hex.encode($0) }
     }
 
-    /// One that another member took is found among those that all know.
+    /// Finds a request here or, if another member took it, among the shared ones.
     private func find(_ id: [UInt8]) async throws -> RequestRecord? {
         if let record = try await disk({ [queue] in try queue.find(id) }), !record.events.isEmpty || shared == nil {
             return record
@@ -201,7 +201,7 @@ package final class Notifier: Sendable {
         return Audience(accounts: accounts.sorted { $0.hex < $1.hex }, devices: devices)
     }
 
-    /// How many a request is for, without sending anything.
+    /// Counts the recipients of a request without sending anything.
     private func trial(of request: NotifyRequest, _ audience: Audience) async throws -> NotifyTrial {
         let devices: Int
         if let counted = audience.devices {
@@ -218,7 +218,7 @@ package final class Notifier: Sendable {
 
     // MARK: Events
 
-    /// At least one, so that the request is known to be done with.
+    /// Returns at least one event, so that the request can be marked as done.
     private func events(
         of record: RequestRecord,
         _ request: NotifyRequest,
@@ -252,7 +252,7 @@ extension NotificationOrder {
 }
 
 extension Notifier {
-    /// What a request, which another member has taken, asks for; nil: it cannot be read by these rules.
+    /// Returns the order of a request that another member took; `nil` if it is invalid under these rules.
     package static func order(of request: [UInt8], _ book: RuleBook, _ platforms: KnownPlatforms) -> NotificationOrder?
     {
         let terms = NotifyRequest.Terms(book: book, platforms: platforms)
@@ -260,14 +260,14 @@ extension Notifier {
     }
 }
 
-/// Requests for notifications, as all members know them. Its errors are ``APIProblem``s.
+/// Notification requests that all cluster members share. Errors are ``APIProblem``s.
 package protocol SharedRequests: Sendable {
-    /// What is known of a request: it itself, or an earlier one of the same sender and key.
+    /// Stores a request. Returns it, or an earlier one of the same sender and key.
     func remember(_ record: RequestRecord) async throws -> RequestRecord
 
-    /// The events of a request are kept. Lost, they would be made again, and wake nobody twice.
+    /// Stores that a request's events were written. If a crash loses this, the events are made again with the same ids.
     func note(_ record: RequestRecord) async
 
-    /// One whose events are kept.
+    /// Returns a request whose events were written.
     func find(_ id: [UInt8]) async throws -> RequestRecord?
 }

@@ -12,43 +12,43 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// What somebody asks to be sent, and to whom.
+/// A request for a notification, with its content and recipients.
 struct NotifyRequest: Sendable {
-    /// Who is meant.
+    /// The recipients of a notification.
     enum Recipients: Sendable {
         case devices([DeviceID])
         case accounts([PublicKey])
         case group(GroupName)
-        /// All who have a device of the app that wants the signal; nil: any device.
+        /// All accounts with a device of the app that has the signal enabled; `nil`: any device.
         case app(String, wanting: Signal?)
     }
 
-    /// Devices or accounts in one request.
+    /// The maximum number of devices or accounts in one request.
     static let mostRecipients = 5_000
-    /// The longest request: so many accounts in hexadecimal digits, and what they get.
+    /// The maximum size of a request. It fits `mostRecipients` accounts in hex and the content.
     static let longest: ByteCount = .kibibytes(512)
-    /// Keys of a request that no rule has.
+    /// Request keys that are not rule keys.
     private static let ownKeys = ["to", "signal", "template", "values", "dry_run"]
-    /// Values for a template, and characters of each.
+    /// The maximum number of values for a template, and of characters in each.
     static let mostValues = 20
     static let longestValue = 4_000
 
     let recipients: Recipients
     let order: NotificationOrder
-    /// Tags of the event that stands for it: the template's values.
+    /// The template's values as tags of the event.
     let tags: [[String]]
-    /// Whether it is only counted how many it is for.
+    /// Whether the request only counts recipients.
     let isDryRun: Bool
 
-    /// Rules and platforms as they are in force.
+    /// The active rules and platforms.
     struct Terms {
         let book: RuleBook
         let platforms: KnownPlatforms
-        /// Nil: any name may be one.
+        /// `nil` if any name is allowed.
         var apps: [String]?
     }
 
-    /// The platforms that requests are read by, put together anew only where further plugins are loaded.
+    /// The platforms for parsing requests, rebuilt only after more plugins were loaded.
     final class LoadedPlatforms: Sendable {
         private struct Known {
             let loads: Int
@@ -72,7 +72,7 @@ struct NotifyRequest: Sendable {
         }
     }
 
-    /// Throws an ``APIProblem`` that names everything that is wrong.
+    /// Throws an ``APIProblem`` that lists all errors.
     init(_ body: ByteBuffer, _ terms: Terms) throws(APIProblem) {
         guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
             throw APIProblem(400, "the body: expected JSON in UTF-8")
@@ -110,8 +110,7 @@ struct NotifyRequest: Sendable {
         tags = content.tags
     }
 
-    /// What another member needs to know of the request: an event says itself which accounts it is for, so
-    /// one of them stands for a list.
+    /// Returns the request for other members. Each event names its own accounts, so one account replaces a list.
     private static func forMembers(_ body: ByteBuffer, _ object: JSONObject, _ recipients: Recipients) -> [UInt8] {
         guard case .accounts(let accounts) = recipients, accounts.count > 1, case .object(var to)? = object["to"],
             let list = to.members.firstIndex(where: { $0.name == "accounts" }),
@@ -123,7 +122,7 @@ struct NotifyRequest: Sendable {
         return Array(JSONValue.object(short).json.utf8)
     }
 
-    // MARK: What it says
+    // MARK: Content
 
     private static func content(
         _ object: JSONObject,
@@ -196,7 +195,7 @@ struct NotifyRequest: Sendable {
                     )
                     continue
                 }
-                // Those are about who gets it, and for how long.
+                // Reserved tags: they set recipients and expiry.
                 guard !["p", "expiration", "root_identity", "request", ""].contains(member.name) else {
                     mistakes.add("/values/\(Mistakes.escaped(member.name))", "expected another name")
                     continue
@@ -221,7 +220,7 @@ struct NotifyRequest: Sendable {
         return known(Signal(rawValue: word), at: "/signal", terms.book, &mistakes)
     }
 
-    /// A signal that registrations can switch on and off.
+    /// Returns a signal that registrations can turn on or off.
     private static func known(
         _ signal: Signal,
         at pointer: String,
@@ -237,17 +236,17 @@ struct NotifyRequest: Sendable {
     }
 }
 
-/// Everything that is wrong with a request.
+/// The errors of a request.
 private struct Mistakes {
     private(set) var all: [APIProblem.Mistake] = []
 
-    /// `pointer` is one as RFC 6901 has it.
+    /// `pointer` is a JSON Pointer (RFC 6901).
     mutating func add(_ pointer: String, _ detail: String) {
         all.append(APIProblem.Mistake(pointer: "#\(pointer)", detail: detail))
     }
 
     var problem: APIProblem {
-        // A word that is written wrong explains what seems to be missing.
+        // A misspelled name often explains a missing one, so it comes first.
         let first = (all.first { $0.pointer != "#" } ?? all.first).map { "\($0.pointer): \($0.detail)" } ?? "the body"
         return APIProblem(422, all.count > 1 ? "\(first); and \(all.count - 1) more" : first, mistakes: all)
     }
@@ -255,7 +254,7 @@ private struct Mistakes {
     static func escaped(_ name: String) -> String { name.replacing("~", with: "~0").replacing("/", with: "~1") }
 }
 
-/// The member `to`.
+/// The JSON member `to`.
 private struct Target {
     private static let ways = ["device", "devices", "account", "accounts", "group", "tag", "everybody"]
 
@@ -331,7 +330,7 @@ private struct Target {
         }
     }
 
-    /// Reads a list without its repetitions.
+    /// Parses a list and removes duplicates.
     private static func list<Element: Hashable>(
         _ value: JSONValue,
         _ way: String,

@@ -8,25 +8,25 @@ import Pipeline
 import Push
 import Synchronization
 
-/// Takes requests to the disk and to the pipeline, many at a time: a transaction costs as much as a hundred rows, and
-/// events that the pipeline finds together cost it one batch.
+/// A queue that writes requests to disk and submits them to the pipeline in batches. A transaction costs as much as a
+/// hundred rows, and the pipeline handles events that arrive together as one batch.
 ///
-/// One that comes alone goes at once. While many come, they are gathered for a moment; while many events come, until
-/// these are through, within limits. Whoever asks waits meanwhile, and asks for no more.
+/// A single request is written immediately. Under load, requests are collected briefly. If many events are queued,
+/// requests wait for them, within limits. The caller waits until its request is done.
 package final class RequestQueue: Sendable {
-    /// How long the owners of partitions have: one may be away for longer than a sender waits.
+    /// The timeout for the owners of partitions. An owner may be down for longer than a sender waits.
     package static let patienceForOwners: Duration = .seconds(10)
 
-    /// A request that nobody has an answer to yet.
+    /// A request without a result.
     struct Request: Sendable {
-        /// As it is to be remembered, or as another member knows it.
+        /// The record to store, or the one that another member stored.
         let record: RequestRecord
-        /// A digest of what is asked now.
+        /// A digest of the request's body.
         let body: [UInt8]
         let order: NotificationOrder
-        /// Makes the events that stand for it.
+        /// Makes the request's events.
         let events: @Sendable (RequestRecord) throws -> [Event]
-        /// Devices that it names and that are not registered.
+        /// Requested devices that are not registered.
         var unknown: [DeviceID] = []
     }
 
@@ -35,29 +35,29 @@ package final class RequestQueue: Sendable {
     private struct State {
         var new: [(request: Request, answer: OneAnswer)] = []
         var done: [RequestRecord] = []
-        /// Whether a write is due, or others are waited for.
+        /// Whether a write is scheduled or delayed.
         var isScheduled = false
         var isResting = false
-        /// How often a write was put off for events.
+        /// How often the current write was delayed in favor of events.
         var delays = 0
     }
 
-    /// So many events go first.
+    /// The number of queued events that delays a write.
     private static let many = 16
     private static let delay: Duration = .milliseconds(5)
     private static let mostDelays = 40
 
-    /// How long requests are gathered at most. A write is followed by a millisecond of rest for each of its requests.
+    /// The maximum time to collect requests. After a write, the queue pauses for 1 ms for each of its requests.
     private static let longestRest: Duration = .milliseconds(20)
 
     private let outbox: Outbox
     private let intake: Intake
-    /// How long the pipeline has for an answer; nil: as long as it takes.
+    /// The pipeline's timeout; `nil` if there is none.
     private let patience: Duration?
     private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let state = Mutex(State())
-    /// Requests that are with the pipeline.
+    /// Requests that the pipeline is processing.
     private let underWay = Mutex<Set<[UInt8]>>([])
     private let queue = DispatchQueue(label: "carillon requests")
 
@@ -75,22 +75,22 @@ package final class RequestQueue: Sendable {
         self.now = now
     }
 
-    /// Returns what is known of a request when everything that it leads to is on disk. Throws an ``APIProblem``.
+    /// Returns the record of a request when its results are on disk. Throws an ``APIProblem``.
     func take(_ request: Request) async throws -> RequestRecord {
         try await withCheckedThrowingContinuation { (answer: Answer) in
             schedule { $0.new.append((request, OneAnswer(answer))) }
         }
     }
 
-    /// Requests that are gathered.
+    /// The number of collected requests.
     var waiting: Int { state.withLock { $0.new.count } }
 
-    /// What was written of a request of that sender.
+    /// Returns the stored request of a sender.
     func known(of sender: [UInt8], key: [UInt8]) throws -> RequestRecord? {
         try RequestStore(outbox).find(sender, key: key)
     }
 
-    /// Also what is not written yet.
+    /// Returns a request after writing the collected ones.
     func find(_ id: [UInt8]) throws -> RequestRecord? {
         _ = queue.sync { write() }
         return try RequestStore(outbox).find(id)
@@ -131,7 +131,7 @@ package final class RequestQueue: Sendable {
         if mustWrite { queue.async { [self] in writeAndRest() } }
     }
 
-    /// On the queue. Returns how many requests there were.
+    /// Must run on the queue. Returns the number of requests.
     private func write() -> Int {
         let (new, done) = state.withLock { state in
             defer { (state.new, state.done) = ([], []) }
@@ -151,7 +151,7 @@ package final class RequestQueue: Sendable {
         return new.count
     }
 
-    /// Nil: it is answered, since its events were made before or cannot be.
+    /// Returns `nil` if the request already has a response, because its events exist or cannot be made.
     private func submission(_ request: Request, as record: RequestRecord, _ answer: OneAnswer) -> Submission? {
         guard record.body == request.body else {
             answer.give(.failure(Self.otherBody))
@@ -176,7 +176,7 @@ package final class RequestQueue: Sendable {
                 var done = record
                 done.events = events.map(\.id.bytes.array)
                 done.answer = NotifyReceipt.members(request.order.counts, unknown: request.unknown)
-                // Before the sender can ask for it. Lost by a crash, they would be made again, and wake nobody twice.
+                // Scheduled before the sender can ask for it. If a crash loses it, the events are made again, same ids.
                 schedule { $0.done.append(done) }
                 end(record, answer, .success(done))
             }
@@ -207,13 +207,13 @@ package final class RequestQueue: Sendable {
     }
 }
 
-/// Takes the first of several answers.
+/// Delivers only the first of several responses.
 private final class OneAnswer: Sendable {
     private let waiting: Mutex<CheckedContinuation<RequestRecord, any Error>?>
 
     init(_ waiting: CheckedContinuation<RequestRecord, any Error>) { self.waiting = Mutex(waiting) }
 
-    /// Whether it is the first.
+    /// Returns whether this response is the first.
     @discardableResult
     func give(_ result: Result<RequestRecord, any Error>) -> Bool {
         let continuation = waiting.withLock { $0.take() }

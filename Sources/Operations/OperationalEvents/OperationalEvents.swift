@@ -17,13 +17,13 @@ import RouterConfiguration
 import Rules
 import Synchronization
 
-/// Tells operators what happens to the router: those who read `/v1/stream`, endpoints, and people's devices.
+/// Sends operational events to `/v1/stream`, webhook endpoints, and people's devices.
 ///
-/// What waits for endpoints is on disk within a moment, and goes out after a restart under the same ids.
+/// Messages for endpoints are on disk within a moment. After a restart they are sent with the same ids.
 package final class OperationalEvents: Sendable {
     private struct State {
         var watch: OperationalWatch
-        /// The issues that the last check found.
+        /// The issues of the last check.
         var issues: [RouterStatus.Issue] = []
     }
 
@@ -33,14 +33,14 @@ package final class OperationalEvents: Sendable {
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let state: Mutex<State>
-    /// Of what writes to the registry.
+    /// For writes to the registry.
     private let queue = DispatchQueue(label: "carillon operational events")
-    /// What is told to people's devices, which is made after what watches deliveries.
+    /// Sends an event to people's devices. Set later, because the notifier is created after the delivery observers.
     private let notify = Mutex<(@Sendable (_ body: String, _ id: String) async throws -> Void)?>(nil)
-    /// Where the router's state is to be seen.
+    /// The source of the router's status.
     private let status = Mutex<StatusReader?>(nil)
 
-    /// `path` is where what waits for endpoints is kept. Throws what is wrong with a file of secrets.
+    /// `path` is the file for queued messages. Throws the error of an unreadable secrets file.
     package init(
         _ settings: Configuration.OperationalEvents?,
         path: String,
@@ -65,7 +65,7 @@ package final class OperationalEvents: Sendable {
         state = Mutex(State(watch: watch))
     }
 
-    /// From here on people's devices are pushed to by `notifier`, and the router's `status` is looked at.
+    /// Starts pushes to people's devices by `notifier` and checks of the router's `status`.
     package func begin(_ status: StatusReader, notifier: Notifier, terms: @escaping @Sendable () -> RuleBook) {
         self.status.withLock { $0 = status }
         notify.withLock { notify in
@@ -80,7 +80,7 @@ package final class OperationalEvents: Sendable {
         webhooks.begin()
     }
 
-    /// Looks at what tells nothing by itself, until `pause` throws as the task is cancelled.
+    /// Checks periodically for changes that no part reports, until `pause` throws on cancellation.
     package func run(pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(10)) }) async {
         while (try? await pause()) != nil {
             look()
@@ -88,10 +88,10 @@ package final class OperationalEvents: Sendable {
         }
     }
 
-    /// Sends nothing any more. What happens from here on is kept for the next start.
+    /// Stops sending. Later events are kept for the next start.
     package func stop() { webhooks.stop() }
 
-    /// Returns when everything that waits is on disk.
+    /// Returns when all queued messages are on disk.
     package func close() {
         queue.sync {}
         webhooks.close()
@@ -111,8 +111,8 @@ package final class OperationalEvents: Sendable {
         tell(events)
     }
 
-    /// Compares the issues with those of the last check. The check asks every part, so it runs only while a client reads
-    /// the stream.
+    /// Compares the issues with those of the last check. The check asks every part, so it runs only while a client
+    /// reads the stream.
     private func lookForIssues() async {
         guard stream.isRead, let status = status.withLock({ $0 }) else { return }
         let issues = await status.status(within: .seconds(1)).issues
@@ -124,7 +124,7 @@ package final class OperationalEvents: Sendable {
         stream.add(issues.filter { !former.contains($0) }, areOver: false)
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     private func tell(_ events: [OperationalEvent]) {
         guard !events.isEmpty else { return }
@@ -170,7 +170,7 @@ extension OperationalEvents: DeliveryObserver {
         }
         tell(events)
         guard !suspensions.isEmpty, let registry else { return }
-        // The registry writes to the disk, and whoever reports must not wait for it.
+        // The registry writes to disk, and the reporting thread must not wait for it.
         queue.async { [self] in disable(suspensions, in: registry) }
     }
 
@@ -208,17 +208,17 @@ extension OperationalEvents: DeliveryObserver {
     package func outboxFailed(_ error: any Error) {}
 }
 
-/// Something that happened to the router or a device. Holds no content, token or endpoint.
+/// An operational event of the router or a device. It contains no content, token or endpoint.
 struct OperationalEvent: Sendable, Equatable {
     typealias Kind = OperationalEventKind
 
     let kind: Kind
     let time: Timestamp
-    /// In a sentence, for people.
+    /// A sentence for people.
     let words: String
     var queue: QueueName?
     var device: DeviceID?
-    /// Further members, by name.
+    /// Additional JSON members by name.
     var details: [(name: String, value: String)] = []
 
     static func == (left: OperationalEvent, right: OperationalEvent) -> Bool {
@@ -226,7 +226,7 @@ struct OperationalEvent: Sendable, Equatable {
             && left.device == right.device && left.details.elementsEqual(right.details, by: ==)
     }
 
-    /// As the webhook's body has it (Standard Webhooks).
+    /// The body of the webhook (Standard Webhooks).
     var body: String {
         "{\"type\":\(JSONText.quoted(kind.rawValue)),\"timestamp\":\"\(time.rfc3339)\",\"data\":\(data)}"
     }
@@ -245,6 +245,6 @@ struct OperationalEvent: Sendable, Equatable {
         for detail in details { json.add(detail.name, detail.value) }
     }
 
-    /// The names of further members.
+    /// The names of the additional members.
     static let detailNames = ["reason", "status", "until", "what", "ends_at", "plugins", "relay", "since"]
 }

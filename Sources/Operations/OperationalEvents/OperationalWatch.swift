@@ -5,73 +5,73 @@ import PluginHost
 import Push
 import RouterConfiguration
 
-/// Notices what an operator may want to be told, once each time. Knows no clock, registry or network.
+/// A detector of operational events that reports each change once. It uses no clock, registry or network.
 struct OperationalWatch {
-    /// What is to be seen of the router at a moment.
+    /// A snapshot of the router.
     struct Sight: Sendable {
         var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] = []
         var processes: [PluginProcessReport] = []
-        /// Relays that asked us to sign in and then kept to themselves what we wanted, by URL.
+        /// The URLs of relays that required authentication and then still refused our subscriptions.
         var closedRelays: [String] = []
     }
 
-    /// A device that is to be switched off.
+    /// A device to disable.
     struct Suspension: Sendable, Equatable {
         var device: DeviceID
         var queue: QueueName
-        /// Since when nothing reached it.
+        /// The start of the time without a successful push.
         var since: Timestamp
-        /// What was registered later has its days before it yet.
+        /// Registrations after this time still have their grace period.
         var registeredBefore: Timestamp
     }
 
-    /// What is known of a device whose pushes fail.
+    /// The state of a device whose pushes fail.
     private struct Failing {
         let since: Timestamp
         var toldAt: Timestamp?
-        /// When it was looked up last, which reads the disk.
+        /// The time of the last look-up, which reads the disk.
         var checkedAt: Timestamp?
     }
 
-    /// So many days before a credential ends it is told.
+    /// Notices are sent this many days before a credential expires.
     private static let noticeDays: [Int64] = [14, 7, 3, 1, 0]
-    /// A relay is not told of again before that.
+    /// The minimum time between two notices about one relay.
     private static let relayPause: Duration = .days(1)
-    /// Devices that are watched; strangers can register any number.
+    /// The maximum number of watched devices, because unknown clients can register any number.
     private static let mostFailing = 50_000
-    /// A device must have failed for that long within our sight, whatever is known from before.
+    /// The minimum time that a device must fail while the router watches it, whatever the registry knows from before.
     private static let leastSight: Duration = .hours(12)
 
-    /// Others on the same platform must have been reached within that time: else the fault is not the device's.
+    /// A device is disabled only if a push to another device of its queue succeeded within this time.
     private static let reachSpan: Duration = .days(1)
     private static let checkPause: Duration = .hours(1)
 
     private let failingSpan: Duration
-    /// Nil: no device is switched off.
+    /// `nil` if devices are never disabled.
     private let disableSpan: Duration?
-    /// When some device of a queue was reached last.
+    /// The time of the last successful push in each queue.
     private var reached: [QueueName: Timestamp] = [:]
     private var suspensions: [Suspension] = []
     private var pauses: [QueueName: QueuePause] = [:]
-    /// The notice that was given of each credential, in days.
+    /// The last notice for each credential, in days before its end.
     private var noticed: [QueueName: [TransportStatus.Expiry: Int64]] = [:]
     private var deaths: [[String]: Int] = [:]
     private var relays: [String: Timestamp] = [:]
     private var failing: [DeviceID: Failing] = [:]
 
-    /// `disableDays` of 0: no device is switched off.
+    /// With `disableDays` 0, devices are never disabled.
     init(failingDays: Int, disableDays: Int = 0) {
         failingSpan = .days(failingDays)
         disableSpan = disableDays == 0 ? nil : .days(disableDays)
     }
 
-    /// Devices that are to be switched off.
+    /// Returns and clears the devices to disable.
     mutating func takeSuspensions() -> [Suspension] {
         defer { suspensions = [] }
         return suspensions
     }
 
-    /// What is called when that is done.
+    /// Returns the event for a disabled device.
     func disabled(_ suspension: Suspension, at now: Timestamp) -> OperationalEvent {
         var event = OperationalEvent(
             kind: .deviceDisabled,
@@ -87,16 +87,16 @@ struct OperationalWatch {
 
     // MARK: Deliveries
 
-    /// `lastSuccess` is when a push to a device was accepted last, or when it was registered; nil: that is not known.
+    /// `lastSuccess` returns the time of a device's last accepted push or its registration; `nil` if unknown.
     mutating func took(
         _ reports: [DeliveryReport],
         at now: Timestamp,
         lastSuccess: (DeviceID) -> Timestamp?
     ) -> [OperationalEvent] {
         var events: [OperationalEvent] = []
-        // Most are of one queue, one after the other.
+        // Consecutive reports are mostly of one queue.
         var latest: QueueName?
-        // By their places, since a report is many texts.
+        // Indices avoid copies of the reports, which hold many strings.
         for place in reports.indices {
             switch reports[place].kind {
             case .gone:
@@ -175,7 +175,7 @@ struct OperationalWatch {
 
     // MARK: Queues
 
-    /// Nil for a pause that goes on.
+    /// Returns `nil` if the pause is only extended.
     mutating func paused(_ pause: QueuePause, at now: Timestamp) -> OperationalEvent? {
         let former = pauses.updateValue(pause, forKey: pause.queue)
         guard former?.cause != pause.cause || former?.reason != pause.reason else { return nil }
@@ -189,14 +189,14 @@ struct OperationalWatch {
         return event
     }
 
-    /// Nil for a queue that nobody was told of.
+    /// Returns `nil` if no pause of the queue was reported.
     mutating func resumed(_ queue: QueueName, at now: Timestamp) -> OperationalEvent? {
         guard pauses.removeValue(forKey: queue) != nil else { return nil }
         let words = "\(queue.platform)/\(queue.app) takes pushes again"
         return OperationalEvent(kind: .queueResumed, time: now, words: words, queue: queue)
     }
 
-    // MARK: What is looked at now and then
+    // MARK: Periodic checks
 
     mutating func look(_ sight: Sight, at now: Timestamp) -> [OperationalEvent] {
         expiries(sight, now) + crashes(sight, now) + closed(sight, now)
@@ -207,7 +207,7 @@ struct OperationalWatch {
         noticed = [:]
         return sight.expiries.compactMap { queue, expiry -> OperationalEvent? in
             let (left, known) = (expiry.at - now, former[queue]?[expiry])
-            // The nearest notice that is due.
+            // The most recent notice that is due.
             let due = Self.noticeDays.last { left <= .days(Int($0)) }
             noticed[queue, default: [:]][expiry] = due ?? known
             guard let due, due != known else { return nil }

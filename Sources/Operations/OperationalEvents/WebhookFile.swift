@@ -5,10 +5,10 @@ import GRDB
 import Logging
 import Storage
 
-/// Keeps what waits for operators' endpoints over a restart. Belongs to one thread at a time.
+/// A file of webhook messages that survives a restart. Must be used by one thread at a time.
 ///
-/// Holds what the messages say, which is no secret, and of an endpoint a digest of its URL, which may hold one. Where
-/// the disk refuses, messages go out all the same, and a restart loses them.
+/// It holds the messages, which contain no secrets, and a digest of each endpoint's URL, which may contain one. If a
+/// write fails, messages are still sent, but a restart loses them.
 struct WebhookFile {
     private let path: String
     private let logger: Logger
@@ -23,7 +23,7 @@ struct WebhookFile {
     private var file: RenewableFile {
         RenewableFile(
             path: path,
-            // "Crln" and what it is.
+            // "Crln" and the file's type.
             applicationID: 0x4372_6C04,
             version: 1,
             tables: """
@@ -40,11 +40,11 @@ struct WebhookFile {
         )
     }
 
-    /// What an endpoint goes by in the file.
+    /// Returns the digest that names an endpoint in the file.
     static func name(of url: String) -> [UInt8] { SHA256.hash(Array(url.utf8)) }
 
-    /// What waits for the endpoint of that name, in the order in which it came. `moment` is `now`. A clock that was set
-    /// may not make anybody wait longer than the schedule does.
+    /// Returns an endpoint's queued messages in order of arrival. `moment` is the same time as `now`. Delays are capped
+    /// to the schedule, even if the wall clock was changed.
     mutating func messages(for endpoint: [UInt8], at now: Timestamp, _ moment: Deadline) -> [WebhookQueue.Message] {
         guard file.exists else { return [] }
         return attempt { queue in
@@ -69,7 +69,7 @@ struct WebhookFile {
         } ?? []
     }
 
-    /// Forgets endpoints that the configuration does not have any more.
+    /// Deletes the messages of endpoints that are no longer configured.
     mutating func keepOnly(_ endpoints: [[UInt8]]) {
         guard file.exists else { return }
         _ = attempt { queue in
@@ -83,7 +83,7 @@ struct WebhookFile {
         }
     }
 
-    /// Puts changes of several endpoints on disk at once.
+    /// Writes changes of several endpoints in one transaction.
     mutating func write(
         _ changes: [(endpoint: [UInt8], changes: [WebhookQueue.Change])],
         at now: Timestamp,
@@ -123,7 +123,7 @@ struct WebhookFile {
         queue = nil
     }
 
-    /// Nil where the disk refuses, which is logged once.
+    /// Returns `nil` if the disk access fails, which is logged once.
     private mutating func attempt<Value>(_ body: (DatabaseQueue) throws -> Value) -> Value? {
         do {
             let queue = try self.queue ?? open()

@@ -6,14 +6,14 @@ import Logging
 import RouterConfiguration
 import Synchronization
 
-/// The endpoints that operational events go to. What waits for them is on disk within a moment, and goes out after a
-/// restart under the same ids.
+/// The webhook endpoints for operational events. Queued messages are on disk within a moment and are sent with the same
+/// ids after a restart.
 final class Webhooks: Sendable {
     private struct Endpoint {
         let url: String
         let events: Set<OperationalEventKind>
         let secrets: WebhookSecrets
-        /// What it goes by on disk.
+        /// The endpoint's name in the file.
         let name: [UInt8]
         var queue: WebhookQueue
         var isInTrouble = false
@@ -22,7 +22,7 @@ final class Webhooks: Sendable {
     private struct State {
         var endpoints: [Endpoint]
         var isStopped = false
-        /// When ``sendDue()`` is called next by itself.
+        /// When ``sendDue()`` runs next.
         var wakesAt: Deadline?
     }
 
@@ -34,10 +34,10 @@ final class Webhooks: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "carillon webhooks")
-    /// On that queue alone.
+    /// Must be used on `queue` only.
     private let file: Mutex<WebhookFile>
 
-    /// `path` is where what waits is kept. Throws what is wrong with a file of secrets.
+    /// `path` is the file for queued messages. Throws the error of an unreadable secrets file.
     init(
         _ settings: [Configuration.OperationalEvents.Webhook],
         path: String,
@@ -46,7 +46,7 @@ final class Webhooks: Sendable {
         monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
         logger: Logger
     ) throws(WebhookSecrets.Mistake) {
-        // An endpoint's slowness is no push service's affair.
+        // A separate share, so that a slow endpoint does not affect push services.
         self.sender = sender.share()
         self.now = now
         self.monotonic = monotonic
@@ -70,10 +70,10 @@ final class Webhooks: Sendable {
         state = Mutex(State(endpoints: endpoints))
     }
 
-    /// Sends what waited when the router before this one ended.
+    /// Sends messages that were queued before the restart.
     func begin() { queue.async { [self] in sendDue() } }
 
-    /// Sends events to the endpoints that want such ones.
+    /// Queues events for the endpoints that subscribe to them.
     func add(_ events: [OperationalEvent]) {
         let moment = monotonic()
         let hasWork = state.withLock { state in
@@ -94,10 +94,10 @@ final class Webhooks: Sendable {
         if hasWork { queue.async { [self] in sendDue() } }
     }
 
-    /// Sends nothing any more. What comes from here on is kept for the next start.
+    /// Stops sending. Later messages are kept for the next start.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// Returns when everything that waits is on disk.
+    /// Returns when all queued messages are on disk.
     func close() {
         queue.sync {
             keepChanges()
@@ -164,7 +164,7 @@ final class Webhooks: Sendable {
                 return result != .taken && !state.endpoints[index].isInTrouble
             }
             if isWorthALine {
-                // The URL may have a secret in it.
+                // The URL may contain a secret.
                 logger.warning(
                     "An endpoint of operational_events does not take what happens",
                     metadata: ["number": "\(index + 1)", "gone": "\(result == .gone)"]
@@ -175,13 +175,13 @@ final class Webhooks: Sendable {
     }
 }
 
-/// What waits for one endpoint, and when each message is tried. Knows no network and no disk: ``takeChanges()`` says
-/// what has to be kept.
+/// The queue of one endpoint with its retry schedule. It uses no network or disk: ``takeChanges()`` returns the changes
+/// to store.
 ///
-/// The schedule is public: at once, then after 5 seconds, 5 minutes, half an hour, 2, 5, 10 and 10 hours.
+/// The schedule is public: immediately, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h.
 struct WebhookQueue {
     struct Message: Sendable, Equatable {
-        /// The value of `webhook-id`, the same on every attempt.
+        /// The value of `webhook-id`, the same for every attempt.
         let id: String
         let body: [UInt8]
         fileprivate(set) var attempts: Int
@@ -198,13 +198,13 @@ struct WebhookQueue {
     enum Result: Sendable, Equatable {
         case taken
         case failed
-        /// The endpoint is gone for good (410): nothing is sent there any more.
+        /// The endpoint responded 410: no more messages are sent to it.
         case gone
     }
 
-    /// What a disk has to take note of.
+    /// A change to store on disk.
     enum Change: Sendable, Equatable {
-        /// In place of what was kept under its id.
+        /// Replaces the stored message with the same id.
         case put(Message)
         case remove(id: String)
     }
@@ -218,25 +218,25 @@ struct WebhookQueue {
     private var isSending = false
     private var isGone = false
     private var changes: [Change] = []
-    /// Messages that were given up.
+    /// The number of abandoned messages.
     private(set) var lost = 0
 
-    /// `kept` are what waited when the router ended, in the order in which they came.
+    /// `kept` are the stored messages in order of arrival.
     init(kept: [Message] = []) {
         messages = Array(kept.suffix(Self.most))
         changes = kept.dropLast(messages.count).map { .remove(id: $0.id) }
     }
 
-    /// When the next is due, while none is on its way; nil: none waits.
+    /// When the next message is due; `nil` if one is in flight or none is queued.
     var due: Deadline? { isSending ? nil : messages.map(\.due).min() }
 
-    /// What changed since the last call.
+    /// Returns the changes since the last call.
     mutating func takeChanges() -> [Change] {
         defer { changes = [] }
         return changes
     }
 
-    /// The oldest go where there are too many.
+    /// Adds a message, and drops the oldest if there are too many.
     mutating func add(_ message: Message) {
         guard !isGone else {
             lost += 1
@@ -247,7 +247,7 @@ struct WebhookQueue {
         if messages.count > Self.most { giveUp(at: isSending ? 1 : 0) }
     }
 
-    /// One that is due, which is on its way from now on. One at a time: an endpoint in trouble is not pressed.
+    /// Returns the next due message and marks it as in flight. Only one is in flight, to spare a failing endpoint.
     mutating func next(at now: Deadline) -> Message? {
         guard !isSending, let index = messages.indices.min(by: { messages[$0].due < messages[$1].due }),
             messages[index].due <= now

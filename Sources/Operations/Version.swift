@@ -1,12 +1,12 @@
 import CBuild
 
-/// Which Carillon this is. Packages take their version from here.
+/// The version of Carillon. Packages read it from this file.
 package enum Version {
     package static let current = "0.1.0"
 
-    /// The commit that a package was built from; empty where somebody built it himself.
+    /// The commit of the package; empty in your own builds.
     package static let commit = String(cString: carillon_build_commit())
 
-    /// As `--version` shows it.
+    /// The version for `--version`.
     package static let described = commit.isEmpty ? current : "\(current) (\(commit))"
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// Counters of the pipeline's stages and deliveries. Stages report in batches, so that no single event takes a lock.
 package final class RouterCounts: PipelineObserver, DeliveryObserver {
     private let steps = Mutex<[PipelineStep: UInt64]>([:])
-    /// Events that the prefilter of a relay or feed dropped because they concern no registered account.
+    /// Events that readers dropped early because they concern no registered account.
     private let passed = Atomic<UInt64>(0)
     /// Events that filters suppressed for a device, by filter name.
     private let spared = Mutex<[String: UInt64]>([:])
@@ -52,7 +52,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         histogram?.observe(nanoseconds: nanoseconds, times: UInt64(events))
     }
 
-    /// Counts events that a prefilter dropped because they concern no registered account.
+    /// Counts events that readers dropped early because they concern no registered account.
     package func passedOver(_ events: Int) {
         passed.wrappingAdd(UInt64(events), ordering: .relaxed)
         keepRecent()
@@ -196,7 +196,7 @@ extension PipelineStep {
     }
 }
 
-/// Delivery counts for metrics. The number of labels is bounded; further labels count as `other`.
+/// Delivery counts for metrics. The number of labels is bounded; the rest count as `other`.
 struct DeliveryCounts {
     struct Label: Hashable, Comparable {
         var queue: QueueName

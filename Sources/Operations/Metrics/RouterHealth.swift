@@ -323,7 +323,7 @@ struct Readiness {
     }
 }
 
-/// Further facts about the router's health.
+/// Additional health data from outside the health check.
 package struct HealthFacts: Sendable {
     /// False while the router starts or stops.
     package var isServing = false

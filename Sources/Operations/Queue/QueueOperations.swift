@@ -10,19 +10,19 @@ import Registry
 import RouterConfiguration
 import Synchronization
 
-/// What may be done to deliveries, beside looking at them.
+/// The allowed changes to deliveries.
 package enum QueueHandle: Sendable {
-    /// A router works on them, at these places at the moment.
+    /// A running router works on the deliveries. The closure returns its current stores.
     case running(@Sendable () -> [WorkingStore])
-    /// Nobody does. The trace is nil where nothing is traced.
+    /// No router runs. The trace is `nil` if tracing is off.
     case stopped(Outbox, TraceStore?)
-    /// Nothing.
+    /// Changes are not allowed.
     case readOnly
 }
 
-/// What operators ask about deliveries that wait or failed, and do to them. Reads files and waits for the disk.
+/// The operators' requests on queued and failed deliveries. Reads files and blocks on the disk.
 package final class QueueOperations: Sendable {
-    /// Deliveries that are handled at a time.
+    /// The number of deliveries in one batch.
     private static let page = 500
     private static let disk = DispatchQueue(label: "carillon.queue-operations")
 
@@ -39,12 +39,12 @@ package final class QueueOperations: Sendable {
     private var files: OperatorFiles { reader.files }
     private func now() -> Timestamp { reader.now() }
 
-    /// Throws an ``OperationFailure``, as all of these.
+    /// Throws an ``OperationFailure``, like all methods below.
     package func list(_ parameters: [String: String]) throws(OperationFailure) -> QueueList {
         try page(parameters).list
     }
 
-    /// What is here of one answer, place after place.
+    /// Returns this router's part of an answer, sorted by store.
     func page(_ parameters: [String: String]) throws(OperationFailure) -> QueuePage {
         let request = try QueueRequest(parameters, now: now())
         let devices = DeviceLookup(registry)
@@ -59,7 +59,7 @@ package final class QueueOperations: Sendable {
             return entries
         }
         let shown = entries.prefix(request.limit)
-        // The rest cannot be sent again.
+        // Failed deliveries that cannot be sent again are omitted.
         let couriers = couriers
         let kept = try OperationFailure.attempt {
             try shown.filter { place, entry in
@@ -86,7 +86,7 @@ package final class QueueOperations: Sendable {
         return details
     }
 
-    /// `asked`: nil where the router serves alone.
+    /// `asked` is `nil` without a cluster.
     static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationFailure {
         let missing = (asked?.lines ?? []).map { "; \($0)" }.joined()
         return .unknown(
@@ -94,7 +94,7 @@ package final class QueueOperations: Sendable {
         )
     }
 
-    /// The same, with nothing where there is none.
+    /// Returns the same, but an empty answer if there is no such delivery.
     func details(_ id: String) throws(OperationFailure) -> QueueDetails {
         let request = try QueueRequest(["id": id], now: now())
         let devices = DeviceLookup(registry)
@@ -119,7 +119,7 @@ package final class QueueOperations: Sendable {
         )
     }
 
-    /// Sends what failed again, and makes due what waits for a later time.
+    /// Requeues failed deliveries and makes delayed ones due immediately.
     package func retry(_ parameters: [String: String]) async throws(OperationFailure) -> QueueRetry {
         guard case .running(let stores) = handle else {
             throw .unavailable("no router runs that could send them: start it first")
@@ -158,7 +158,7 @@ package final class QueueOperations: Sendable {
         _ queues: inout Set<QueueName>
     ) async throws(OperationFailure) {
         let courier = store.courier
-        // Those that wait first: what is sent again will wait, too.
+        // Waiting deliveries first, because requeued ones also become waiting.
         if request.selection.isWaitingWanted {
             try await forEachPage(request, in: store.reader, failed: false) { entries, moment in
                 queues.formUnion(entries.map(\.queue))
@@ -185,7 +185,7 @@ package final class QueueOperations: Sendable {
         }
     }
 
-    /// Drops what waits or failed.
+    /// Drops waiting and failed deliveries.
     package func drop(_ parameters: [String: String]) async throws(OperationFailure) -> QueueDropped {
         let request = try QueueRequest(parameters, now: now())
         try request.requireSelection()
@@ -202,7 +202,7 @@ package final class QueueOperations: Sendable {
         return answer
     }
 
-    /// `drop` drops deliveries that all wait or all failed.
+    /// `drop` drops deliveries that are all waiting or all failed.
     private func drop(
         _ request: QueueRequest,
         in reader: OutboxReader,
@@ -249,7 +249,7 @@ package final class QueueOperations: Sendable {
 
     // MARK: Reading
 
-    /// Where deliveries are, in the order in which lists go.
+    /// The stores that contain deliveries, in list order.
     private var readers: [(place: StorePlace, reader: OutboxReader)] {
         guard case .running(let stores) = handle else { return [(.alone, files.outbox.own)] }
         return stores().map { ($0.place, $0.reader) }.sorted { $0.place < $1.place }
@@ -260,7 +260,7 @@ package final class QueueOperations: Sendable {
         return Dictionary(stores().map { ($0.place, $0.courier) }) { first, _ in first }
     }
 
-    /// Calls `body` with the deliveries that are meant, page after page. What comes meanwhile may be among them.
+    /// Calls `body` with the selected deliveries, page by page, including some that arrive during the call.
     private func forEachPage(
         _ request: QueueRequest,
         in reader: OutboxReader,
@@ -286,7 +286,7 @@ package final class QueueOperations: Sendable {
         }
     }
 
-    /// Runs `body` where it may wait for the disk, which the threads that tasks share must not.
+    /// Runs `body` on a thread that may block on the disk, unlike the shared threads of tasks.
     private func onDisk<Value: Sendable>(
         _ body: @escaping @Sendable (QueueOperations) throws -> Value
     ) async throws -> Value {
@@ -309,13 +309,13 @@ package final class QueueOperations: Sendable {
         }
     }
 
-    /// Where each came from, as far as the trace knows.
+    /// Returns the events of the deliveries, if the trace has them.
     private func events(of entries: [QueueEntry]) -> [DeliveryID: EventID] {
         (try? files.trace?.reader.events(of: Set(entries.map(\.id)))) ?? [:]
     }
 }
 
-/// Looks devices up once each. Belongs to one request.
+/// A cache of device look-ups. Used by one request only.
 private final class DeviceLookup: Sendable {
     private struct Found: Sendable {
         var isRegistered: Bool
@@ -329,7 +329,7 @@ private final class DeviceLookup: Sendable {
         self.registry = registry
     }
 
-    /// Why a dead letter cannot be sent again; nil: it can.
+    /// Returns why a dead letter cannot be sent again; `nil` if it can.
     func obstacle(to entry: QueueEntry, at moment: Timestamp) throws -> String? {
         if entry.mode == nil { return "unreadable" }
         if entry.isExpired(at: moment) { return "expired" }

@@ -4,7 +4,7 @@ import Nostr
 import Observability
 import Push
 
-/// Deliveries that wait or failed, as an operator chose them.
+/// A page of queued and failed deliveries.
 package struct QueueList: OperatorAnswer, Equatable {
     package struct Item: Codable, Sendable, Equatable {
         package var id: String
@@ -13,11 +13,11 @@ package struct QueueList: OperatorAnswer, Equatable {
         package var platform: String
         package var app: String
         package var device: Int64
-        /// The event that it came of, where its mode shows that; nil also: the trace does not know.
+        /// The delivery's event. `nil` if its mode hides it or the trace does not have it.
         package var event: String?
-        /// What the push service may see; nil: what is kept of it cannot be read.
+        /// The content mode; `nil` if the stored delivery cannot be read.
         package var mode: String?
-        /// How the last attempt failed: `rejected`, `misconfigured` or `retry`.
+        /// The result of the last failed attempt: `rejected`, `misconfigured` or `retry`.
         package var outcome: String?
         package var status: Int?
         package var reason: String?
@@ -26,18 +26,18 @@ package struct QueueList: OperatorAnswer, Equatable {
         package var failedAt: String?
         package var dueAt: String?
         package var expiresAt: String?
-        /// How much the outbox holds of it.
+        /// The delivery's size in the outbox.
         package var bytes: Int
-        /// The partition that it is in; nil: it is in none.
+        /// The delivery's partition; `nil` if it has none.
         package var partition: Int?
-        /// The member that has it; nil: the router serves alone.
+        /// The member that stores the delivery; `nil` without a cluster.
         package var member: String?
     }
 
     package var deliveries: [Item]
-    /// What to ask for to see more; nil: that was all.
+    /// The cursor for the next page; `nil` at the end.
     package var next: String?
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {
@@ -58,23 +58,23 @@ package struct QueueList: OperatorAnswer, Equatable {
     private static func short(_ stamp: String) -> String { stamp.second }
 }
 
-/// What a member has of one answer, in the order in which lists go.
+/// One member's part of a page, in list order.
 struct QueuePage: Codable, Sendable {
     struct Entry: Codable, Sendable {
-        /// The cursor behind it.
+        /// The cursor after this entry.
         var behind: String
         var item: QueueList.Item
     }
 
     var entries: [Entry]
-    /// Nil: that was all.
+    /// `nil` at the end.
     var next: String?
 
     var list: QueueList { QueueList(deliveries: entries.map(\.item), next: next) }
 }
 
 extension QueueList {
-    /// What all members have, at most so much. Where a member has more than it told, nothing behind that counts yet.
+    /// Joins up to `limit` deliveries of all members. If a member has more pages, entries after its last one must wait.
     init(together pages: [(member: String, answer: QueuePage)], limit: Int, _ asked: MembersAsked) {
         let bound = pages.compactMap { $0.answer.next.flatMap { PlacedCursor($0) } }.min()
         let all = pages.flatMap { member, page in
@@ -87,7 +87,7 @@ extension QueueList {
         }
         let known = all.filter { entry in bound.map { entry.cursor <= $0 } ?? true }.sorted { $0.cursor < $1.cursor }
         let shown = known.prefix(limit)
-        // What failed comes first, as far as one answer goes.
+        // Failed deliveries come first within one page.
         let items = shown.map(\.item)
         deliveries = items.filter { $0.state == "failed" } + items.filter { $0.state != "failed" }
         next = known.count > limit ? shown.last.map { "\($0.cursor)" } : bound.map { "\($0)" }
@@ -102,7 +102,7 @@ extension QueueList.Item {
         platform = entry.queue.platform
         app = entry.queue.app
         device = entry.device.rawValue
-        // The outbox holds no event's id in a stricter mode, and the trace is not to tell what it does not.
+        // In stricter modes the outbox stores no event id. The trace must not reveal it.
         self.event = entry.mode == .alert ? event?.hex : nil
         mode = entry.mode?.name
         outcome = entry.failure?.kind.rawValue
@@ -117,7 +117,7 @@ extension QueueList.Item {
         if case .partition(let number) = place { partition = number }
     }
 
-    /// How the last attempt failed, in a few words.
+    /// A short description of the last failure.
     var failure: String? {
         outcome.map { outcome in
             let said = ReportWords.said(status ?? 0, reason ?? "", to: outcome)
@@ -126,27 +126,27 @@ extension QueueList.Item {
     }
 }
 
-/// All that is known of the deliveries with an id: one, but for what is being sent again at this moment.
+/// The details of the deliveries with one id. There are several only while one is sent again.
 package struct QueueDetails: OperatorAnswer, Equatable {
     package struct Delivery: Codable, Sendable, Equatable {
         package var item: QueueList.Item
-        /// The device's owner; nil: the device is no longer registered.
+        /// The account of the device; `nil` if the device is no longer registered.
         package var npub: String?
-        /// What the owner calls it.
+        /// The device's name, chosen by its user.
         package var deviceName: String?
-        /// Why its queue is paused, in words; nil: it is not.
+        /// Why the queue is paused, in a sentence; `nil` if it is not paused.
         package var pause: String?
-        /// When it is dropped at the latest, where it failed.
+        /// When a failed delivery is deleted at the latest.
         package var keptUntil: String?
     }
 
     package var deliveries: [Delivery]
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String { (deliveries.map(Self.lines) + (members?.lines ?? [])).joined(separator: "\n\n") }
 
-    /// Why no event is named.
+    /// Returns why no event is shown.
     private static func unknownEvent(_ mode: String?) -> String {
         guard let mode, mode != Mode.alert.name else {
             return "not known: the trace is off, or does not reach back so far"
@@ -180,7 +180,7 @@ package struct QueueDetails: OperatorAnswer, Equatable {
     }
 }
 
-/// What became of deliveries that an operator wants to be sent.
+/// The result of a retry.
 package struct QueueRetry: OperatorAnswer, Equatable {
     package struct Skipped: Codable, Sendable, Equatable {
         /// `expired`, `unregistered`, `deleted` or `unreadable`.
@@ -189,16 +189,16 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     }
 
     package var dryRun: Bool
-    /// They had failed, and are sent again.
+    /// Failed deliveries that were requeued.
     package var retried = 0
-    /// They waited for a later time, and are due now.
+    /// Delayed deliveries that are due now.
     package var hastened = 0
     package var skipped: [Skipped] = []
-    /// Queues that were paused and go on.
+    /// Paused queues that were resumed.
     package var unpaused: [String] = []
     /// Queues that stay paused, and why.
     package var paused: [String] = []
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {
@@ -222,7 +222,7 @@ package struct QueueRetry: OperatorAnswer, Equatable {
         }
     }
 
-    /// Adds what became of others, elsewhere.
+    /// Adds another member's result.
     mutating func add(_ other: QueueRetry) {
         retried += other.retried
         hastened += other.hastened
@@ -242,14 +242,14 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     }
 }
 
-/// What became of deliveries that an operator wants to drop.
+/// The result of dropping deliveries.
 package struct QueueDropped: OperatorAnswer, Equatable {
     package var dryRun: Bool
     package var waiting = 0
     package var failed = 0
-    /// An attempt was under way, so they stay.
+    /// Deliveries that stay because an attempt is in flight.
     package var underWay = 0
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {
@@ -259,7 +259,7 @@ package struct QueueDropped: OperatorAnswer, Equatable {
         return (lines + (members?.lines ?? [])).joined(separator: "\n")
     }
 
-    /// Adds what became of others, elsewhere.
+    /// Adds another member's result.
     mutating func add(_ other: QueueDropped) {
         waiting += other.waiting
         failed += other.failed
@@ -267,10 +267,10 @@ package struct QueueDropped: OperatorAnswer, Equatable {
     }
 }
 
-/// Where deliveries wait or failed, among all places of several routers that work as one.
+/// A store of deliveries in the cluster.
 package enum StorePlace: Hashable, Comparable, Sendable, LosslessStringConvertible {
     case partition(Int)
-    /// What a member has beside its partitions; empty: what a router has that serves alone.
+    /// A member's store outside the partitions. The name is empty without a cluster.
     case outbox(of: String)
 
     package static let alone = StorePlace.outbox(of: "")
@@ -293,7 +293,7 @@ package enum StorePlace: Hashable, Comparable, Sendable, LosslessStringConvertib
     }
 }
 
-/// Deliveries that a router works on: its outbox, or a partition that it owns.
+/// A delivery store of a running router: its outbox, or a partition that it owns.
 package struct WorkingStore: Sendable {
     package let place: StorePlace
     package let courier: Courier
@@ -305,14 +305,14 @@ package struct WorkingStore: Sendable {
     }
 }
 
-/// A place behind a delivery: where the next answer goes on.
+/// A cursor after a delivery, at which the next page starts.
 struct PlacedCursor: Hashable, Sendable, LosslessStringConvertible {
     let place: StorePlace
     let cursor: QueueCursor
 
     init(_ place: StorePlace, _ cursor: QueueCursor) { (self.place, self.cursor) = (place, cursor) }
 
-    /// As in `f12` for a router that serves alone, `7.w3` for a partition and `@router-1.f2`.
+    /// The format is `f12` without a cluster, `7.w3` for a partition and `@router-1.f2` for a member's outbox.
     init?(_ description: String) {
         let parts = description.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let last = parts.last, let cursor = QueueCursor(String(last)) else { return nil }
@@ -328,7 +328,7 @@ struct PlacedCursor: Hashable, Sendable, LosslessStringConvertible {
 }
 
 extension PlacedCursor: Comparable {
-    /// Place after place, and in each what failed before what waits.
+    /// Sorts by store, then failed before waiting.
     static func < (left: PlacedCursor, right: PlacedCursor) -> Bool {
         (left.place, left.cursor) < (right.place, right.cursor)
     }

@@ -8,28 +8,28 @@ import Push
 import RouterConfiguration
 import Rules
 
-/// Which deliveries an operator means, and how many of them: from the parameters of a request.
+/// A selection of deliveries from the parameters of a request.
 package struct QueueRequest: Sendable, Equatable {
     package static let limitRange = 1...1_000
 
     var selection = QueueSelection()
-    /// The host of the devices' endpoints, where users choose these.
+    /// The host of the devices' endpoints, if users choose the endpoint.
     var host: String?
     var limit = 100
     var cursor = PlacedCursor(.partition(0), .start)
-    /// Whether it may mean all deliveries that there are.
+    /// Whether the request may select all deliveries.
     var isForAll = false
     var isDryRun = false
     var unpauses = false
 
-    /// Whether it narrows anything down.
+    /// Whether the request has any filter.
     var isNarrow: Bool {
         !selection.ids.isEmpty || selection.platform != nil || selection.app != nil || selection.device != nil
             || selection.reason != nil || selection.since != nil || selection.until != nil || host != nil
             || selection.isWaitingWanted != selection.isFailedWanted
     }
 
-    /// Throws an ``OperationFailure`` for a parameter that is not known or cannot be read.
+    /// Throws an ``OperationFailure`` for an unknown or invalid parameter.
     package init(_ parameters: [String: String], now: Timestamp) throws(OperationFailure) {
         for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { try set(name, value, now: now) }
         guard let since = selection.since, let until = selection.until, since >= until else { return }
@@ -70,7 +70,7 @@ package struct QueueRequest: Sendable, Equatable {
         }
     }
 
-    /// Throws an ``OperationFailure`` where it means everything and does not say so.
+    /// Throws an ``OperationFailure`` if the request selects all deliveries without `all`.
     func requireSelection() throws(OperationFailure) {
         guard !isNarrow, !isForAll else { return }
         throw .invalid("this means every delivery: name some, or say all")
@@ -85,9 +85,9 @@ package struct QueueRequest: Sendable, Equatable {
     }
 }
 
-/// Moments as operators write them.
+/// A parser for times in requests.
 enum OperatorTime {
-    /// `2h` is two hours ago; also `90s`, `30m`, `7d`, and `2026-11-22T07:00:00Z` or `2026-11-22`.
+    /// Parses `2h` (two hours ago), likewise `90s`, `30m` and `7d`, or `2026-11-22T07:00:00Z` or `2026-11-22`.
     static func moment(_ text: String, _ name: String, now: Timestamp) throws(OperationFailure) -> Timestamp {
         if let span = SpanWords.span(text) { return now - span }
         let formatter = ISO8601DateFormatter()
@@ -99,9 +99,9 @@ enum OperatorTime {
     }
 }
 
-/// Deliveries: by the running router, else by the files of a stopped one.
+/// Queue requests to the running router, or to the files of a stopped one.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure``, as all of these.
+    /// Throws an ``OperationFailure``, like all methods below.
     package func queue(_ parameters: [String: String]) async throws -> QueueList {
         if let answer: QueueList = try await ask("GET", "/v1/queue", parameters) { return answer }
         return try deliveries().list(parameters)
@@ -128,7 +128,7 @@ extension RouterOrFiles {
         let trace = configuration.trace.map {
             TraceStore(path: configuration.tracePath, limits: $0, now: Timestamp.now, logger: logger)
         }
-        // Nobody else has the files before.
+        // The files stay locked until all writes are done.
         defer {
             withExtendedLifetime(access) {
                 trace?.close()
@@ -146,7 +146,7 @@ extension RouterOrFiles {
     }
 }
 
-/// Deliveries that wait or failed.
+/// The API of queued and failed deliveries.
 struct QueueAPI {
     let view: MemberView
 

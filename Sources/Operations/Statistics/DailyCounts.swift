@@ -4,11 +4,11 @@ import Pipeline
 import Push
 import Synchronization
 
-/// Counts what a day brings, in memory, until somebody writes it down.
+/// Counters of the current day in memory. The caller writes them to disk.
 package final class DailyCounts: PipelineObserver, DeliveryObserver {
-    /// Names come from registrations; what exceeds so many pairs of a platform and an app counts without.
+    /// The maximum number of platform/app pairs. Registrations choose the names; further pairs count without a name.
     private static let mostQueues = 1_000
-    /// So do languages: there are fewer in use than words that apps could register.
+    /// The maximum number of languages. Registrations choose these too; further languages count without a name.
     private static let mostLanguages = 200
 
     private struct State {
@@ -23,7 +23,7 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
     private let language: @Sendable (DeviceID) -> String
     private let now: @Sendable () -> Timestamp
 
-    /// `language` is that of a device's app; empty where it is not known.
+    /// `language` returns the language of a device's app; empty if unknown.
     package init(
         language: @escaping @Sendable (DeviceID) -> String = { _ in "" },
         now: @escaping @Sendable () -> Timestamp
@@ -44,7 +44,7 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
 
     package func deliveriesReported(_ reports: [DeliveryReport]) {
         var rows: [Row] = []
-        // By their places: what is alike comes in a row, and a report is many texts.
+        // Equal reports come in runs. Indices avoid copies of the reports, which hold many strings.
         for place in reports.indices {
             guard let what = DailyFigure.What(reports[place].kind) else { continue }
             let language = language(reports[place].device)
@@ -71,16 +71,16 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
         }
     }
 
-    /// Ends of deliveries that are counted as one figure.
+    /// Final results of deliveries that count as one figure.
     private struct Row {
         let what: DailyFigure.What
         let language: String
-        /// The place of the first of them.
+        /// The index of the first one.
         let first: Int
         var count = 1
     }
 
-    /// What was counted since the last time.
+    /// Returns and resets the counts.
     package func take() -> [DailyFigure: Int] {
         state.withLock { state in
             defer { state = State() }
@@ -88,12 +88,12 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
         }
     }
 
-    /// Puts back what could not be written.
+    /// Adds back counts that could not be written.
     package func putBack(_ figures: [DailyFigure: Int]) {
         state.withLock { $0.figures.merge(figures, uniquingKeysWith: +) }
     }
 
-    /// What is counted and not written yet.
+    /// The counts that are not written yet.
     package var pending: [DailyFigure: Int] { state.withLock { $0.figures } }
 
     package func filtered(_ counts: [String: Int]) {}
@@ -130,8 +130,8 @@ extension DailyFigure.What {
 }
 
 extension Array {
-    /// Its parts in order, each of neighbours that are alike: whoever counts looks at the first of each. `areAlike` is
-    /// asked by places, since elements are large.
+    /// Splits the array into runs of equal neighbors. `areAlike` takes indices, because elements are large. Each
+    /// element is compared with the first of its run.
     func rows(where areAlike: (Int, Int) -> Bool) -> [Range<Int>] {
         var rows: [Range<Int>] = []
         var start = startIndex

@@ -5,7 +5,7 @@ import Push
 import Registry
 import RouterConfiguration
 
-/// Counts by day, perhaps divided by something.
+/// Counts by day, optionally grouped.
 package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
     package enum Division: String, Sendable, CaseIterable {
         case platform, app, mode, language
@@ -14,24 +14,24 @@ package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
     package struct Row: Codable, Sendable, Equatable {
         /// As in `2026-11-22`, in UTC.
         package var day: String
-        /// Which platform, app, mode or language; empty: all of them, or not known.
+        /// The platform, app, mode or language; empty for all or unknown.
         package var name = ""
         package var matched = 0
         package var suppressed = 0
         package var delivered = 0
         package var failed = 0
         package var expired = 0
-        /// Registered devices, when they were last counted on that day; nil: they were not.
+        /// The number of registered devices at the last count of that day; `nil` if not counted.
         package var devices: Int?
     }
 
-    /// `platform`, `app`, `mode` or `language`; nil: not divided.
+    /// `platform`, `app`, `mode` or `language`; `nil` if not grouped.
     package var by: String?
     package var since: String
     package var until: String
-    /// By day, and by name within each.
+    /// Sorted by day, then by name.
     package var rows: [Row]
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package init(_ figures: [DailyFigure: Int], by division: Division?, days: ClosedRange<Int>) {
@@ -60,7 +60,7 @@ package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
         self.rows = rows.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// The members' counts of the same days.
+    /// Adds up the members' counts of each day.
     static func joined(
         _ members: [(member: String, answer: StatisticsReport)],
         _ asked: MembersAsked
@@ -74,7 +74,7 @@ package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
                 rows[key] = row
                 continue
             }
-            // All of them count the same devices.
+            // All members count the same devices.
             let devices = [known.devices, row.devices].compactMap(\.self).max()
             known.merge(row)
             known.devices = devices
@@ -95,7 +95,7 @@ package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
         return Self.table(by.uppercased(), named) + "\n\nfrom \(since) to \(until), devices as last counted"
     }
 
-    /// The rows as RFC 4180 has them, with a head.
+    /// The rows as CSV (RFC 4180) with a header.
     package var csv: String {
         let head = "day,\(by ?? "name"),devices,matched,suppressed,delivered,failed,expired"
         let lines = rows.map { row in
@@ -137,28 +137,28 @@ extension StatisticsReport.Row {
         }
     }
 
-    /// Adds what a later day brought.
+    /// Adds the counts of a later day.
     fileprivate mutating func merge(_ later: Self) {
         matched += later.matched
         suppressed += later.suppressed
         delivered += later.delivered
         failed += later.failed
         expired += later.expired
-        // They are the same devices, counted again.
+        // A later count of the same devices replaces the earlier one.
         devices = later.devices ?? devices
     }
 }
 
-/// Counts registered devices, and answers what was counted by day. Reads files.
+/// Counts registered devices, and reports the daily counts. Reads files.
 package struct StatisticsOperations: Sendable {
-    /// So many days are kept.
+    /// The number of days to keep.
     package static let daysKept = 400
 
     private let registry: Registry
     private let outbox: OutboxReader
-    /// What a device gets that asked for no mode; a reload may change it.
+    /// The mode of devices that requested none; a reload may change it.
     private let defaultMode: @Sendable () -> Mode
-    /// What is counted and not written yet.
+    /// The counts that are not written yet.
     private let pending: @Sendable () -> [DailyFigure: Int]
     private let now: @Sendable () -> Timestamp
 
@@ -176,7 +176,7 @@ package struct StatisticsOperations: Sendable {
         self.now = now
     }
 
-    /// `days` and `by` are what may be asked. Throws an ``OperationFailure``.
+    /// The allowed parameters are `days` and `by`. Throws an ``OperationFailure``.
     package func report(_ parameters: [String: String]) throws(OperationFailure) -> StatisticsReport {
         if let unknown = parameters.keys.sorted().first(where: { $0 != "days" && $0 != "by" }) {
             throw .invalid("\(unknown): expected days or by")
@@ -192,7 +192,7 @@ package struct StatisticsOperations: Sendable {
         do {
             var figures = try outbox.figures(since: range.lowerBound)
             figures.merge(pending(), uniquingKeysWith: +)
-            // As they are at this moment.
+            // Today's device count is taken now.
             figures = figures.filter { $0.key.day != today || $0.key.what != .devices }
             figures.merge(try devices(), uniquingKeysWith: +)
             return StatisticsReport(figures, by: division ?? nil, days: range)
@@ -201,7 +201,7 @@ package struct StatisticsOperations: Sendable {
         }
     }
 
-    /// How many devices are registered now, as figures of today.
+    /// Returns the current number of registered devices as figures of today.
     package func devices() throws -> [DailyFigure: Int] {
         let day = DailyFigure.day(of: now())
         let usual = defaultMode()
@@ -217,13 +217,13 @@ package struct StatisticsOperations: Sendable {
             )
             counts[figure, default: 0] += some.count
         }
-        // Zero is an answer, too.
+        // Without devices, the count is an explicit zero.
         return counts.isEmpty ? [DailyFigure(day: day, .devices): 0] : counts
     }
 }
 
 extension RouterOrFiles {
-    /// Counts by day: by the running router, else by the files of a stopped one. Throws an ``OperationFailure``.
+    /// Returns counts by day from the running router, or from a stopped one's files. Throws an ``OperationFailure``.
     package func statistics(_ parameters: [String: String]) async throws -> StatisticsReport {
         if let answer: StatisticsReport = try await ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)

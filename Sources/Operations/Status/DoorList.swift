@@ -4,28 +4,28 @@ import Relays
 import RouterConfiguration
 import WebIngress
 
-/// The ways in: where events, registrations and requests come from, and what was refused there.
+/// The router's listeners and other inputs of events, registrations and requests, with their rejections.
 package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
     package struct Door: Codable, Sendable, Equatable {
         /// `socket`, `relays`, `feed`, `ingress`, `api`, `plugins` or `subscribe`.
         package var door: String
         package var isOpen: Bool
-        /// Where it listens; nil: it does not listen itself.
+        /// The listen address; `nil` if it does not listen.
         package var listen: String?
-        /// Under which URL others reach it, where the configuration says so.
+        /// The public URL, if configured.
         package var url: String?
-        /// Connections that are open now.
+        /// The number of open connections.
         package var connections: Int?
-        /// Events that came in and were answered or dealt with, since the start.
+        /// Events that were received and processed since the start.
         package var events: UInt64?
-        /// What was refused since the start, by the limit that clients met.
+        /// Rejections since the start, by exceeded limit.
         package var refused: [String: UInt64]
-        /// The member that it is of; nil: the router serves alone.
+        /// The member; `nil` without a cluster.
         package var member: String?
     }
 
     package var doors: [Door]
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {
@@ -41,7 +41,7 @@ package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
         return (TextTable.lines([head] + rows) + (members?.lines ?? [])).joined(separator: "\n")
     }
 
-    /// The same listeners together.
+    /// Joins the members' lists, with the same listeners next to each other.
     static func joined(_ lists: [(member: String, answer: DoorList)], _ members: MembersAsked) -> DoorList {
         let names = lists.first?.answer.doors.map(\.door) ?? []
         let doors = names.flatMap { name in
@@ -57,7 +57,7 @@ package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
     }
 }
 
-/// Looks at the doors of a running router.
+/// Reads the listeners of a running router.
 package struct DoorReader: Sendable {
     private let configuration: Configuration
     private let listeners: ListenerCounts

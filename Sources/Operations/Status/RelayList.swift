@@ -2,9 +2,9 @@ import Core
 import Registry
 import Relays
 
-/// The relays that a running router knows, and how it stands with each.
+/// The relays of a running router with their state.
 package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
-    /// Words of a relay, cleaned.
+    /// A message of a relay, sanitized.
     package struct Words: Codable, Sendable, Equatable {
         /// `NOTICE`, `CLOSED` or `OK`.
         package var command: String
@@ -16,39 +16,39 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         package var url: String
         /// `connected`, `connecting`, `waiting` or `idle`.
         package var state: String
-        /// `operator`, where the configuration names it, else `users`.
+        /// `operator` if the relay is in the configuration, else `users`.
         package var whose: String
-        /// Keys that are watched there.
+        /// The number of keys in the relay's subscriptions.
         package var keys = 0
-        /// Accounts that something is watched for there; nil: nobody counted.
+        /// The number of accounts read there; `nil` if not counted.
         package var users: Int?
-        /// Whether it is asked for kinds alone, since it does not allow so many keys.
+        /// Whether subscriptions filter by kind only, because the relay does not allow that many keys.
         package var isAskedByKind = false
-        /// REQs sent so far.
+        /// The number of REQs sent.
         package var requests = 0
-        /// Events that were read from it, since the start.
+        /// The number of events read since the start.
         package var events: UInt64 = 0
-        /// Subscriptions that it closed and events that it did not take, since the start.
+        /// Subscriptions that it closed and events that it rejected since the start.
         package var refusals: UInt64 = 0
-        /// What it did wrong since the start, by the words of `RelayViolation`.
+        /// Protocol violations since the start, by `RelayViolation`.
         package var offences: [String: UInt64] = [:]
-        /// What of that it does too often at this moment.
+        /// The violations that are currently too frequent.
         package var misbehaves: [String] = []
         package var lastWords: [Words] = []
-        /// Up to when all that it had was read; nil: it never was.
+        /// All earlier events of the relay were read; `nil` if it was never read completely.
         package var readUpTo: String?
-        /// When it is tried next; nil: it is not waited for.
+        /// The time of the next connection attempt; `nil` if none is scheduled.
         package var nextTry: String?
-        /// Why the last connection ended, one word.
+        /// The code of the error that ended the last connection.
         package var lastFailure: String?
-        /// The member whose connection it is; nil: the router serves alone.
+        /// The member that holds the connection; `nil` without a cluster.
         package var member: String?
     }
 
     package var relays: [Relay]
-    /// Relays of users that are not connected to, by the operator's rules.
+    /// Relays of users that the operator has blocked.
     package var blocked: [AccessRuleReport]
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package init(_ relays: [Relay], blocked: [AccessRule] = []) {
@@ -77,7 +77,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         return (TextTable.lines([head] + rows) + blockLines + (members?.lines ?? [])).joined(separator: "\n")
     }
 
-    /// Everything about each, a line a fact.
+    /// All data of each relay, one item a line.
     package var details: String {
         relays.map { relay in
             var lines = [
@@ -109,7 +109,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         .joined(separator: "\n\n") + (members?.lines ?? []).map { "\n\n" + $0 }.joined()
     }
 
-    /// The same relays together.
+    /// Joins the members' lists, with the same relays next to each other.
     static func joined(_ lists: [(member: String, answer: RelayList)], _ members: MembersAsked) -> RelayList {
         var whole = RelayList([])
         for (member, list) in lists {
@@ -118,7 +118,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
                 relay.member = member
                 return relay
             }
-            // The registry, which has the rules, is the same everywhere.
+            // All members share the registry, which contains the rules.
             if whole.blocked.isEmpty { whole.blocked = list.blocked }
         }
         whole.relays.sort { ($0.url, $0.member ?? "") < ($1.url, $1.member ?? "") }
@@ -145,7 +145,7 @@ extension RelayList.Relay {
         if let conduct { take(conduct, now: now) }
     }
 
-    /// One that is not connected to any more.
+    /// Creates the entry of a relay that is no longer used.
     init(left relay: RelayURL, _ conduct: RelayBehavior?, now: Timestamp) {
         url = relay.text
         state = "idle"

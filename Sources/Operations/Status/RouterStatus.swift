@@ -5,23 +5,23 @@ import Foundation
 import PluginHost
 import Relays
 
-/// How a running router is doing, on one screen.
+/// A summary of a running router on one screen.
 package struct RouterStatus: OperatorAnswer, Equatable {
     package struct Issue: Codable, Sendable, Equatable {
-        /// One word of a small fixed set.
+        /// A code from a small fixed set.
         package var what: String
         package var detail: String
-        /// What both say, for programs; the code is `what`, or one of its kinds.
+        /// The message with its code and values. The code is `what` or a variant of it.
         package var says: Statement?
-        /// What to do about it: a command, or a sentence.
+        /// The fix: a command or a sentence.
         package var remedy: String
-        /// Whether pushes do not go out because of it.
+        /// Whether the issue stops pushes.
         package var isGrave: Bool
-        /// The members that have it, with commas between; nil: the router serves alone.
+        /// The members that have the issue, separated by commas; `nil` without a cluster.
         package var member: String?
     }
 
-    /// A member, in short.
+    /// A summary of one member.
     package struct Member: Codable, Sendable, Equatable {
         package var name: String
         package var version: String
@@ -33,14 +33,14 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         package var issues: Int
     }
 
-    /// What the last minute brought, and everything since the start.
+    /// The rate of the last minute, and the total since the start.
     package struct Flow: Codable, Sendable, Equatable {
         package var total: UInt64
         package var perSecond: Double
     }
 
     package struct Latency: Codable, Sendable, Equatable {
-        /// Milliseconds from a delivery's acceptance to its end, over the last minute; nil: there was none.
+        /// Milliseconds from a delivery's acceptance to its final result, in the last minute; `nil` without deliveries.
         package var p50Ms: Int64?
         package var p99Ms: Int64?
     }
@@ -48,25 +48,25 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package struct Waiting: Codable, Sendable, Equatable {
         package var deliveries: Int
         package var limit: Int
-        /// Seconds since the oldest one was accepted.
+        /// The age of the oldest one since acceptance, in seconds.
         package var oldest: Int64?
-        /// Deliveries that failed for good and can be sent again.
+        /// Dead letters, which can be requeued.
         package var failed: Int
     }
 
     package struct Queue: Codable, Sendable, Equatable {
         package var platform: String
         package var app: String
-        /// `ok`, `paused`, or `failed` where the transport cannot start.
+        /// `ok`, `paused`, or `failed` if the transport cannot start.
         package var state: String
         package var reason: String?
-        /// Who has to end the pause: `asked` where the push service wants it, `misconfigured` where the operator does.
+        /// The cause of the pause: `asked` by the push service, or `misconfigured` until the operator fixes it.
         package var cause: String?
         package var until: String?
         package var waiting: Int
         package var inFlight: Int
         package var retrying: Int
-        /// Hosts that users chose and that are left alone for a while.
+        /// The number of paused hosts. Users choose these hosts.
         package var pausedHosts: Int
     }
 
@@ -79,7 +79,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 
     package struct Filter: Codable, Sendable, Equatable {
         package var name: String
-        /// Events that it spared devices, since the start.
+        /// The events that it suppressed for devices since the start.
         package var dropped: UInt64
     }
 
@@ -88,14 +88,14 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         package var app: String
         package var what: String
         package var endsAt: String
-        /// Full days until then; below zero: it has ended.
+        /// Full days until then; negative if it has expired.
         package var days: Int64
     }
 
     package struct Disk: Codable, Sendable, Equatable {
-        /// Bytes of the databases with their logs.
+        /// The databases' size with their logs, in bytes.
         package var used: Int64
-        /// Bytes that are free where they lie.
+        /// Free bytes on the databases' disk.
         package var free: Int64
     }
 
@@ -115,12 +115,12 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package var refusedPlugins: [String]
     package var credentials: [Credential]
     package var disk: Disk
-    /// The members that answered; nil: the router serves alone.
+    /// The members that responded; `nil` without a cluster.
     package var memberStatus: [Member]?
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
-    /// 0: nothing is amiss; 1: something should be looked at; 2: pushes do not go out as they should.
+    /// 0: no problems; 1: minor problems; 2: a problem stops pushes.
     package var exitCode: Int32 { issues.contains(where: \.isGrave) ? 2 : issues.isEmpty ? 0 : 1 }
 
     package var text: String {
@@ -217,7 +217,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 }
 
 extension RouterStatus.Queue {
-    /// How it stands with the push service, and why.
+    /// The queue's state and its reason.
     fileprivate var stateWords: String {
         let reason = reason.map { " (\($0))" } ?? ""
         let end = until.map { " until \($0.minute)" } ?? ""

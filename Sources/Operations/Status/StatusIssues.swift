@@ -6,7 +6,7 @@ import Relays
 import Storage
 
 extension RouterStatus {
-    /// Adds that the router's configuration file has mistakes now, as the command that reads it sees.
+    /// Adds an issue for errors in the current configuration file, as the calling command sees it.
     package mutating func add(_ mistakes: Diagnostics) {
         let more = mistakes.all.count > 1 ? "; and \(mistakes.all.count - 1) more" : ""
         let issue = Issue(
@@ -21,7 +21,7 @@ extension RouterStatus {
 }
 
 extension RouterStatus.Issue {
-    /// `values` are those of the sentence; `code` says which one it is, where there are several kinds.
+    /// `values` belong to the message; `code` selects the message if there are several.
     package init(
         _ what: String,
         code: String? = nil,
@@ -35,11 +35,11 @@ extension RouterStatus.Issue {
     }
 }
 
-/// What is amiss with a running router, and what helps.
+/// The issues of a running router with their fixes.
 struct StatusIssues: Sendable {
-    /// From so many days before its end on a credential is an issue.
+    /// A credential is an issue from this many days before its expiry.
     private static let noticeDays: Int64 = 14
-    /// Less free space is an issue.
+    /// Less free space, in bytes, is an issue.
     private static let leastFree: Int64 = 512 << 20
 
     private let pool: RelayPool
@@ -50,7 +50,7 @@ struct StatusIssues: Sendable {
         (pool, registry, keys) = (router.pool, router.registry, router.keys)
     }
 
-    /// All of them. What keeps the router from its work comes first.
+    /// Returns all issues, with those that stop pushes first.
     func all(
         _ health: [RouterStatus.Issue],
         _ credentials: [RouterStatus.Credential],
@@ -58,7 +58,7 @@ struct StatusIssues: Sendable {
         _ disk: RouterStatus.Disk,
         at now: Timestamp
     ) async -> [RouterStatus.Issue] {
-        // A full disk is nearly full as well.
+        // A full disk already has its own issue.
         let nearlyFull = health.contains { $0.what == "disk-full" } ? [] : Self.nearlyFull(disk)
         let all =
             health + Self.ending(credentials) + Self.refusedAndCrashed(plugins) + nearlyFull
@@ -106,7 +106,7 @@ struct StatusIssues: Sendable {
         return refused + setAside
     }
 
-    /// Relays of the configuration that are away while others are there; where none is, the router is not ready.
+    /// Configured relays that are down while others are up. If all are down, the router is not ready.
     private var downRelays: [RouterStatus.Issue] {
         let own = pool.status.filter(\.isOperators)
         guard own.contains(where: { $0.state == .connected }) else { return [] }
@@ -138,7 +138,7 @@ struct StatusIssues: Sendable {
         ]
     }
 
-    /// Devices that are registered to a key that the router will not answer to for long.
+    /// The issue of devices that are still registered to the router's former key, which retires.
     private func formerKey(_ now: Timestamp) async -> [RouterStatus.Issue] {
         guard let former = registry.keys.names.former, let date = former.retiresAt,
             let devices = await keys.devices()

@@ -8,15 +8,15 @@ import Registry
 import Relays
 import RouterConfiguration
 
-/// Puts together how a running router is doing.
+/// Collects the status of a running router.
 package struct StatusReader: Sendable {
     let configuration: Configuration
     let health: RouterHealth
     private let issues: StatusIssues
     let files: OperatorFiles
-    /// Deliveries that wait, and that failed for good, in the partitions that the router owns.
+    /// Returns the numbers of waiting and failed deliveries in the partitions that the router owns.
     private let partitions: @Sendable () -> (waiting: Int, failed: Int)
-    /// Up to when a relay was read, in seconds since 1970.
+    /// Returns up to which time a relay was read, in seconds since 1970.
     private let mark: @Sendable (RelayURL) -> Int64?
     private let now: @Sendable () -> Timestamp
 
@@ -36,13 +36,13 @@ package struct StatusReader: Sendable {
     package var incoming: IncomingParts { health.incoming }
     private var outgoing: OutgoingParts { health.outgoing }
 
-    /// The relays that the router knows; with `text` those whose URL contains it, with who is watched there. Throws the
-    /// store's errors.
+    /// Returns the known relays. With `text`, only those whose URL contains it, with their numbers of accounts. Throws
+    /// the store's errors.
     func relays(containing text: String?) throws -> RelayList {
         let now = now()
         let statuses = incoming.pool.status.filter { status in text.map { status.url.text.contains($0) } ?? true }
         let known = Set(statuses.map(\.url))
-        // Also those that misbehaved and are not connected to any more.
+        // Includes misbehaving relays that are no longer connected.
         let others = incoming.pool.behavior.misbehaving.filter { relay in
             !known.contains(relay) && (text.map { relay.text.contains($0) } ?? true)
         }
@@ -58,7 +58,7 @@ package struct StatusReader: Sendable {
         return list
     }
 
-    /// Everything at this moment; parts may take `patience` to show that they come round.
+    /// Returns the current status. `patience` is the timeout for the check of the router's parts.
     func status(within patience: Duration) async -> RouterStatus {
         let now = now()
         let (totals, rates) = (incoming.counts.totals, incoming.counts.rates)
@@ -92,7 +92,7 @@ package struct StatusReader: Sendable {
         )
     }
 
-    /// Every push service that is configured, also while there is nothing to send, and what else has deliveries.
+    /// All configured push services, even without deliveries, and all other queues with deliveries.
     private var queues: [RouterStatus.Queue] {
         let transports = outgoing.transports.current
         var queues: [QueueName: RouterStatus.Queue] = [:]
@@ -101,7 +101,7 @@ package struct StatusReader: Sendable {
         for failure in transports.failures {
             let queue = QueueName(platform: failure.platform, app: failure.app)
             var failed = queues[queue] ?? RouterStatus.Queue(QueueStatus(idle: queue))
-            // The reason is a sentence, and stands among the issues.
+            // The reason is a sentence, which is shown as an issue.
             (failed.state, failed.reason, failed.cause, failed.until) = ("failed", nil, nil, nil)
             queues[queue] = failed
         }
@@ -141,7 +141,7 @@ package struct StatusReader: Sendable {
 }
 
 extension RouterStatus.Disk {
-    /// Of the store at `path` and the databases beside it.
+    /// The usage of the store at `path` and the databases next to it.
     init(ofStoreAt path: String) {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
         let name = URL(fileURLWithPath: path).lastPathComponent
@@ -155,7 +155,7 @@ extension RouterStatus.Disk {
         free = Self.free(at: path) ?? 0
     }
 
-    /// Free bytes in the folder of the file at `path`; nil if the system does not tell.
+    /// Returns the free bytes on the disk of the file at `path`; `nil` if unknown.
     static func free(at path: String) -> Int64? {
         var system = statvfs()
         guard statvfs(URL(fileURLWithPath: path).deletingLastPathComponent().path, &system) == 0 else { return nil }
@@ -164,7 +164,7 @@ extension RouterStatus.Disk {
 }
 
 extension QueueStatus {
-    /// Nothing waits there.
+    /// A queue without deliveries.
     fileprivate init(idle queue: QueueName) {
         self.init(queue: queue, inFlight: 0, inMemory: 0, waitingForRetry: 0)
     }

@@ -5,14 +5,14 @@ import JSON
 import Rules
 import Synchronization
 
-/// Operators who signed in to the console with a token. Lives in memory: a restart signs everybody out.
+/// The console's sign-in sessions. They are in memory only, so a restart ends all of them.
 ///
-/// The browser has a random word as a cookie, and the router keeps only its hash. A session has no rights of its own:
-/// each request looks the token up again, so that a session ends with its token.
+/// The browser's cookie is a random string, and the router stores only its hash. A session has no rights itself: each
+/// request looks up its token, so the session ends with the token.
 package final class BrowserSessions: Sendable {
-    /// Only sent with TLS or to this machine, to no other host, and not to scripts.
+    /// The prefix binds the cookie to this host and TLS; the attributes hide it from scripts.
     static let cookie = "__Host-carillon"
-    /// Ended and begun sessions have the same cookie but for this.
+    /// Cookies that start and end a session share these attributes.
     static let attributes = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
     private let principal: @Sendable (String) -> APIPrincipal?
@@ -21,7 +21,7 @@ package final class BrowserSessions: Sendable {
     private let now: @Sendable () -> Timestamp
     private let table = Mutex(SessionTable())
 
-    /// `principal` tells whose token has a digest. `url` is where clients reach the API; nil: nobody said.
+    /// `principal` returns the owner of a token's digest. `url` is the public URL of the API; `nil` if not configured.
     package init(
         principal: @escaping @Sendable (String) -> APIPrincipal?,
         url: String?,
@@ -34,7 +34,7 @@ package final class BrowserSessions: Sendable {
         self.now = now
     }
 
-    /// Begins a session. Returns the cookie's value; nil where the token opens nothing.
+    /// Starts a session. Returns the cookie's value; `nil` if the token is invalid.
     func begin(token: String, browser: String) -> (cookie: String, principal: APIPrincipal)? {
         let digest = APIToken.digest(of: token)
         guard let principal = principal(digest), case .agent(let name, _) = principal else { return nil }
@@ -51,7 +51,7 @@ package final class BrowserSessions: Sendable {
         return (cookie, principal)
     }
 
-    /// Who is signed in; nil: nobody. Throws an ``APIProblem`` for what another site may have had a browser send.
+    /// Returns the signed-in operator; `nil` if there is none. Throws an ``APIProblem`` for a cross-site request.
     func principal(of head: APIRequestHead) throws(APIProblem) -> APIPrincipal? {
         guard let cookie = head.cookie(Self.cookie) else { return nil }
         let digest = APIToken.digest(of: cookie)
@@ -60,19 +60,19 @@ package final class BrowserSessions: Sendable {
             table.withLock { $0.end(session.id) }
             return nil
         }
-        // What changes something has to come from a page of ours, and a browser says where it comes from.
+        // Requests that change data must come from the same origin, which browsers report.
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) == true else {
             throw APIProblem(403, Sentence("other-site", "this came from a page of another site"))
         }
         return principal
     }
 
-    /// The session that a cookie stands for; nil where there is none.
+    /// Returns the session of a cookie; `nil` if there is none.
     func session(of cookie: String?) -> SessionTable.Session? {
         cookie.flatMap { cookie in table.withLock { $0.session(APIToken.digest(of: cookie), now: now()) } }
     }
 
-    /// Those that are open, the one used last first; of one token alone where `name` says which.
+    /// Returns the active sessions, most recently used first. `name` limits them to one token.
     func list(of name: String?) -> [SessionTable.Session] {
         let all = table.withLock { $0.list(now: now()) }
         return all.filter { (name == nil || $0.name == name) && principal($0.tokenDigest) != nil }
@@ -81,31 +81,31 @@ package final class BrowserSessions: Sendable {
     func end(_ id: String) { table.withLock { $0.end(id) } }
 }
 
-/// Which sessions there are. Knows no clock and no tokens.
+/// A table of sessions. It uses no clock and no tokens.
 struct SessionTable {
     struct Session: Equatable {
-        /// What the API calls it.
+        /// The session's id in the API.
         let id: String
-        /// The token's.
+        /// The token's name.
         let name: String
         let tokenDigest: String
-        /// What the browser calls itself, which may be anything.
+        /// The browser's User-Agent, which is untrusted.
         let browser: String
         let beganAt: Timestamp
         var usedAt: Timestamp
 
-        /// Unless it is used before.
+        /// The expiry if the session is not used again.
         var endsAt: Timestamp { min(usedAt + SessionTable.idle, beganAt + SessionTable.longest) }
     }
 
-    /// How long one lasts that nobody uses.
+    /// The maximum time without use.
     static let idle: Duration = .seconds(12 * 3_600)
-    /// How long one lasts that is used.
+    /// The maximum lifetime.
     static let longest: Duration = .seconds(7 * 86_400)
-    /// With one more, that ends which was used longest ago.
+    /// The maximum number of sessions. One more ends the least recently used session.
     static let capacity = 200
 
-    /// By the digests of their cookies.
+    /// Keyed by the digests of their cookies.
     private var sessions: [String: Session] = [:]
 
     mutating func begin(_ session: Session, _ cookieDigest: String) {
@@ -116,7 +116,7 @@ struct SessionTable {
         sessions[cookieDigest] = session
     }
 
-    /// The session of a cookie, whose time begins anew.
+    /// Returns the session of a cookie and restarts its idle timeout.
     mutating func use(_ cookieDigest: String, now: Timestamp) -> Session? {
         guard let session = session(cookieDigest, now: now) else {
             sessions[cookieDigest] = nil
@@ -138,14 +138,14 @@ struct SessionTable {
 }
 
 extension String {
-    /// Scheme, host and port of a URL, as browsers spell an origin.
+    /// The origin of a URL (scheme, host and port) as browsers write it.
     var origin: String {
         lowercased().split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
             .joined(separator: "/")
     }
 }
 
-/// Signing in to the console with a token, and the sessions that are open.
+/// The API for signing in to the console with a token, and for its sessions.
 struct SessionAPI {
     private static let cookie = APIParameter.cookie(
         BrowserSessions.cookie,
@@ -245,7 +245,7 @@ struct SessionAPI {
         }
     }
 
-    /// Nil as the cookie takes it off the browser.
+    /// `cookie` is `nil` to delete the cookie from the browser.
     private static func answer(_ report: SignInReport, cookie: String?) -> ConsoleAnswer {
         var answer = ConsoleAnswer(body: report.json + "\n")
         let value =
@@ -256,22 +256,22 @@ struct SessionAPI {
 }
 
 extension APICall {
-    /// Nil for whoever may operate and so sees everybody's sessions.
+    /// The caller's token name; `nil` if the caller has the scope `operate` and may see all sessions.
     fileprivate var nameWithoutOperating: String? {
         guard case .agent(let name, let scopes)? = principal, !scopes.contains(.operate) else { return nil }
         return name
     }
 }
 
-/// Who asks.
+/// The identity of the caller.
 struct SignInReport: OperatorAnswer, Equatable {
     var isSignedIn: Bool
-    /// The token's, or what a proxy says.
+    /// The name of the token, or the name that the proxy reports.
     var name: String?
-    /// By what: `token-file`, a `token` with a name, or a `proxy`; nil: nobody is signed in.
+    /// How the caller signed in: `token-file`, a named `token`, or a `proxy`; `nil` if not signed in.
     var means: String?
     var scopes: [String]
-    /// Whether a session of the console says so, which can be ended.
+    /// Whether the identity comes from a console session, which can be ended.
     var isSession: Bool
 
     init(_ principal: APIPrincipal?, isSession: Bool) {
@@ -289,22 +289,22 @@ struct SignInReport: OperatorAnswer, Equatable {
     var text: String { name ?? "nobody" }
 }
 
-/// Browsers that are signed in.
+/// The browsers that are signed in.
 struct SessionList: OperatorAnswer, Equatable {
     struct Session: Codable, Sendable, Equatable {
         var id: String
-        /// The token's.
+        /// The token's name.
         var name: String
         /// As in ``SignInReport/means``.
         var means: String?
-        /// What the browser calls itself.
+        /// The browser's User-Agent.
         var browser: String
-        /// RFC 3339, in UTC, as all times.
+        /// RFC 3339, in UTC, like all times.
         var beganAt: String
         var usedAt: String
-        /// Unless it is used before.
+        /// The expiry if the session is not used again.
         var endsAt: String
-        /// Whether it is the one that asks.
+        /// Whether this is the caller's session.
         var isOwn: Bool
 
         init(_ session: SessionTable.Session, own: String?) {

@@ -3,34 +3,34 @@ import Console
 import Core
 import Foundation
 
-/// A token of the API with a name, of which only a hash is kept.
+/// A named API token, stored as a hash only.
 struct NamedToken: Codable, Sendable, Equatable {
     var name: String
     var scopes: [APIScope]
     /// See ``APIToken/digest``.
     var digest: String
-    /// Seconds since 1970, as all of these.
+    /// Seconds since 1970, like all times here.
     var createdAt: Int64
-    /// Nil: never.
+    /// `nil` if the token never expires.
     var expiresAt: Int64?
-    /// To about a minute.
+    /// Accurate to about a minute.
     var lastUsedAt: Int64?
 }
 
-/// The API's named tokens. Knows no files.
+/// The API's named tokens. It accesses no files.
 struct NamedTokens: Codable, Sendable, Equatable {
-    /// More are hardly anybody's intention.
+    /// The maximum number of tokens.
     static let limit = 200
-    /// By which scanners for secrets know a token.
+    /// The prefix by which secret scanners recognize tokens.
     private static let prefix = "crl_"
-    /// How much older the last use may be than what is kept.
+    /// The interval, in seconds, at which a later use is stored.
     private static let grain: Int64 = 60
 
     private(set) var tokens: [NamedToken] = []
 
     init() {}
 
-    /// Makes a token, and returns it; it is not to be had again. Throws an ``OperationFailure``.
+    /// Creates a token and returns it. The token cannot be read again later. Throws an ``OperationFailure``.
     mutating func create(
         _ name: String,
         _ scopes: Set<APIScope>,
@@ -43,7 +43,7 @@ struct NamedTokens: Codable, Sendable, Equatable {
                 $0.properties.isAlphabetic || $0.properties.numericType != nil || "-._@ ".unicodeScalars.contains($0)
             })
         else { throw .invalid("the name: expected 1 to 64 letters, digits, blanks and any of - . _ @") }
-        // Whoever reads a name in the log or the console goes by it.
+        // A token's name must not look like another kind of sign-in in logs or the console.
         guard SignInMeans(of: name) == .token else {
             throw .invalid("the name: the router calls somebody else so; choose another one")
         }
@@ -67,7 +67,7 @@ struct NamedTokens: Codable, Sendable, Equatable {
         return token
     }
 
-    /// Throws an ``OperationFailure`` where there is none of that name.
+    /// Throws an ``OperationFailure`` if there is no token of that name.
     mutating func revoke(_ name: String) throws(OperationFailure) -> NamedToken {
         guard let index = tokens.firstIndex(where: { $0.name == name }) else {
             throw .unknown("there is no token called \(name); carillon tokens list shows all")
@@ -75,13 +75,13 @@ struct NamedTokens: Codable, Sendable, Equatable {
         return tokens.remove(at: index)
     }
 
-    /// The token with this digest; nil where there is none, or its time is over.
+    /// Returns the token with this digest; `nil` if there is none or it has expired.
     func token(ofDigest digest: String, now: Timestamp) -> NamedToken? {
-        // Not the token is compared but its hash, of which an attacker knows nothing.
+        // Only hashes are compared, so timing reveals nothing about the token.
         tokens.first { $0.digest == digest && $0.expiresAt.map { $0 > now.seconds } ?? true }
     }
 
-    /// Notes uses, by name. Returns whether any is worth being kept.
+    /// Records uses by name. Returns whether any must be stored.
     mutating func use(_ uses: [String: Int64]) -> Bool {
         var isChanged = false
         for index in tokens.indices {
@@ -94,7 +94,7 @@ struct NamedTokens: Codable, Sendable, Equatable {
     }
 }
 
-/// The API's named tokens, for an operator.
+/// The API's named tokens for an operator.
 package struct TokenList: OperatorAnswer, Equatable {
     package struct Token: Codable, Sendable, Equatable {
         package var name: String
@@ -137,7 +137,7 @@ extension TokenList.Token {
     }
 }
 
-/// A token that was just made, with the only copy of its text.
+/// A new token with the only copy of its secret.
 package struct CreatedToken: OperatorAnswer, Equatable {
     package var token: String
     package var of: TokenList.Token
@@ -149,7 +149,7 @@ package struct CreatedToken: OperatorAnswer, Equatable {
     }
 }
 
-/// A token that opens nothing any more.
+/// A token that was revoked.
 package struct RevokedToken: OperatorAnswer, Equatable {
     package var revoked: TokenList.Token
 

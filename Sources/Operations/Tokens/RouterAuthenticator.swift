@@ -1,8 +1,7 @@
 import Console
 import RouterConfiguration
 
-/// Tells who asks a running router: by a token, by a session of the console, by a key that signs, or by the
-/// proxy's word where people sign on.
+/// Authenticates API callers by token, console session, signed event, or single sign-on header of a proxy.
 package struct RouterAuthenticator: APIAuthenticator {
     private let tokens: CurrentTokens
     private let sessions: BrowserSessions
@@ -23,7 +22,7 @@ package struct RouterAuthenticator: APIAuthenticator {
 
     package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
         if let credentials = head.credentials("bearer") { return tokens.principal(of: credentials) }
-        // A signature is looked at where one is wanted, and only there counts as used.
+        // A signed event counts as used only on operations that need one.
         if access == .owner, let credentials = head.credentials("nostr") {
             return try owners.principal(head, credentials)
         }
@@ -32,7 +31,7 @@ package struct RouterAuthenticator: APIAuthenticator {
     }
 }
 
-/// By what somebody is signed in, as the names of principals tell it.
+/// How a caller is signed in, derived from the principal's name.
 enum SignInMeans: String {
     case file = "token-file"
     case token
@@ -46,11 +45,11 @@ enum SignInMeans: String {
     }
 }
 
-/// Single sign-on: a proxy asks people who they are, and says so in a header field.
+/// Single sign-on: a proxy authenticates people and sends their name in a header.
 package struct ProxySignOn: Sendable {
     private let settings: Configuration.SignOn
     private let isTrustedProxy: @Sendable (String) -> Bool
-    /// What a browser calls the API's origin, as in `https://push.example.com`; nil: whatever `Host` says.
+    /// The API's origin in browsers, such as `https://push.example.com`; `nil`: the `Host` header decides.
     private let origin: String?
 
     package init(_ settings: Configuration.SignOn, isTrustedProxy: @escaping @Sendable (String) -> Bool, url: String?) {
@@ -59,8 +58,8 @@ package struct ProxySignOn: Sendable {
         origin = url?.origin
     }
 
-    /// Nil where no proxy that is trusted names anybody. Throws an ``APIProblem`` for what another site may have had a
-    /// browser send: browsers are signed on for whatever they send.
+    /// Returns `nil` if no trusted proxy sends a known name. Throws an ``APIProblem`` for a cross-site request, because
+    /// browsers are signed in on every request.
     func principal(of head: APIRequestHead) throws(APIProblem) -> APIPrincipal? {
         let names = head.fields(settings.header)
         guard isTrustedProxy(head.peer), names.count == 1, let name = names.first, !name.isEmpty,

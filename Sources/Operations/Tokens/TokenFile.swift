@@ -8,10 +8,10 @@ import Logging
 import RouterConfiguration
 import Synchronization
 
-/// The file of the API's named tokens, beside the store. Commands change it while a router reads it, and the router
-/// notes there when tokens were used last: whoever changes it has a lock.
+/// The file of named API tokens, next to the store. Commands change it while a router reads it, and the router records
+/// the last uses in it. Every change takes a lock.
 package struct TokenFile: Sendable {
-    /// For 200 tokens.
+    /// Enough for 200 tokens.
     private static let mostBytes = 256 << 10
 
     package let path: String
@@ -24,7 +24,7 @@ package struct TokenFile: Sendable {
         self.path = path
     }
 
-    /// Throws an ``OperationFailure``, as all of these. Where there is no file there are no tokens.
+    /// A missing file means no tokens. Throws an ``OperationFailure``, like all methods here.
     func read() throws(OperationFailure) -> NamedTokens {
         guard FileManager.default.fileExists(atPath: path) else { return NamedTokens() }
         if let exposure = FileExposure(ofFile: path) {
@@ -40,7 +40,7 @@ package struct TokenFile: Sendable {
         return tokens
     }
 
-    /// Changes the tokens, and writes them where `body` changed anything.
+    /// Changes the tokens, and writes the file if `body` changed any.
     func change<Answer>(
         _ body: (inout NamedTokens) throws(OperationFailure) -> Answer
     ) throws(OperationFailure) -> Answer {
@@ -71,7 +71,7 @@ package struct TokenFile: Sendable {
     }
 }
 
-/// What operators do with tokens: on the file, whether a router runs or not. A running one notices at once.
+/// Token commands. They change the file whether or not a router runs. A running router picks up the change immediately.
 package struct TokenOperations {
     private let file: TokenFile
     private let now: @Sendable () -> Timestamp
@@ -85,7 +85,7 @@ package struct TokenOperations {
         self.now = now
     }
 
-    /// Throws an ``OperationFailure``, as all of these.
+    /// Throws an ``OperationFailure``, like all methods below.
     package func list() throws(OperationFailure) -> TokenList { TokenList(try file.read(), now: now()) }
 
     package func create(
@@ -109,8 +109,8 @@ package struct TokenOperations {
     }
 }
 
-/// The tokens that open a running router's API: that of the token file, and named ones. These are read again when their
-/// file changes, and their uses written to it.
+/// The valid tokens of a running router's API: the token file's and the named ones. Named tokens are reloaded when
+/// their file changes. Their uses are written to it.
 package final class CurrentTokens: Sendable {
     private struct State {
         var stamp: FileStamp?
@@ -128,7 +128,7 @@ package final class CurrentTokens: Sendable {
     private let queue = DispatchQueue(label: "carillon.token-uses")
     private let state = Mutex(State())
 
-    /// `token` is the one of the token file, which opens everything; a reload may replace it.
+    /// `token` returns the token file's token, which has all rights. A reload may replace it.
     package init(
         _ file: TokenFile,
         token: @escaping @Sendable () -> APIToken? = { nil },
@@ -145,13 +145,13 @@ package final class CurrentTokens: Sendable {
         token()?.opens(text) ?? false ? Self.everything : named(APIToken.digest(of: text))
     }
 
-    /// Whose token has this digest; nil where there is none.
+    /// Returns the owner of the token with this digest; `nil` if there is none.
     package func principal(ofDigest digest: String) -> APIPrincipal? {
         token()?.digest == digest ? Self.everything : named(digest)
     }
 
     private func named(_ digest: String) -> APIPrincipal? {
-        // One look at the file's times, and only for what is not the token of the token file.
+        // Checks the file's timestamps once, and only for tokens other than the token file's.
         let stamp = FileStamp.of(file.path)
         let now = now()
         let (token, isWorthWriting) = state.withLock { state -> (NamedToken?, Bool) in
@@ -171,7 +171,7 @@ package final class CurrentTokens: Sendable {
         do throws(OperationFailure) {
             state.tokens = try file.read()
         } catch {
-            // Rather none than ones that were revoked.
+            // After a read error no token is valid, because the old ones may be revoked.
             state.tokens = NamedTokens()
             logger.error("The API's named tokens cannot be read", metadata: ["reason": "\(error)"])
         }
@@ -188,7 +188,7 @@ package final class CurrentTokens: Sendable {
                 metadata: ["reason": "\(error)"]
             )
         }
-        // What cannot be written is not tried again with each request.
+        // After an error, the next request does not try to write again.
         state.withLock { state in
             state.isWriting = false
             _ = state.tokens.use(uses)

@@ -6,8 +6,8 @@ import Push
 import RouterConfiguration
 
 /// Finds the secrets of a platform's block and blanks them in output. Secrets are values from the environment, values
-/// under keys that are named like a secret, and contents of files that the block names. Texts shorter than
-/// ``shortest`` stay, because blanking them would blank half of the output.
+/// of keys with a secret's name, and contents of files that the block names. Strings shorter than ``shortest`` stay,
+/// because blanking them would blank half of the output.
 struct BlockSecrets: Sendable {
     static let blank = "…"
     /// In bytes.
@@ -15,13 +15,13 @@ struct BlockSecrets: Sendable {
     private static let names = ["secret", "password", "token", "key"]
     private static let longestFile = 64 << 10
 
-    /// The longest first: one may be part of another.
+    /// Longest first, because one secret may contain another.
     private let secrets: [String]
 
-    /// Nothing is secret.
+    /// Has no secrets.
     init() { secrets = [] }
 
-    /// Reads the files that the block names under keys which the plugin's `description` marks.
+    /// Reads the files that the block names in keys that the plugin's `description` declares as files.
     init(_ block: Configuration.PlatformBlock, _ description: PlatformDescription? = nil) {
         var texts = Set(block.fromEnvironment)
         let json = block.json(for: description)
@@ -37,13 +37,13 @@ struct BlockSecrets: Sendable {
         secrets = texts.filter { $0.utf8.count >= Self.shortest }.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
     }
 
-    /// The same request without them.
+    /// Returns the request with secrets blanked.
     func blanking(_ request: HTTPRequest) -> HTTPRequest {
         guard !secrets.isEmpty else { return request }
         var request = request
         request.url = blanking(request.url)
         request.headers = HTTPFields(request.headers.map { HTTPField($0.name, blanking($0.value)) })
-        // What is no text is encrypted to the device.
+        // A body that is not UTF-8 is encrypted to the device.
         if let body = String(validating: request.body, as: UTF8.self) { request.body = Array(blanking(body).utf8) }
         return request
     }
@@ -55,7 +55,7 @@ struct BlockSecrets: Sendable {
         }
     }
 
-    /// Also where it is percent-encoded or escaped, whichever of its characters that concerns.
+    /// Blanks a secret even if any of its characters are percent-encoded or escaped.
     private static func blanking(_ secret: [UInt8], in text: String) -> String {
         let bytes = Array(text.utf8)
         guard bytes.contains(where: { $0.isOne(of: "%\\+") }) else { return text }
@@ -72,7 +72,7 @@ struct BlockSecrets: Sendable {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Where `secret` ends that begins at `start`; nil: it does not.
+    /// Returns where `secret` ends in `bytes` if it starts at `start`; otherwise `nil`.
     private static func end(of secret: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
         var (rest, position) = (secret[...], start)
         while let wanted = rest.first {
@@ -97,7 +97,7 @@ struct BlockSecrets: Sendable {
         case .array(let values): for value in values { collect(value, isSecret: isSecret, into: &texts) }
         case .object(let object):
             for member in object.members {
-                // `token` of a described service says what a token looks like: only `secrets` has secrets below it.
+                // `token` in a described service is the pattern of a token. Only values below `secrets` are secret.
                 let isBelow = if case .object = member.value { member.name == "secrets" } else { isNamed(member.name) }
                 collect(member.value, isSecret: isBelow || isSecret, into: &texts)
             }
@@ -111,7 +111,7 @@ struct BlockSecrets: Sendable {
     }
 }
 
-/// A character as URLs and JSON write it.
+/// A decoder of characters that are percent-encoded or escaped in JSON.
 private enum EncodedCharacter {
     private static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
@@ -119,7 +119,7 @@ private enum EncodedCharacter {
         UInt8(ascii: "n"): 0x0a, UInt8(ascii: "r"): 0x0d, UInt8(ascii: "t"): 0x09,
     ]
 
-    /// The bytes that the first character stands for, and how many bytes it takes.
+    /// Returns the decoded bytes of the first character, and its encoded length.
     static func read(_ bytes: ArraySlice<UInt8>) -> (decoded: [UInt8], length: Int) {
         let start = bytes.startIndex
         if bytes[start] == UInt8(ascii: "%"), let byte = hex(bytes.dropFirst().prefix(2), digits: 2) {
@@ -134,7 +134,7 @@ private enum EncodedCharacter {
         return ([bytes[start]], 1)
     }
 
-    /// `\uXXXX`, or two that are one character.
+    /// Decodes `\uXXXX`, or two for a surrogate pair.
     private static func units(_ bytes: ArraySlice<UInt8>) -> ([UInt16], Int)? {
         guard let first = unit(bytes) else { return nil }
         guard UTF16.isLeadSurrogate(first), let second = unit(bytes.dropFirst(6)), UTF16.isTrailSurrogate(second) else {

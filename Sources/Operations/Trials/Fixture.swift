@@ -2,50 +2,49 @@ import JSON
 import Nostr
 import Rules
 
-/// Something to try rules on, with all that their texts may speak of.
+/// A sample event for trying rules, with everything that a rule's templates can use.
 package struct Fixture: Sendable {
-    /// What it is called on the command line.
+    /// The name on the command line.
     package let name: String
-    /// What happens in it, in a few words.
+    /// A short description.
     package let about: String
-    /// The event, signed by a key that everybody knows.
+    /// The event, signed by a publicly known key.
     package let event: Event
-    /// How many such events go out as one; more than one is a batch.
+    /// The number of such events in one notification; more than one is a batch.
     package let count: UInt32
     package let recipient: PublicKey
-    /// The name in the profile of the event's author; nil when the author is hidden.
+    /// The name in the profile of the event's author; `nil` if the author is hidden.
     package let authorName: String?
-    /// The recipient's own note that the event is about.
+    /// The recipient's note that the event refers to.
     package let referenced: ReferencedEvent?
 }
 
 extension Fixture {
-    /// All there are, always the same: one for each kind of event that Carillon knows, and some for what rules often
-    /// look at.
+    /// Returns all fixtures, always the same: one for each kind that Carillon supports, and some for common rules.
     ///
-    /// Throws only when libsecp256k1 fails.
+    /// Throws only if libsecp256k1 fails.
     package static func all() throws -> [Fixture] {
         try FixtureScript().fixtures()
     }
 
-    /// The event as JSON text, indented, as a start for one's own.
+    /// The event as indented JSON, as a start for your own event.
     package var json: String {
         (try? JSONValue(parsing: event.jsonString, duplicates: .lastCounts).prettyPrinted) ?? event.jsonString
     }
 }
 
-/// Who appears in fixtures. Everybody knows the keys, so that events can be signed anew after a change; they are good
-/// for nothing else.
+/// The key pairs in fixtures. The keys are public, so that you can sign an event again after a change. Never use them
+/// for anything else.
 struct FixtureCast {
     static let authorName = "Alice"
 
-    /// Does what the fixtures tell of.
+    /// The author of most events.
     let author: KeyPair
-    /// Is told of it.
+    /// The recipient of the notifications.
     let recipient: KeyPair
     /// Signs zap receipts.
     let wallet: KeyPair
-    /// Signs one gift wrap (NIP-59), or speaks for an app (NIP-46, NIP-47).
+    /// Signs a gift wrap (NIP-59), or acts as an app (NIP-46, NIP-47).
     let oneTime: KeyPair
 
     init() throws {
@@ -60,13 +59,13 @@ struct FixtureCast {
     }
 }
 
-/// Writes the fixtures' events. Nothing in them is drawn or taken from a clock: they are the same everywhere.
+/// Builds the fixtures' events. They contain no random values and no current time, so they are the same everywhere.
 struct FixtureScript {
     static let time: Int64 = 1_780_000_000
     static let relay = "wss://relay.example.com"
 
     let cast: FixtureCast
-    /// What the recipient wrote before.
+    /// The recipient's earlier note.
     let note: Event
     let audioNote: Event
     let article: Event
@@ -90,7 +89,7 @@ struct FixtureScript {
         try reactions() + reposts() + notes() + messages() + zaps() + others()
     }
 
-    /// `of` is the recipient's event that it is about. Nobody knows who is behind a key that is used once.
+    /// `of` is the recipient's event that the fixture refers to. An event by the one-time key has no author name.
     func fixture(
         _ name: String,
         _ about: String,
@@ -109,7 +108,7 @@ struct FixtureScript {
         )
     }
 
-    /// An event by the author unless told.
+    /// Makes an event. Default signer: the author.
     func event(_ kind: UInt16, _ content: String, _ tags: [[String]], by signer: KeyPair? = nil) throws -> Event {
         try Self.event(kind, content, tags, by: signer ?? cast.author)
     }
@@ -131,7 +130,7 @@ struct FixtureScript {
         )
     }
 
-    /// Names the recipient.
+    /// The tag that names the recipient.
     var toRecipient: [String] { ["p", cast.recipient.publicKey.hex] }
 
     func reference(to event: Event, _ further: String...) -> [String] {
@@ -235,7 +234,7 @@ extension FixtureScript {
         ]
     }
 
-    /// A receipt (NIP-57) around the request that the author signed.
+    /// Makes a zap receipt (NIP-57) with a request signed by the author.
     private func zap(_ name: String, _ about: String, millisats: UInt64, invoice: String) throws -> Fixture {
         let request = try Self.event(
             Kind.zapRequest.rawValue,

@@ -3,15 +3,15 @@ import Core
 import Nostr
 import Observability
 
-/// Asks a member for the events that it keeps.
+/// A request for the events that a member keeps.
 struct KeptEventsQuestion: Codable, Sendable, Equatable {
     /// In milliseconds since 1970.
     var since: Int64
-    /// Where each member's page before ended; nil: these are the first.
+    /// Each member's cursor from the previous page; `nil` for the first page.
     var before: [String: Int64]?
 }
 
-/// Events that a member keeps, on their way.
+/// A page of kept events as members exchange it.
 struct KeptEventsPage: Codable, Sendable, Equatable {
     struct Event: Codable, Sendable, Equatable {
         /// In milliseconds since 1970.
@@ -22,7 +22,7 @@ struct KeptEventsPage: Codable, Sendable, Equatable {
     }
 
     var events: [Event] = []
-    /// Where the next page begins; nil: there is none.
+    /// The cursor for the next page; `nil` at the end.
     var next: Int64?
 
     init() {}
@@ -38,7 +38,7 @@ struct KeptEventsPage: Codable, Sendable, Equatable {
         next = page.next
     }
 
-    /// Without what cannot be read.
+    /// The events without invalid ones.
     var kept: [KeptEvent] {
         events.compactMap { wire in
             guard let event = try? Nostr.Event(json: Array(wire.json.utf8)) else { return nil }
@@ -48,24 +48,24 @@ struct KeptEventsPage: Codable, Sendable, Equatable {
     }
 }
 
-/// The events that are kept for trying rules on: here, and at all members.
+/// The events that this router and all members keep for trying rules.
 ///
-/// Rules are tried where somebody asks, since every member has the whole registry; what the others keep is fetched for
-/// that, some at a time.
+/// Every member has the whole registry, so the router that is asked tries the rules. It fetches the other members'
+/// events in pages.
 package struct KeptEventPages: Sendable {
-    /// How many events of a member are looked at; the newest.
+    /// The maximum number of a member's events; the newest are used.
     private static let most = 5_000
-    /// Bytes of events that a member says at a time. In JSON within JSON they take up to twice as much.
+    /// The size of a page in bytes of events. JSON inside JSON takes up to twice as much.
     private static let bytesAtATime = 400_000
     private static let mostPages = 40
 
     private let kept: KeptEvents?
     private let path: String
     private let now: @Sendable () -> Timestamp
-    /// Nil: the router serves alone.
+    /// `nil` without a cluster.
     private let pages: MemberQuestion<KeptEventsQuestion, KeptEventsPage>?
 
-    /// `kept` is nil where no events are kept.
+    /// `kept` is `nil` if no events are kept.
     package init(
         _ kept: KeptEvents?,
         path: String,
@@ -80,8 +80,8 @@ package struct KeptEventPages: Sendable {
         }
     }
 
-    /// The newest events since a time, the newest first, each once. Throws an ``OperationFailure`` where nobody keeps
-    /// any.
+    /// Returns the events since a time, newest first, without duplicates. Throws an ``OperationFailure`` if no member
+    /// keeps events.
     func events(since time: Timestamp) async throws -> (events: [KeptEvent], asked: MembersAsked?) {
         guard let pages else {
             guard kept != nil else { throw Self.nothing }
@@ -106,7 +106,7 @@ package struct KeptEventPages: Sendable {
         return (Array(events.prefix(Self.most)), asked)
     }
 
-    /// An event that concerns accounts of several members is one.
+    /// Adds an event. If it concerns accounts of several members, they are merged into one event.
     private static func add(_ event: KeptEvent, to found: inout [EventID: KeptEvent]) {
         guard var known = found[event.event.id] else {
             found[event.event.id] = event
@@ -122,7 +122,7 @@ package struct KeptEventPages: Sendable {
         return try KeptEventsReader(path: path).page(since: time, at: now(), limit: Self.most).events
     }
 
-    /// The events of one member. Throws an ``OperationFailure`` where it keeps nothing.
+    /// Returns a page of one member's events. Throws an ``OperationFailure`` if it keeps none.
     private static func page(
         _ question: KeptEventsQuestion,
         of kept: KeptEvents?,
@@ -132,7 +132,7 @@ package struct KeptEventPages: Sendable {
     ) async throws -> KeptEventsPage {
         guard let kept else { throw nothing }
         let before = question.before?[member]
-        // Others have more, and this one has said everything.
+        // This member has sent all its events, but others have more.
         if question.before != nil, before == nil { return KeptEventsPage() }
         return try await DiskWork.run {
             if before == nil { kept.flush() }

@@ -10,25 +10,25 @@ import Rules
 import Storage
 import Synchronization
 
-/// What a plugin is rehearsed with.
+/// The options of a plugin rehearsal.
 package struct RehearsalOrder: Sendable {
-    /// By platform the block of one app as JSON, by filter its settings. What has none gets its description's sample.
+    /// An app's block as JSON by platform, and the settings by filter. Default: the sample in the description.
     package var blocks: [String: String] = [:]
-    /// By platform the token of the device; what has none gets its description's sample.
+    /// The device's token by platform. Default: the sample in the description.
     package var tokens: [String: String] = [:]
-    /// What is played as the push service's answer while notifications of every sort are tried; nil: the lab answers,
-    /// or 200 is played.
+    /// The simulated status of the push service while all kinds of notifications are tried. Default: the lab's
+    /// response, or 200.
     package var status: Int?
-    /// Takes what the plugin sends; nil: nothing is sent.
+    /// Receives what the plugin sends; `nil`: nothing is sent.
     package var lab: TrialLab?
 
     package init() {}
 }
 
-/// Runs one plugin as a router does, in a process of its own, beside a lab or a push service that is played: it shows
-/// every request that the plugin makes and what becomes of each notification. What `carillon plugin dev` runs.
+/// Runs one plugin in its own process, like a router, against a lab or a simulated push service. It prints every
+/// request of the plugin and each notification's result. `carillon plugin dev` uses it.
 package final class PluginRehearsal: Sendable {
-    /// How long a delivery may take. Push services answer at once here.
+    /// The timeout of a delivery. Push services respond immediately here.
     private static let deadline = RecordedServices.timeout
 
     private let order: RehearsalOrder
@@ -36,9 +36,9 @@ package final class PluginRehearsal: Sendable {
     private let host: PluginHost
     private let say: @Sendable (String) -> Void
 
-    /// Loads the plugins in `folder`, which runs their code. What there is to read goes to `say`.
+    /// Loads the plugins in `folder`, which runs their code. `say` prints a line.
     ///
-    /// Throws a mistake when the program is missing that runs them.
+    /// Throws an error if the plugins' interpreter is missing.
     package init(
         folder: String,
         _ order: RehearsalOrder,
@@ -50,13 +50,13 @@ package final class PluginRehearsal: Sendable {
         var plugins = Configuration.Plugins(folders: [folder])
         plugins.isolation.python.interpreter = python ?? ""
         plugins.isolation.python.showsErrors = true
-        // A plugin that crashes each time is tried to the end.
+        // A plugin that keeps crashing is still tried to the end.
         plugins.isolation.pause = .zero
         plugins.isolation.deadline = Self.deadline
         host = try plugins.load(log: log.logger)
     }
 
-    /// Tries everything. False: it was refused, or an app's notification makes no request.
+    /// Runs all trials. Returns false if the plugin was rejected, or if an app's notification makes no request.
     package func run() async -> Bool {
         let keeper = Task { [host] in await host.run() }
         defer { keeper.cancel() }
@@ -127,14 +127,14 @@ package final class PluginRehearsal: Sendable {
         }
     }
 
-    /// Shows samples and fixtures. False: one that must lead to a request does not.
+    /// Prints samples and fixtures. Returns false if a required request is missing.
     private func showAll(_ trial: Trial, _ device: SampleDevice) async throws -> Bool {
         var isWorking = true
         for sample in RehearsalSample.all { isWorking = try await show(sample, to: device, trial) && isWorking }
         return try await rehearseFixtures(trial, device) && isWorking
     }
 
-    /// Shows the outcome of each response that a push service may give.
+    /// Prints the outcome of each possible response of a push service.
     private func showAnswers(of services: RecordedServices, to device: SampleDevice) async throws {
         let trial = Trial(services)
         say("\nwhat answers mean")
@@ -146,8 +146,8 @@ package final class PluginRehearsal: Sendable {
         }
     }
 
-    /// Delivers a sample, in stricter modes as far as that is necessary, and shows all that happens. False: the plugin
-    /// may well refuse to show a mode, but an alert must lead to a request.
+    /// Delivers a sample, retries it in stricter modes if needed, and prints each step. A plugin may refuse a mode, but
+    /// returns false if an alert makes no request.
     private func show(_ sample: RehearsalSample, to device: SampleDevice, _ trial: Trial) async throws -> Bool {
         say("\n\(sample.name): \(sample.about)")
         let result = try await trial.deliver(sample.notification, id: DeliveryIDs.trial, to: device.recipient) {
@@ -169,7 +169,7 @@ package final class PluginRehearsal: Sendable {
         return !result.exchanges.isEmpty && result.outcome.kind != .retry
     }
 
-    /// What each fixture becomes by the built-in rules, in a line and its body.
+    /// Prints the notification that the built-in rules make of each fixture, as a line and its body.
     private func rehearseFixtures(_ trial: Trial, _ device: SampleDevice) async throws -> Bool {
         say("\nfixtures: an event of each kind, by the built-in rules")
         let rules = try RulesTrial(host, trial, device, now: Timestamp.now())
@@ -238,7 +238,7 @@ package final class PluginRehearsal: Sendable {
     }
 }
 
-/// Keeps what the router would log about a plugin, and what the plugin's process writes.
+/// Collects log messages about a plugin and the output of its process.
 final class RehearsalLog: Sendable {
     private static let limit = 200
 
@@ -250,7 +250,7 @@ final class RehearsalLog: Sendable {
         return logger
     }
 
-    /// What has come since the last time.
+    /// Returns the lines since the last call.
     func take() -> [String] {
         lines.withLock { lines in
             defer { lines = [] }
@@ -273,7 +273,7 @@ final class RehearsalLog: Sendable {
         }
 
         func log(event: LogEvent) {
-            // What `plugin dev` shows itself.
+            // `plugin dev` prints these itself.
             guard event.level > .debug || event.metadata?["line"] != nil, event.message != "Loaded a plugin",
                 event.message != "Refused a plugin"
             else { return }

@@ -8,7 +8,7 @@ import PluginHost
 import Push
 import Synchronization
 
-/// Plugins as in a running router, on a host that records their requests: a played push service answers, or a lab.
+/// Plugins as in a running router, on a host that records their requests. A simulated push service or a lab responds.
 ///
 /// For one delivery at a time.
 package final class RecordedServices: TrialServices {
@@ -73,12 +73,12 @@ package final class RecordedServices: TrialServices {
         return reply
     }
 
-    /// Throws what the plugin says against its block or the address.
+    /// Throws the plugin's error about its block or the address.
     func check(_ address: DeviceAddress) throws {
         try stage(for: address).transport.validate(address)
     }
 
-    /// Has every request answered so from now on.
+    /// Sets the response to every later request.
     func play(_ answer: PlayedAnswer) {
         answers.withLock { $0 = .played(answer) }
         stages.withLock { for stage in $0.values { stage.http.play(answer) } }
@@ -101,13 +101,13 @@ package final class RecordedServices: TrialServices {
         }
     }
 
-    /// A block with throw-away keys, which no push service knows.
+    /// Returns a block with throw-away keys, which no push service accepts.
     private func sample(of platform: String) -> String {
         platforms[platform]?.sample.configuration(generate: SampleKeys.make) ?? "{}"
     }
 }
 
-/// A delivery that the plugin does not end. Each further one would take as long.
+/// A delivery that the plugin does not complete. Later deliveries would take as long.
 private struct UnansweredDelivery: Error, CustomStringConvertible {
     let description = """
         the plugin did not end a delivery within \(RecordedServices.timeout.seconds) s, and the others are not tried. \
@@ -115,7 +115,7 @@ private struct UnansweredDelivery: Error, CustomStringConvertible {
         """
 }
 
-/// Streams that end when they have begun, and where they would have led.
+/// Streams that end immediately after they start. Records their destinations.
 private final class RecordingStreams: StreamConnector {
     private let target = Mutex<String?>(nil)
 
@@ -132,13 +132,13 @@ private final class RecordingStreams: StreamConnector {
     }
 }
 
-/// A lab that answers the requests of a plugin on trial.
+/// A lab that responds to the requests of a plugin on trial.
 package struct TrialLab: Sendable {
     /// `http://localhost:PORT`
     private let url: String
     fileprivate let lanes: HTTPLanes
 
-    /// Throws what speaks against connections to the lab at `url`.
+    /// Throws if a connection to the lab at `url` is not allowed.
     package init(url: String) throws {
         self.url = url
         lanes = try HTTPLanes(
@@ -150,7 +150,7 @@ package struct TrialLab: Sendable {
 
     package func close() async { await lanes.shutdown() }
 
-    /// The request as the lab gets it; what goes to this machine goes where it is to go.
+    /// Returns the request to the lab. A request to this machine keeps its URL.
     fileprivate func redirected(_ request: HTTPRequest) -> HTTPRequest {
         guard let parts = URLParts(request.url), !Self.isLocal(parts.origin.host) else { return request }
         var request = request
@@ -165,26 +165,26 @@ package struct TrialLab: Sendable {
     }
 }
 
-/// Carries the requests of a plugin on trial to a lab, or gives played answers, and records both.
+/// Sends the requests of a plugin on trial to a lab, or simulates responses, and records both.
 final class TrialHTTP: HTTPSender {
     /// A request as the plugin made it.
     struct Exchange: Sendable {
         let request: HTTPRequest
-        /// For people.
+        /// For display.
         var answer = "no answer yet"
     }
 
-    /// Who answers the requests.
+    /// The source of responses.
     enum Answers: Sendable {
         case lab(TrialLab)
         case played(PlayedAnswer)
-        /// Nobody: each gets 200, or a token.
+        /// Simulated: 200, or a token for token requests.
         case usual
     }
 
     private struct State {
         var exchanges: [Exchange] = []
-        /// How often they were taken: answers that come later have nowhere to go.
+        /// Increases with each take. Responses of an earlier generation are dropped.
         var generation = 0
         var answers: Answers
     }
@@ -196,10 +196,10 @@ final class TrialHTTP: HTTPSender {
         state = Mutex(State(answers: answers))
     }
 
-    /// Answers every request so from now on.
+    /// Sets the response to every later request.
     func play(_ answer: PlayedAnswer) { state.withLock { $0.answers = .played(answer) } }
 
-    /// The exchanges since the last time, in order.
+    /// Returns the exchanges since the last call, in order.
     func takeExchanges() -> [Exchange] {
         state.withLock { state in
             defer { (state.exchanges, state.generation) = ([], state.generation + 1) }
@@ -232,13 +232,13 @@ final class TrialHTTP: HTTPSender {
 }
 
 extension HTTPRequest {
-    /// An OAuth 2.0 token request (RFC 6749 section 4): made on the way to a push, not the push.
+    /// Whether this is an OAuth 2.0 token request (RFC 6749 section 4), which precedes the push.
     var isTokenRequest: Bool {
         String(decoding: body.prefix(256), as: UTF8.self).contains("grant_type=")
     }
 }
 
-/// The answer of a played push service.
+/// The response of a simulated push service.
 struct PlayedAnswer: Sendable {
     let name: String
     let result: Result<HTTPResponse, HTTPFailure>
@@ -258,7 +258,7 @@ struct PlayedAnswer: Sendable {
         self.result = result
     }
 
-    /// The answer of a push service, for people.
+    /// The response of a push service, for display.
     static func words(for result: Result<HTTPResponse, HTTPFailure>) -> String {
         switch result {
         case .failure(let failure): "no answer (\(failure.reason.rawValue))"
@@ -268,7 +268,7 @@ struct PlayedAnswer: Sendable {
         }
     }
 
-    /// A token, to a token request.
+    /// The response to a token request.
     static let token = PlayedAnswer(
         .success(
             HTTPResponse(
@@ -278,7 +278,7 @@ struct PlayedAnswer: Sendable {
         )
     )
 
-    /// The usual answers of push services.
+    /// The usual responses of push services.
     static let all = [
         PlayedAnswer(200), PlayedAnswer(400), PlayedAnswer(401), PlayedAnswer(403), PlayedAnswer(404),
         PlayedAnswer(410), PlayedAnswer(413), PlayedAnswer(429, retryAfter: 30), PlayedAnswer(500), PlayedAnswer(503),

@@ -10,16 +10,15 @@ import Registry
 import RouterConfiguration
 import Rules
 
-/// Finds which of the events that are kept other rules would have made something else of, for the devices that are
-/// registered now.
+/// Compares the results of two sets of rules for the kept events and the registered devices.
 ///
-/// Both sides are decided anew, so that a device that came since or a name that is not known makes no difference. What
-/// stands after the rules (filters, pace, quiet hours) is not asked. No content leaves this: a difference names what
-/// differs.
+/// Both sides are evaluated now, so new devices or unknown names make no difference. Stages after the rules (filters,
+/// throttling, quiet hours) are skipped. The result contains no content: a difference only names the changed
+/// properties.
 struct RulesDifferences: Sendable {
-    /// How many differences are listed.
+    /// The maximum number of differences in the list.
     private static let mostListed = 200
-    /// How many kinds of devices of one account are told apart.
+    /// The maximum number of distinct device kinds in one account.
     private static let mostDevices = 50
 
     private let kept: KeptEventPages
@@ -31,7 +30,7 @@ struct RulesDifferences: Sendable {
         (self.kept, self.registry, self.plugins, self.now) = (kept, registry, plugins, now)
     }
 
-    /// Devices of one account that rules treat alike.
+    /// Devices of one account for which rules give the same result.
     private struct DeviceSort: Hashable {
         var route: Route
         var language: LanguageTag?
@@ -39,7 +38,7 @@ struct RulesDifferences: Sendable {
         var signals: [Signal]
     }
 
-    /// Throws an ``APIProblem`` where no events are kept, and what the disk throws.
+    /// Throws an ``APIProblem`` if no events are kept, and disk errors.
     func between(
         _ inForce: RuleBook,
         _ other: RuleBook,
@@ -79,7 +78,7 @@ struct RulesDifferences: Sendable {
             for account in kept.accounts {
                 let sorts = try devices[account] ?? self.devices(of: account, configuration)
                 devices[account] = sorts
-                // In one order each time.
+                // Sorted, for a stable order.
                 for (sort, count) in sorts.sorted(by: { "\($0.key)" < "\($1.key)" }) {
                     let (before, after) = try (
                         decision(on: kept.event, for: account, sort, by: inForce, at: time),
@@ -165,19 +164,18 @@ struct RulesDifferences: Sendable {
         }
     }
 
-    /// The kinds that only the other rules are for: such events get no further than the first look, so that none is
-    /// kept.
+    /// Returns the kinds that only the other rules match. The router drops such events early, so none are kept.
     private static func newKinds(_ inForce: RuleBook, _ other: RuleBook) -> [Int] {
         guard let known = inForce.notifiableKinds, let wanted = other.notifiableKinds else { return [] }
         return wanted.subtracting(known).map(Int.init).sorted()
     }
 }
 
-/// What rules make of an event for one sort of device.
+/// The result of the rules for one event and one kind of device.
 private struct RuledOutcome {
     private enum Result: Hashable {
         case push(Push.Notification, PacedPush, key: String)
-        /// The device has the signal off.
+        /// The device has turned the signal off.
         case off
         case nothing
     }
@@ -219,8 +217,7 @@ private struct RuledOutcome {
         }
     }
 
-    /// What is another, in words of rules; empty: nothing is. Where no push goes by either, nothing changes for
-    /// anybody.
+    /// Returns the changed properties by their names in rules. Empty if both sides are equal or neither sends a push.
     func changes(to other: RuledOutcome) -> [String] {
         guard case .push(let before, let push, let key) = result,
             case .push(let after, let otherPush, let otherKey) = other.result
@@ -246,14 +243,14 @@ private struct RuledOutcome {
     }
 }
 
-/// Which events other rules would have made something else of.
+/// The events for which other rules give a different result.
 package struct RulesDiff: OperatorAnswer {
     package enum Result: String, Codable, Sendable, CaseIterable {
         case push, off, dropped, unmatched
     }
 
     package struct Side: Codable, Sendable, Equatable {
-        /// `off`: the device has the signal off.
+        /// `off`: the device has turned the signal off.
         package var result: Result
         package var rule: String?
         package var signal: String?
@@ -280,27 +277,27 @@ package struct RulesDiff: OperatorAnswer {
         package var platform: String
         package var app: String
         package var language: String?
-        /// How many of the account's devices it is so for.
+        /// The number of the account's devices with this difference.
         package var devices: Int
         package var before: Side
         package var after: Side
-        /// What is another; `result`: whether it is a push at all.
+        /// The changed properties; `result` if only one side sends a push.
         package var changes: [String]
     }
 
-    /// How far back it looked.
+    /// The compared period in hours.
     package var hours: Int
-    /// The events that were tried, and how many of them differ for some device.
+    /// The number of compared events, and how many of them differ for any device.
     package var events: Int
     package var differing = 0
-    /// When the oldest of them came; nil where there are none.
+    /// The time of the oldest event; `nil` if there are none.
     package var since: String?
-    /// In all; `list` has the first of them.
+    /// The total number; `list` has only the first ones.
     package var differences = 0
     package var list: [Difference] = []
-    /// The kinds that only the other rules are for: no such event is kept, so that none was tried.
+    /// Kinds that only the other rules match. No such event is kept, so none was compared.
     package var newKinds: [Int]
-    /// Whose events they are; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     init(hours: Int, events: Int, since: String?, newKinds: [Int]) {
@@ -335,7 +332,7 @@ package struct RulesDiff: OperatorAnswer {
     }
 }
 
-/// What a command asks the running router to compare.
+/// A command's request to the running router to compare rules.
 package struct RulesDiffRequest: Encodable, Sendable {
     private enum CodingKeys: CodingKey {
         case rules, file, hours
@@ -346,7 +343,8 @@ package struct RulesDiffRequest: Encodable, Sendable {
     private let file: String?
     private let hours: Int
 
-    /// Without `rules` the files on disk; with a `file`, they stand in its place. `path` is where they were read.
+    /// Default for `rules`: the files on disk. With a `file`, the rules replace that file. `path` is where the rules
+    /// were read.
     package init(rules: String?, of path: String?, file: String?, hours: Int) {
         self.rules = rules
         self.path = path
@@ -354,7 +352,7 @@ package struct RulesDiffRequest: Encodable, Sendable {
         self.hours = hours
     }
 
-    /// Throws an ``OperationFailure``, and `Diagnostics` where the API's token cannot be read.
+    /// Throws an ``OperationFailure``, or `Diagnostics` if the API's token cannot be read.
     package func ask(_ configuration: Configuration) async throws -> RulesDiff {
         do {
             return try await RouterOrFiles(configuration: configuration).require(
@@ -365,7 +363,7 @@ package struct RulesDiffRequest: Encodable, Sendable {
                 toDo: "compare rules"
             )
         } catch let failure as OperationFailure {
-            // The router knows the text and not the file.
+            // The router knows only the text, so the error gets the file's path here.
             guard let path else { throw failure }
             let words = failure.description.replacing("\nrules:", with: "\n\(path):")
             throw OperationFailure(kind: failure.kind, description: words)

@@ -8,24 +8,24 @@ import RouterConfiguration
 import Rules
 import Storage
 
-/// The rules in force as their files have them.
+/// The active rules as their files contain them.
 struct RulesInForce: OperatorAnswer, Equatable {
     struct File: Codable, Sendable, Equatable {
-        /// Its path; empty for the built-in rules.
+        /// The file's path; empty for the built-in rules.
         var name: String
-        /// The app that it is for; nil: all of them.
+        /// The app of the rules; `nil` for all apps.
         var app: String?
         var text: String
-        /// What a change of it names, so that nobody overwrites what they have not seen.
+        /// A change must name the digest of the version that it replaces, so no unseen version is overwritten.
         var digest: String
-        /// Whether the router may write it.
+        /// Whether the router can write the file.
         var isWritable: Bool
     }
 
-    /// In the order in which they are asked.
+    /// In order of evaluation.
     var files: [File]
 
-    /// Throws `Diagnostics` for a file that cannot be read any more.
+    /// Throws `Diagnostics` for a file that can no longer be read.
     init(_ configuration: Configuration, _ platforms: KnownPlatforms) throws {
         var files: [File] = []
         for (app, paths) in configuration.rulesFilesOfApps.sorted(by: { $0.key < $1.key }) {
@@ -52,13 +52,13 @@ extension RulesInForce.File {
             app: app,
             text: text,
             digest: RulesInForce.digest(of: text),
-            // The new one takes its place, so that the folder counts.
+            // A new file replaces the old one, so the directory must be writable.
             isWritable: access(URL(filePath: path).deletingLastPathComponent().path, W_OK) == 0
         )
     }
 }
 
-/// Puts other rules into a file of the configuration.
+/// Writes new rules to a file of the configuration.
 struct RulesSaving: Sendable {
     static let expectedFile = Sentence(
         "rules-file",
@@ -77,7 +77,7 @@ struct RulesSaving: Sendable {
         digest = try object.required("digest", atMost: 100)
     }
 
-    /// Checks the rules together with the other files, and writes the file. Returns what it held before.
+    /// Checks the rules together with the other files, and writes the file. Returns its previous contents.
     func write(_ configuration: Configuration, _ platforms: KnownPlatforms) throws -> String {
         guard configuration.namesRules(file) else { throw APIProblem(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
@@ -99,10 +99,10 @@ struct RulesSaving: Sendable {
         return former
     }
 
-    /// Puts back what the file held.
+    /// Restores the previous contents.
     func restore(_ former: String) throws { try put(former) }
 
-    /// The new file appears as a whole, with the mode and the owner of the former one.
+    /// Replaces the file atomically, and keeps its mode and owner.
     private func put(_ text: String) throws {
         let next = file + "-next"
         unlink(next)
@@ -110,7 +110,7 @@ struct RulesSaving: Sendable {
         guard stat(file, &former) == 0 else { throw failure(errno) }
         let number = NewSecretFile.create(next, Array(text.utf8))
         guard number == 0 else { throw failure(number) }
-        // Whoever is not root keeps the file as their own.
+        // Without root, the router becomes the file's owner.
         _ = chown(next, former.st_uid, former.st_gid)
         guard chmod(next, former.st_mode & 0o777) == 0, rename(next, file) == 0 else {
             let number = errno
@@ -132,7 +132,7 @@ struct RulesSaving: Sendable {
 }
 
 extension APIProblem {
-    /// Rules that cannot be taken.
+    /// The response to invalid rules.
     init(_ status: Int, mistakes: Diagnostics) {
         self.init(
             status,
@@ -143,34 +143,34 @@ extension APIProblem {
 }
 
 extension Configuration {
-    /// Whether its rules come from that file.
+    /// Whether the configuration reads rules from that file.
     func namesRules(_ file: String) -> Bool {
         (rulesFiles + rulesFilesOfApps.values.flatMap(\.self)).contains(file)
     }
 }
 
-/// Reads rules files as a router would, and tells what is in them.
+/// A checker that reads rules files like a router and summarizes them.
 package struct RulesCheck: Sendable {
-    /// The files, in the order in which their rules are asked; none: the built-in rules.
+    /// The files in order of evaluation; empty for the built-in rules.
     package let files: [String]
-    /// Files for the devices of single apps, asked before those.
+    /// Files for the devices of single apps, evaluated first.
     private let ofApps: [String: [String]]
     private let platforms: KnownPlatforms
 
-    /// `files` come before the configuration's, if there is one.
+    /// `files` come before those of the configuration, if there is one.
     package init(files: [String], configuration: Configuration? = nil, _ platforms: KnownPlatforms) {
         self.files = files + (configuration?.rulesFiles ?? []).filter { !files.contains($0) }
         ofApps = configuration?.rulesFilesOfApps ?? [:]
         self.platforms = platforms
     }
 
-    /// All files that are read: the rules and what they name, such as lists of keys, as far as the rules can be read.
+    /// All files that are read: the rules, and files that valid rules name, such as lists of keys.
     package var allFiles: [String] {
         let rules = files + ofApps.sorted { $0.key < $1.key }.flatMap(\.value).filter { !files.contains($0) }
         return rules + RulesFiles(files, ofApps: ofApps, platforms).otherFiles()
     }
 
-    /// One line for each file. Throws all mistakes of all files; if there is none, `warn` gets the warnings.
+    /// Returns one line for each file. Throws the errors of all files. Without errors, `warn` receives the warnings.
     package func summary(warn: (Diagnostic) -> Void = { _ in }) throws(Diagnostics) -> [String] {
         let book = try RulesFiles(files, ofApps: ofApps, platforms).read()
         book.warnings.forEach(warn)
@@ -193,10 +193,10 @@ package struct RulesCheck: Sendable {
     }
 }
 
-/// What is wrong with rules.
+/// The result of a rules check.
 struct RulesDiagnosis: OperatorAnswer {
     struct Mistake: Codable, Sendable {
-        /// From 1; 0 where it is about all of them.
+        /// Starts at 1; 0 for the file as a whole.
         var line: Int
         var column: Int
         var message: String
@@ -205,7 +205,7 @@ struct RulesDiagnosis: OperatorAnswer {
     var isValid: Bool
     var rules: Int
     var mistakes: [Mistake]
-    /// Warnings: valid rules that are probably mistakes.
+    /// Warnings: valid rules that are probably wrong.
     var warnings: [Mistake]
 
     init(_ text: String, _ platforms: KnownPlatforms) {

@@ -10,30 +10,30 @@ import RouterConfiguration
 import Rules
 import Storage
 
-/// Shows what events would become: the same rules and the same plugins as in a router that runs, on a host that records
-/// requests instead of sending them.
+/// A trial of rules on events. It uses the same rules and plugins as a running router, but records requests instead of
+/// sending them.
 package final class RulesTrial: Sendable {
     /// The built-in rules as a file.
     package static func builtInRules(_ platforms: PlatformCatalog) -> String {
         RuleBook.defaultYAML(platforms: platforms)
     }
 
-    /// What is wrong with plugins that were left out.
+    /// The errors of plugins that were not loaded.
     package let refusals: [String]
     private let host: PluginHost
     private let trial: Trial
     private let devices: [SampleDevice]
     private let judge: TrialJudge
     private let mode: Mode
-    /// The platforms whose keys were made up.
+    /// The platforms with throw-away keys.
     private let throwAwayPlatforms: Set<String>
     private let catalog: PlatformCatalog
-    /// What is not shown of the blocks in use, by platform.
+    /// The secrets to blank in the output of used blocks, by platform.
     private let secrets: [String: BlockSecrets]
 
     /// Reads the rules and loads the plugins, which runs their code.
     ///
-    /// Throws ``TrialFailure`` for an order that cannot be carried out, and the rules files' `Diagnostics`.
+    /// Throws ``TrialFailure`` for invalid options, and the rules files' `Diagnostics`.
     package init(_ order: TrialOrder, now: Timestamp) throws {
         mode = try order.readMode()
         let plugins = try CommandPlugins(order.configuration, folders: order.pluginFolders)
@@ -51,7 +51,7 @@ package final class RulesTrial: Sendable {
             now: now
         )
         let (app, configured) = try Self.blocks(order)
-        // Whoever tries rules need not have the service's keys.
+        // Rules can be tried without the push service's keys.
         let usable = configured.filter(\.value.unset.isEmpty)
         var blocks: [String: String] = [:]
         var secrets: [String: BlockSecrets] = [:]
@@ -77,7 +77,7 @@ package final class RulesTrial: Sendable {
         )
     }
 
-    /// The built-in rules for one device of a plugin that runs already, in mode `alert`.
+    /// Uses the built-in rules for one device of a running plugin, in mode `alert`.
     init(_ host: PluginHost, _ trial: Trial, _ device: SampleDevice, now: Timestamp) throws(Diagnostics) {
         (self.host, self.trial) = (host, trial)
         (mode, devices, refusals, throwAwayPlatforms, secrets) = (.alert, [device], [], [], [:])
@@ -93,17 +93,17 @@ package final class RulesTrial: Sendable {
         )
     }
 
-    /// What becomes of `subject` on every platform. For one subject at a time.
+    /// Returns the result for `subject` on every platform. For one subject at a time.
     ///
-    /// Throws ``TrialFailure`` when the event does not say who the recipient is.
+    /// Throws ``TrialFailure`` if the event does not identify the recipient.
     package func run(_ subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
-        // Ends the trial of a plugin that never answers.
+        // Ends the trial of a plugin that does not respond.
         let keeper = Task { [host] in await host.run() }
         defer { keeper.cancel() }
         return try await report(on: subject)
     }
 
-    /// The same while the host runs.
+    /// Returns the same report while the host runs.
     func report(on subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
         var decisions: [TrialJudge.Decision] = []
         for device in devices { decisions.append(try judge.decision(on: subject, platform: device.address.platform)) }
@@ -126,7 +126,7 @@ package final class RulesTrial: Sendable {
         return report
     }
 
-    /// Rules may wake devices of some platforms only.
+    /// The result for a platform whose devices the rules do not notify.
     private func silence(of platform: String, _ reason: Sentence) -> TrialDelivery {
         TrialDelivery(
             platform: platform,
@@ -136,12 +136,12 @@ package final class RulesTrial: Sendable {
         )
     }
 
-    /// Lets the plugins end.
+    /// Stops the plugins.
     package func close() async {
         await host.shutDown(within: .seconds(2))
     }
 
-    /// Loads the plugins for `body`, and lets them end when it has returned. Throws what `init` and `body` throw.
+    /// Loads the plugins for `body`, and stops them after it. Throws the errors of `init` and `body`.
     static func run<Value: Sendable>(
         _ order: TrialOrder,
         _ body: (RulesTrial) async throws -> Value
@@ -160,7 +160,7 @@ package final class RulesTrial: Sendable {
     private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {
         let platform = device.address.platform
         let rendering = judge.rendering(of: wakeUp, mode: mode, on: platform)
-        // The router's own envelopes hold no platform's block.
+        // Envelopes of the router itself contain no secrets from the platform's block.
         let hasBlock = rendering.notification.mode != .sealed || host.encryptingPlatforms.contains(platform)
         let platformOfBlock = hasBlock ? platform : nil
         var delivery = TrialDelivery(
@@ -200,7 +200,7 @@ package final class RulesTrial: Sendable {
         return try RulesFiles(order.rulesFiles, platforms).read()
     }
 
-    /// The platforms to show, in the order they were named in.
+    /// Returns the platforms to show, in the given order.
     private static func platforms(
         _ order: TrialOrder,
         configured: some Sequence<String>,
@@ -224,7 +224,7 @@ package final class RulesTrial: Sendable {
         return wanted.isEmpty ? loaded : wanted
     }
 
-    /// The app's name, and its blocks by platform.
+    /// Returns the app's name and its blocks by platform.
     private static func blocks(
         _ order: TrialOrder
     ) throws(TrialFailure) -> (String, [String: Configuration.PlatformBlock]) {
@@ -241,7 +241,7 @@ package final class RulesTrial: Sendable {
 }
 
 extension RuleBook {
-    /// Rules in the text of a request, which may name no files.
+    /// Parses rules in a request. They must not name files.
     init(_ text: String, _ platforms: KnownPlatforms) throws(Diagnostics) {
         try self.init(
             files: [RulesFile(name: "rules", text: text)],
@@ -251,9 +251,9 @@ extension RuleBook {
     }
 }
 
-/// Decides what happens to an event as the match stage and the rules do.
+/// Evaluates an event like the match stage and the rules.
 struct TrialJudge: Sendable {
-    /// An event that wakes somebody, and all that its texts may speak of.
+    /// An event that leads to a notification, with the input of its templates.
     struct WakeUp: Sendable {
         let rule: Rule
         let signal: Signal
@@ -263,7 +263,7 @@ struct TrialJudge: Sendable {
 
     enum Decision: Sendable {
         case wakes(WakeUp)
-        /// With the reason, which completes the sentence "It wakes nobody: …", and the rule that drops it, if one does.
+        /// Leads to no notification. The reason completes "It wakes nobody: …"; `by` is the rule that drops it, if any.
         case wakesNobody(Sentence, by: String? = nil)
 
         var wakesSomebody: Bool {
@@ -274,10 +274,10 @@ struct TrialJudge: Sendable {
     let rules: RuleBook
     let recipient: PublicKey?
     let authorName: String?
-    /// The nearest that the rules speak.
+    /// The closest language of the rules.
     let language: LanguageTag?
     let app: String
-    /// Nil: that is not known.
+    /// `nil` if unknown.
     let isAuthorFollowed: Bool?
     let now: Timestamp
 
@@ -325,7 +325,7 @@ struct TrialJudge: Sendable {
         }
     }
 
-    /// Fixtures refer to what the recipient wrote.
+    /// Returns the event that the subject refers to. Fixtures refer to the recipient's notes.
     private func referenced(_ id: EventID, _ subject: TrialSubject, of account: PublicKey) -> ReferencedEvent {
         guard var referenced = subject.referenced, referenced.id == id else { return ReferencedEvent(id: id) }
         referenced.author = account

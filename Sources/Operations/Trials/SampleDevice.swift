@@ -6,15 +6,15 @@ import Nostr
 import PluginHost
 import Push
 
-/// A made-up device of one platform, whose keys are known, so that what is encrypted to it can be shown.
+/// A simulated device of one platform. Its keys are known, so payloads encrypted to it can be shown.
 package struct SampleDevice: Sendable {
     package var address: DeviceAddress
-    /// Seals for it where the transport does not; a made-up router.
+    /// The keys of the simulated router that encrypts for the device if the transport does not.
     private let sealing: (key: SealingKey, sender: SecretKey)?
     private let privateKey: P256PrivateKey
     private let secret: [UInt8]
 
-    /// `description` is what the platform's plugin says. `token` and `fields` replace or add to what is made up.
+    /// `description` is from the platform's plugin. `token` and `fields` replace or extend the sample values.
     package init(
         platform: String,
         _ description: PlatformDescription?,
@@ -39,12 +39,12 @@ package struct SampleDevice: Sendable {
 
     var recipient: Trial.Recipient { Trial.Recipient(address: address, sealing: sealing) }
 
-    /// The plaintext of a body that was encrypted to this device (RFC 8291); nil when it was not.
+    /// Returns the plaintext of a body encrypted to this device (RFC 8291); `nil` if it was not.
     package func decrypt(_ body: [UInt8]) -> [UInt8]? {
         try? WebPushEncryption.decrypt(body, privateKey: privateKey, authenticationSecret: secret)
     }
 
-    /// What the platform's sample says, with the keys of this device.
+    /// The sample fields of the platform with this device's keys.
     private static func fields(_ sample: PlatformSample?, p256dh: String, auth: String) -> [String: String] {
         var fields: [String: String] = [:]
         for field in sample?.fields ?? [] {
@@ -59,9 +59,9 @@ package struct SampleDevice: Sendable {
     }
 }
 
-/// Finds the envelope of ``Mode/sealed`` in a request's body, wherever a platform has it.
+/// A finder of the ``Mode/sealed`` envelope in a request's body, wherever the platform puts it.
 enum SealedBody {
-    /// The envelope's content as `device` reads it; nil when there is no envelope to it.
+    /// Returns the envelope's content as `device` decrypts it; `nil` if there is no envelope for it.
     static func plaintext(in body: [UInt8], for device: SampleDevice) -> [UInt8]? {
         guard let ciphertext = ciphertext(in: Data(body)), let bytes = Base64.decode(ciphertext),
             let plaintext = device.decrypt(bytes)
@@ -70,7 +70,7 @@ enum SealedBody {
         return Array(plaintext[..<end])
     }
 
-    /// `text`, which holds an envelope, with no more than the beginning of the ciphertext: nobody reads that.
+    /// Returns `text` with the ciphertext of its envelope cut short for display.
     static func cutShort(_ text: String) -> String {
         guard let ciphertext = ciphertext(in: Data(text.utf8)) else { return text }
         return text.replacing(ciphertext, with: ciphertext.prefix(24) + "…")
@@ -85,13 +85,13 @@ enum SealedBody {
             if object["alg"] is String, let ciphertext = object["ct"] as? String { return ciphertext }
             return object.values.lazy.compactMap(ciphertext).first
         }
-        // FCM's data has texts only.
+        // FCM's data has only string values.
         guard let text = json as? String, text.hasPrefix("{") else { return nil }
         return ciphertext(in: Data(text.utf8))
     }
 }
 
-/// A notification that plugins are rehearsed with.
+/// A sample notification for rehearsing plugins.
 struct RehearsalSample: Sendable {
     let name: String
     let about: String
@@ -99,7 +99,7 @@ struct RehearsalSample: Sendable {
 
     static let plain = RehearsalSample(name: "alert", about: "everything that there is", notification: full(.alert))
 
-    /// Each mode, a batch, and what strangers may write.
+    /// A sample of each mode, a batch, and untrusted content.
     static let all = [
         plain,
         RehearsalSample(
@@ -155,10 +155,10 @@ struct RehearsalSample: Sendable {
     }
 }
 
-// What a plugin's author reads of outcomes, verdicts and requests.
+// Outcomes, decisions and requests in plain text for plugin authors.
 
 extension Outcome {
-    /// What becomes of the notification, for a plugin's author.
+    /// A sentence about the notification's result, for plugin authors.
     var sentence: String {
         let word = reason == "\(kind)" || reason.isEmpty ? "" : " (\(reason))"
         let status = status == 0 ? "" : ", status \(status)"
@@ -187,7 +187,7 @@ extension FilterVerdict {
 }
 
 extension HTTPRequest {
-    /// Everything that goes out, credentials too: those of a rehearsal are made up, or the author's own.
+    /// The whole request with credentials. In a rehearsal these are samples or belong to the plugin's author.
     var wholeTranscript: [String] {
         var lines = ["\(method) \(url)" + (untrustedURL ? "  (untrusted: never into a private network)" : "")]
         lines += headers.map { "\($0.name): \($0.value)" }
@@ -204,10 +204,10 @@ extension HTTPRequest {
 
     private static var shownCharacters: Int { 1000 }
 
-    /// Where it goes.
+    /// The request line.
     var rehearsedLine: String { "\(method) \(url)".printable }
 
-    /// The beginning of the body, on one line.
+    /// The start of the body on one line.
     var shortBody: String {
         guard let text = String(validating: body, as: UTF8.self) else {
             return "(\(body.count) bytes that are not text)"
@@ -217,7 +217,7 @@ extension HTTPRequest {
 }
 
 extension String {
-    /// With what would move a terminal's cursor or turn its text around written as a number.
+    /// The text with control and bidirectional characters shown as numbers, so that it cannot affect the terminal.
     var printable: String {
         var text = ""
         for scalar in unicodeScalars {

@@ -8,18 +8,17 @@ import PluginHost
 import Push
 import RouterConfiguration
 
-/// One push to one device outside of the queues: it says what the push service gets, or sends it once.
+/// One push to one device outside the queues. It shows the push service's request, or sends it once.
 ///
-/// It seals and repeats as the courier does. Nothing of it is stored, and no outcome changes a registration. Test
-/// pushes, checks of credentials, `rules try` and `plugin dev` are trials; ``TrialServices`` are the push services that
-/// they reach.
+/// It encrypts and retries like the courier, but stores nothing and changes no registration. Test pushes, credential
+/// checks, `rules try` and `plugin dev` are trials. ``TrialServices`` are their push services.
 package struct Trial: Sendable {
-    /// A device, and how its pushes are sealed.
+    /// A device and its encryption keys.
     package struct Recipient: Sendable {
         let address: DeviceAddress
-        /// The device's key, and the router's key that it knows; nil: the router has lost that one.
+        /// The device's key, and the router's key for it; `nil` if the router no longer has that one.
         let sealing: (key: SealingKey, sender: SecretKey)?
-        /// Whether the registration names a key of the device, which counts even where the transport seals.
+        /// Whether the registration contains a device key, even if the transport encrypts.
         var hasOwnKey = false
     }
 
@@ -29,16 +28,16 @@ package struct Trial: Sendable {
         self.services = services
     }
 
-    /// Whether the router itself seals for the device.
+    /// Whether the router itself encrypts for the device.
     func seals(for recipient: Recipient) -> Bool {
         recipient.hasOwnKey || !services.seals(recipient.address.platform)
     }
 
-    /// Sends `notification`, and its stricter forms as far as the push service does not take it: the courier's loop
-    /// (``Notifications/Notification/downgraded(after:)``) without its queue. Calls `each` after each attempt with the
-    /// mode of it and, unless it was the last, of the next one.
+    /// Sends `notification`, and then stricter forms while the push service rejects it. This is the courier's loop
+    /// (``Notifications/Notification/downgraded(after:)``) without its queue. Calls `each` after each attempt with its
+    /// mode and, if there is one, the next mode.
     ///
-    /// Throws what speaks against the device's address, and an ``OperationFailure`` where nothing serves it.
+    /// Throws if the device's address is invalid, and an ``OperationFailure`` if no plugin provides the platform.
     func deliver(
         _ notification: Push.Notification,
         id: DeliveryID,
@@ -75,7 +74,7 @@ package struct Trial: Sendable {
         recipient.sealing.flatMap { try? Sealer().seal(notification, id: id, for: $0.key, from: $0.sender) }
     }
 
-    /// The same for a made-up device, as which the result is decrypted.
+    /// Delivers to a simulated device and decrypts the result.
     package func deliver(
         _ notification: Push.Notification,
         id: DeliveryID,
@@ -89,12 +88,12 @@ package struct Trial: Sendable {
 
 /// The outcome of a ``Trial``.
 package struct TrialResult: Sendable {
-    /// A form of the notification that its transport or push service did not take.
+    /// A form of the notification that its transport or push service rejected.
     package struct Reduction: Sendable {
         package let mode: Mode
         let outcome: Outcome
 
-        /// The outcome's word, such as `payload-too-large`.
+        /// The code of the outcome, such as `payload-too-large`.
         package var reason: String { outcome.reason }
 
         init(_ mode: Mode, _ outcome: Outcome) {
@@ -105,20 +104,21 @@ package struct TrialResult: Sendable {
 
     /// The mode of the last attempt.
     package let mode: Mode
-    /// The attempts before, in order.
+    /// The earlier attempts, in order.
     package let reductions: [Reduction]
     /// The outcome of the last attempt.
     let outcome: Outcome
-    /// The plugin's requests in all attempts, and their answers; empty where they are not recorded.
+    /// The plugin's requests in all attempts with their responses; empty if not recorded.
     let exchanges: [TrialHTTP.Exchange]
-    /// The push of the last attempt; nil where it is not recorded, and when the transport makes none.
+    /// The last attempt's push; `nil` if it is not recorded or the transport makes none.
     package var request: HTTPRequest?
-    /// Where a stream would have led that the transport opened, which leads nowhere in a trial; nil when it opened none.
+    /// The destination of a stream that the transport opened; `nil` if it opened none. In a trial the stream is not
+    /// connected.
     package let stream: String?
-    /// The body as the device reads it, when it was encrypted to the device.
+    /// The body as the device decrypts it, if it was encrypted to the device.
     package var decrypted: [UInt8]?
 
-    /// The outcome's word, for when there is no request.
+    /// The code of the outcome, for results without a request.
     package var reason: String { outcome.reason }
 
     init(_ mode: Mode, _ reductions: [Reduction], _ exchanges: [TrialHTTP.Exchange], _ reply: TrialReply) {
@@ -132,10 +132,10 @@ package struct TrialResult: Sendable {
 }
 
 extension Push.Notification {
-    /// How long a push service may try a test push: the operator is waiting.
+    /// The lifetime of a test push, short because the operator is waiting.
     private static var testLifetime: Duration { .minutes(5) }
 
-    /// A test push. Its texts are the same in every language: only the operator is meant.
+    /// Returns a test push. Its strings are not localized, because only the operator sees them.
     static func test(in mode: Mode, at now: Timestamp) -> Push.Notification {
         let texts = NeutralTexts(title: "Carillon", body: "This is a test.")
         var notification =
@@ -157,13 +157,13 @@ extension Push.Notification {
     }
 }
 
-/// The push services that a ``Trial`` reaches: real ones, or recorded requests.
+/// The push services of a ``Trial``: real ones, or recorded requests.
 package protocol TrialServices: Sendable {
-    /// Whether the platform's transport seals by itself, to keys of the registration.
+    /// Whether the platform's transport encrypts, to keys in the registration.
     func seals(_ platform: String) -> Bool
 
-    /// Attempts a delivery once. Throws an ``OperationFailure`` when nothing serves the platform of that app, and what
-    /// the plugin says against its configuration or the address.
+    /// Attempts a delivery once. Throws an ``OperationFailure`` if no plugin provides the app's platform, and the
+    /// plugin's errors about its configuration or the address.
     func send(
         _ notification: Push.Notification,
         id: DeliveryID,
@@ -171,12 +171,12 @@ package protocol TrialServices: Sendable {
     ) async throws -> TrialReply
 }
 
-/// How one attempt of a ``Trial`` went.
+/// The result of one attempt of a ``Trial``.
 package struct TrialReply: Sendable {
     let outcome: Outcome
-    /// The plugin's requests and their answers; empty where they are not recorded.
+    /// The plugin's requests with their responses; empty if not recorded.
     var exchanges: [TrialHTTP.Exchange] = []
-    /// The host and port of a stream that leads nowhere in a trial; nil: the transport opened none.
+    /// The host and port of a stream, which is not connected in a trial; `nil` if the transport opened none.
     var stream: String?
 
     package init(_ outcome: Outcome) {
@@ -184,7 +184,7 @@ package struct TrialReply: Sendable {
     }
 }
 
-/// The transports of a running router, past the courier: a trial waits in no queue.
+/// The transports of a running router. A trial bypasses the courier and its queues.
 package struct RunningServices: TrialServices {
     private let transports: ActiveTransports
     private let plugins: PluginHost
@@ -219,7 +219,7 @@ package struct RunningServices: TrialServices {
 struct ConfiguredServices: TrialServices {
     let configuration: Configuration
 
-    /// False where the plugin cannot be loaded: the attempt says why.
+    /// Returns false if the plugin cannot be loaded; the attempt then throws the reason.
     func seals(_ platform: String) -> Bool {
         let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
         return (try? configuration.plugins.load(log: log))?.encryptingPlatforms.contains(platform) ?? false
@@ -238,7 +238,7 @@ struct ConfiguredServices: TrialServices {
 }
 
 extension TransportInstance {
-    /// Delivers once.
+    /// Delivers once and returns the outcome.
     func outcome(
         of notification: Push.Notification,
         id: DeliveryID,

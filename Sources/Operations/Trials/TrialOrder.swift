@@ -6,32 +6,32 @@ import Push
 import RouterConfiguration
 import Rules
 
-/// How to try rules, as a person typed it.
+/// The options of a rules trial, as entered.
 package struct TrialOrder: Sendable {
-    /// Whose rules, plugins and blocks to use; nil: the built-in rules, and blocks with throw-away keys.
+    /// The source of rules, plugins and blocks. Default: the built-in rules, and blocks with throw-away keys.
     package var configuration: Configuration?
-    /// Rules files to try in place of the configuration's.
+    /// Rules files that replace those of the configuration.
     package var rulesFiles: [String] = []
-    /// The text of rules to try in place of all of these; they may name no files.
+    /// Rules as text, which replace all rules files. They must not name files.
     package var rulesText: String?
-    /// Whether the configuration's blocks are left out, and with them everything that is secret.
+    /// Whether the configuration's blocks are omitted, and with them all secrets.
     package var isWithoutBlocks = false
-    /// Where plugins are, in place of the configuration's folders; absolute paths.
+    /// Absolute paths of plugin directories that replace those of the configuration.
     package var pluginFolders: [String] = []
-    /// None: those of the configuration's app, or else all that plugins serve.
+    /// Default: the platforms of the configuration's app, else all platforms that plugins provide.
     package var platforms: [String] = []
     package var app = "default"
-    /// What the device asked for.
+    /// The mode that the device requested.
     package var mode = Mode.alert.name
-    /// The device's language; nil: it named none.
+    /// The device's language; `nil` if it requested none.
     package var language: String?
-    /// The device's token or endpoint; nil: one that is made up.
+    /// The device's token or endpoint. Default: a sample.
     package var token: String?
-    /// Further fields of its registration.
+    /// Additional fields of its registration.
     package var fields: [String: String] = [:]
-    /// The recipient, in hex or npub; nil: the fixture's recipient, or the only one that the event names.
+    /// The recipient in hex or npub. Default: the fixture's recipient, or the only one that the event names.
     package var recipient: String?
-    /// Nil: what a fixture says, or what stands in for a name.
+    /// Default: the fixture's name, or a placeholder.
     package var authorName: String?
     /// Whether the recipient follows the author.
     package var isAuthorFollowed = false
@@ -63,10 +63,10 @@ package struct TrialOrder: Sendable {
     }
 }
 
-/// Why something cannot be tried, as a sentence for the person who asked.
+/// Why a trial is not possible, in a sentence for the operator.
 package struct TrialFailure: Error, CustomStringConvertible {
     package let description: String
-    /// The same for programs; nil: only the words say it.
+    /// The same with code and values; `nil` if only the message exists.
     var says: Statement?
 
     init(description: String, says: Statement? = nil) {
@@ -75,7 +75,7 @@ package struct TrialFailure: Error, CustomStringConvertible {
     }
 }
 
-/// What rules are tried on: an event of the person's own, or a fixture.
+/// The event of a rules trial: the operator's own, or a fixture.
 package struct TrialSubject: Sendable {
     /// The file's or the fixture's name.
     package let name: String
@@ -94,7 +94,7 @@ package struct TrialSubject: Sendable {
         referenced = fixture.referenced
     }
 
-    /// An event that nothing more is known about.
+    /// Uses an event without additional data.
     init(_ event: Event, for recipient: PublicKey) {
         name = event.id.hex
         self.event = event
@@ -104,9 +104,9 @@ package struct TrialSubject: Sendable {
         referenced = nil
     }
 
-    /// An event as JSON, whose id, sig, pubkey, created_at, tags and content may be missing.
+    /// Parses an event from JSON. Its id, sig, pubkey, created_at, tags and content may be missing.
     ///
-    /// Throws ``TrialFailure`` for what is none.
+    /// Throws ``TrialFailure`` for an invalid event.
     package init(event json: [UInt8], name: String) throws {
         self.name = name
         event = try Self.event(json)
@@ -136,7 +136,7 @@ package struct TrialSubject: Sendable {
 }
 
 extension TrialOrder {
-    /// A request to try rules: how, and on which event. Whatever is secret in the configuration is left out. Throws an
+    /// Parses a request to try rules: its options and the event. Secrets in the configuration are not used. Throws an
     /// ``APIProblem``.
     static func read(_ call: APICall) throws -> (TrialOrder, TrialSubject) {
         let object = try RequestObject(
@@ -180,7 +180,7 @@ extension TrialOrder {
 }
 
 extension APIProblem {
-    /// Commands have options where the API has members.
+    /// Replaces the names of command options by those of API members.
     init(_ failure: TrialFailure) {
         let words = failure.description.replacing("--", with: "")
         if let says = failure.says {

@@ -9,13 +9,13 @@ import PluginHost
 import Push
 import Rules
 
-/// What became of one event in a trial.
+/// The result of a rules trial for one event.
 package struct TrialReport: Sendable {
     let subject: TrialSubject
     let decision: TrialJudge.Decision
-    /// The rule allows less than the device asked for.
+    /// The rule allows less content than the device requested.
     var isCutByRule = false
-    /// By platform; none for what wakes nobody.
+    /// By platform; empty if no notification is sent.
     package var deliveries: [TrialDelivery] = []
 
     init(subject: TrialSubject, decision: TrialJudge.Decision) {
@@ -23,55 +23,55 @@ package struct TrialReport: Sendable {
         self.decision = decision
     }
 
-    /// Why nobody is woken; nil when somebody is.
+    /// Why no notification is sent; `nil` if one is sent.
     package var silence: String? {
         if case .wakesNobody(let reason, _) = decision { return reason.words }
         return nil
     }
 
-    /// The rule that decided to wake somebody.
+    /// The rule that decided to notify.
     package var ruleName: String? {
         if case .wakes(let wakeUp) = decision { return wakeUp.rule.name }
         return nil
     }
 
-    /// Whether there is a platform that nothing would go out to though it should.
+    /// Whether a notification to any platform failed.
     package var hasFailures: Bool {
         deliveries.contains(where: \.isFailure)
     }
 }
 
-/// What one platform's push service would get in a trial.
+/// The push that one platform's service would receive.
 package struct TrialDelivery: Sendable {
     package enum Outcome: Sendable {
-        /// What the plugin made of it.
+        /// The plugin made a push.
         case made(TrialResult)
-        /// What the plugin says against its block or the device.
+        /// The plugin reported an error in its block or the device.
         case failed(TrialFailure)
-        /// Nothing is meant to go out, with the reason.
+        /// The rules send no push to this platform, with the reason.
         case spared(Sentence)
     }
 
     package let platform: String
-    /// Whether the platform's block has keys that were made up.
+    /// Whether the platform's block has sample keys.
     package let hasThrowAwayKeys: Bool
-    /// The rule's keys for which the event gives no fitting value.
+    /// The rule's keys that are omitted because the event has no fitting value.
     package let leftOut: [String]
     package var outcome: Outcome
-    /// What the device finds in the envelope inside of the body, as JSON; nil when there is none.
+    /// The decrypted JSON of the envelope in the body; `nil` if there is none.
     package var unsealed: [UInt8]?
-    /// The rule that decided, where it is another one than for the platforms before.
+    /// The rule that decided, if it differs from the earlier platforms' rule.
     package var ruleName: String?
-    /// Nil where nothing would go out, and where the plugin says nothing about sizes.
+    /// `nil` if no push is sent, or if the plugin declares no size limits.
     var size: PushSize?
 
-    /// Nil when nothing would go out.
+    /// `nil` if no push is sent.
     package var request: HTTPRequest? {
         if case .made(let result) = outcome { return result.request }
         return nil
     }
 
-    /// Whether something should go out and does not.
+    /// Whether a push should be sent but failed.
     var isFailure: Bool {
         switch outcome {
         case .spared: false
@@ -82,7 +82,7 @@ package struct TrialDelivery: Sendable {
 }
 
 extension TrialReport {
-    /// For a person: what decided, then a block for each platform.
+    /// The report for people: the decision, then a block for each platform.
     package var text: String {
         ([head] + deliveries.map(\.text)).joined(separator: "\n\n")
     }
@@ -127,7 +127,7 @@ extension TrialDelivery {
         }
     }
 
-    /// What went out, and what did not.
+    /// The mode that was sent, and those that were rejected.
     private func modes(_ result: TrialResult) -> String {
         result.reductions.isEmpty
             ? result.mode.name
@@ -159,7 +159,7 @@ extension TrialDelivery {
 }
 
 extension TrialReport {
-    /// For machines: one JSON object on one line.
+    /// The report for programs: one JSON object on one line.
     package var json: String {
         var object: [String: Any] = [
             "name": subject.name, "kind": Int(subject.event.kind.rawValue), "event": subject.event.id.hex,
@@ -236,12 +236,12 @@ extension TrialDelivery {
     }
 }
 
-/// How large a push is in the way its service counts, and how large it may be.
+/// The size of a push as its service counts it, and the limit.
 package struct PushSize: Sendable, Equatable {
     let count: ByteCount
     let limit: ByteCount
 
-    /// Nil where the plugin says nothing about sizes, and where the request has none of what counts.
+    /// Returns `nil` if the plugin declares no limits, or if the request has none of the counted parts.
     init?(_ request: HTTPRequest, _ limits: PushLimits?) {
         let headers = request.headers.map { (name: $0.name, value: $0.value) }
         guard let size = limits?.size(ofBody: request.body, headers: headers) else { return nil }

@@ -5,19 +5,19 @@ import Registry
 import Relays
 import RouterConfiguration
 
-/// What an operator decides about somebody: the words of a command or a request, before they are understood.
+/// An operator's access decision as entered, before parsing.
 package struct AccessRequest: Sendable, Equatable {
     package enum Verb: String, Sendable, CaseIterable {
         case block, unblock, allow, disallow
     }
 
     package var verb: Verb
-    /// A key, a network, an invitation's digest or a relay, as `kind` says.
+    /// A key, a network, an invitation's digest or a relay, depending on `kind`.
     package var subject: String
-    /// Nil: a key or a network, whichever it is.
+    /// Default: a key or a network, depending on the string.
     package var kind: AccessSubject.Kind?
     package var reason: String
-    /// Nil: for good.
+    /// Default: permanent.
     package var span: Duration?
 
     package init(
@@ -34,7 +34,7 @@ package struct AccessRequest: Sendable, Equatable {
         self.span = span
     }
 
-    /// Who or what is meant. Throws an ``OperationFailure`` where nobody can be.
+    /// Returns the parsed subject. Throws an ``OperationFailure`` if it is invalid.
     func meaning() throws(OperationFailure) -> AccessSubject {
         let (found, expected): (AccessSubject?, String) =
             switch kind {
@@ -51,12 +51,12 @@ package struct AccessRequest: Sendable, Equatable {
     }
 }
 
-/// A rule of access as operators see it.
+/// An access rule for operators.
 package struct AccessRuleReport: OperatorAnswer, Equatable {
     /// `key`, `network`, `invitation` or `relay`.
     package var kind: String
     package var subject: String
-    /// Of a key.
+    /// Only for keys.
     package var npub: String?
     /// `blocked` or `allowed`.
     package var verdict: String
@@ -86,7 +86,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
     }
 }
 
-/// All rules in force.
+/// All active rules.
 package struct AccessReport: OperatorAnswer, Equatable {
     /// `open`, `invited` or `listed`.
     package var mode: String
@@ -110,12 +110,12 @@ package struct AccessReport: OperatorAnswer, Equatable {
     }
 }
 
-/// What came of a decision.
+/// The result of an access decision.
 package struct AccessAnswer: OperatorAnswer, Equatable {
-    /// The rule that is in force now, or no more.
+    /// The rule that was added or removed.
     package var rule: AccessRuleReport
     package var isInForce: Bool
-    /// Devices that it takes out of use or brings back.
+    /// The number of devices that the decision disables or enables.
     package var devices: Int
     package var notes: [String] = []
 
@@ -126,13 +126,13 @@ package struct AccessAnswer: OperatorAnswer, Equatable {
     }
 }
 
-/// What an operator decides about somebody.
+/// Access decisions of operators.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure`` when it cannot be done, and `Diagnostics` for a key file that is none.
+    /// Throws an ``OperationFailure`` if the decision is not possible, and `Diagnostics` for an invalid key file.
     package func decide(_ request: AccessRequest) async throws -> AccessAnswer {
         var request = request
         if request.kind == .invitation { request.subject = try digest(of: request.subject) }
-        // Before anybody is asked: a mistake in the words is the same everywhere.
+        // Checked before asking the router, which would report the same error.
         _ = try request.meaning()
         do {
             return try OperatorAccess(configuration, for: .changing).users.decide(request)
@@ -141,7 +141,7 @@ extension RouterOrFiles {
         }
     }
 
-    /// The secret itself goes nowhere.
+    /// The secret itself is not sent.
     private func digest(of invitation: String) throws -> String {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
@@ -163,7 +163,7 @@ extension RouterOrFiles {
 }
 
 extension AccessRequest {
-    /// What a request to the API says. Throws an ``OperationFailure`` for what cannot be read.
+    /// Parses an API request. Throws an ``OperationFailure`` if it is invalid.
     init(_ verb: String, isRelay: Bool, _ parameters: [String: String]) throws(OperationFailure) {
         guard let verb = Verb(rawValue: verb), let subject = parameters["subject"] else {
             throw .invalid("expected subject=, and one of block, unblock, allow or disallow")

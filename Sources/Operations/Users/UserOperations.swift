@@ -7,18 +7,18 @@ import Registry
 import Relays
 import RouterConfiguration
 
-/// What operators ask about users and decide about them. The same in the router, for its API, and on its files, for
-/// the commands. Callable from any thread; reads files, so not for those that must not wait.
+/// The operators' requests on users. The router's API and the commands on files share them. Callable from any thread
+/// that may block, because it reads files.
 package final class UserOperations: Sendable {
-    /// Users in one answer at most.
+    /// The maximum number of users on a page.
     package static let page = 1_000
-    /// Longer reasons are notes, which belong elsewhere.
+    /// The maximum length of a reason.
     private static let longestReason = 200
     private static let longestSpan: Duration = .days(3_650)
 
     let devices: DeviceOperations
     private let limits: RegistrationPolicy.Limits
-    /// The operator's relays, which no command blocks.
+    /// The operator's relays, which cannot be blocked by command.
     private let ownRelays: Set<RelayURL>
 
     package init(_ devices: DeviceOperations) {
@@ -30,7 +30,7 @@ package final class UserOperations: Sendable {
 
     private var registry: Registry { devices.registry }
 
-    /// What narrows a list of users down, as an operator wrote it.
+    /// The filters of a user list, as entered.
     package struct Query: Sendable, Equatable {
         package var platform: String?
         package var app: String?
@@ -77,7 +77,7 @@ package final class UserOperations: Sendable {
         )
     }
 
-    /// `key` is 64 hex digits or npub1…. Throws an ``OperationFailure`` where nothing is known of it.
+    /// `key` is 64 hex digits or npub1…. Throws an ``OperationFailure`` if it is unknown.
     package func show(_ key: String) throws(OperationFailure) -> UserOverview {
         let key = try OperatorWords.key(key, "the user")
         let user = try OperationFailure.attempt { try registry.user(key) }
@@ -97,7 +97,7 @@ package final class UserOperations: Sendable {
 
     package var rules: AccessReport { AccessReport(registry.access) }
 
-    /// Takes what an operator decides. It is in force when this returns. Throws an ``OperationFailure``.
+    /// Applies an operator's decision. It is active when this returns. Throws an ``OperationFailure``.
     package func decide(_ request: AccessRequest) throws(OperationFailure) -> AccessAnswer {
         let subject = try request.meaning()
         switch request.verb {
@@ -179,7 +179,7 @@ package final class UserOperations: Sendable {
         return answer
     }
 
-    /// Whether a key is blocked now.
+    /// Whether a key is currently blocked.
     private func out(of subject: AccessSubject) -> Bool {
         guard case .key(let key) = subject else { return false }
         return registry.access.isBlocked(key)
@@ -198,7 +198,7 @@ package final class UserOperations: Sendable {
         )
     }
 
-    /// A missing trace is no reason to show no users.
+    /// Returns no times if the trace is missing, so that users are still shown.
     private func lastPushes(to devices: [DeviceID]) -> [DeviceID: Timestamp] {
         guard let statuses = try? self.devices.reader.files.trace?.reader.statuses(of: devices) else { return [:] }
         return statuses.compactMapValues { $0.lastSuccess?.at }
@@ -206,7 +206,7 @@ package final class UserOperations: Sendable {
 }
 
 extension UserOperations.Query {
-    /// What a request to the API says. Throws an ``OperationFailure`` for what cannot be read.
+    /// Parses an API request. Throws an ``OperationFailure`` if it is invalid.
     init(_ parameters: [String: String]) throws(OperationFailure) {
         self.init(
             platform: parameters["platform"],
@@ -221,7 +221,7 @@ extension UserOperations.Query {
     }
 }
 
-/// An account with its devices in sum.
+/// A summary of an account and its devices.
 package struct UserReport: Codable, Sendable, Equatable {
     package var account: String
     package var npub: String
@@ -230,7 +230,7 @@ package struct UserReport: Codable, Sendable, Equatable {
     package var platforms: [String]
     package var firstRegistered: String?
     package var lastRegistered: String?
-    /// The last push that a push service accepted; nil: none that is remembered.
+    /// The last push that a push service accepted; `nil` if the trace has none.
     package var lastPush: String?
     package var isBlocked: Bool
 
@@ -257,10 +257,10 @@ package struct UserReport: Codable, Sendable, Equatable {
     static func minute(_ stamp: String?) -> String { stamp.map { $0.minute } ?? "-" }
 }
 
-/// Accounts in the order of their keys, as far as one answer goes.
+/// A page of accounts, sorted by key.
 package struct UserList: OperatorAnswer, Equatable {
     package var users: [UserReport]
-    /// Behind which key the next answer begins; nil: there are no more.
+    /// The last key of this page, from which the next one continues; `nil` at the end.
     package var next: String?
 
     package init(users: [UserReport], next: String?) {
@@ -276,18 +276,18 @@ package struct UserList: OperatorAnswer, Equatable {
     }
 }
 
-/// What is known of one account. No tokens.
+/// The details of one account, without tokens.
 package struct UserOverview: OperatorAnswer, Equatable {
     package var user: UserReport
     package var devices: [DeviceOverview]
-    /// At which something is watched for it.
+    /// The relays that the router reads for the account.
     package var relays: [String]
     package var rules: [AccessRuleReport]
-    /// How many devices it may have.
+    /// The maximum number of devices.
     package var deviceLimit: Int
-    /// How many registrations one key may sign an hour.
+    /// The maximum number of registrations that one key may sign in an hour.
     package var registrationsPerHour: Int
-    /// Who was asked; nil: the router serves alone.
+    /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {

@@ -37,8 +37,8 @@ struct Carillon: AsyncParsableCommand {
     )
 
     static func main() async {
-        // Before anything else: a reload that is asked for while the service begins must not end it. What begins reads
-        // the newest configuration anyway, and `Serve` listens before it reads.
+        // A reload signal during the start must not end the service. The start reads the latest configuration anyway,
+        // and `Serve` handles the signal before it reads.
         if CommandLine.arguments.dropFirst().first == Serve.configuration.commandName ?? "serve" {
             signal(SIGHUP, SIG_IGN)
         }
@@ -63,15 +63,15 @@ struct ConfigurationOption: ParsableArguments {
 
     private static let defaultPath = "carillon.yaml"
 
-    /// Whether nobody named a file and there is none where it would be.
+    /// Whether no file was named and the default file does not exist.
     var isAbsent: Bool { path == Self.defaultPath && !FileManager.default.fileExists(atPath: path) }
 
-    /// Nil where there is none, or it has mistakes: for commands that go on without.
+    /// The configuration; `nil` if it is missing or invalid. For commands that can run without it.
     var ifReadable: Configuration? {
         isAbsent ? nil : try? Configuration(file: path, withoutCredentials: true)
     }
 
-    /// Reads the file; prints its mistakes and fails when there are any. Only the service itself needs its credentials.
+    /// Reads the file, or prints its errors and fails. Only the service itself needs its credentials.
     func read(withoutCredentials: Bool = true) throws -> Configuration {
         try Terminal.printingMistakes { () throws in
             try Configuration(file: path, withoutCredentials: withoutCredentials)
@@ -79,7 +79,7 @@ struct ConfigurationOption: ParsableArguments {
     }
 }
 
-/// What commands take that ask the running router or its files: which router, and how the answer is printed.
+/// The options of commands that ask the running router or read its files: the configuration and the output format.
 struct AnswerOptions: ParsableArguments {
     @OptionGroup var config: ConfigurationOption
 
@@ -89,7 +89,7 @@ struct AnswerOptions: ParsableArguments {
     func show(_ answer: some OperatorAnswer) { Asking.show(answer, asJSON: json) }
 }
 
-/// The option that names folders with plugins, whose platforms a command is to know.
+/// The option for plugin directories whose platforms a command should know.
 struct PluginsOption: ParsableArguments {
     @Option(
         name: .customLong("plugins"),
@@ -100,8 +100,8 @@ struct PluginsOption: ParsableArguments {
     /// Absolute paths.
     var folders: [String] { names.map { URL(fileURLWithPath: $0).standardizedFileURL.path } }
 
-    /// What they say about their platforms. Without the option these are the plugins of the configuration, if it can be
-    /// read. What cannot be known without any plugin is said.
+    /// Returns the platforms of these plugins. Default: the plugins of the configuration, if it can be read. Prints a
+    /// warning if there are no plugins.
     func catalog(_ config: ConfigurationOption) throws -> PlatformCatalog {
         let plugins = try Terminal.printingMistakes { () throws in
             try CommandPlugins(names.isEmpty ? config.ifReadable : nil, folders: folders)
@@ -117,10 +117,10 @@ struct PluginsOption: ParsableArguments {
     }
 }
 
-/// A command that opens or writes files in a folder that another user may own. If root starts it, the program runs as
-/// that user before the command begins, so that no command runs twice.
+/// A command that opens or writes files in a directory that another user may own. If root starts it, the program
+/// restarts as that user before the command runs, so no command runs twice.
 protocol OwnerCommand: ParsableCommand {
-    /// A file in that folder; nil if the command needs none.
+    /// A file in that directory; `nil` if the command needs none.
     var ownersFile: String? { get throws }
 }
 
@@ -135,7 +135,7 @@ extension StoreCommand {
     }
 }
 
-/// A command of that sort whose answer is printed as text or JSON.
+/// A store command that prints its answer as text or JSON.
 protocol StoreQuery: StoreCommand {
     var options: AnswerOptions { get }
 }
@@ -145,7 +145,7 @@ extension StoreQuery {
 }
 
 extension OwnerCommand {
-    /// Starts the program again as the owner if root runs it on another user's files. Call it before `run()`.
+    /// Restarts the program as the owner if root runs it on another user's files. Call it before `run()`.
     func startAsOwner() throws {
         guard geteuid() == 0, let file = try ownersFile else { return }
         do throws(OperationFailure) {

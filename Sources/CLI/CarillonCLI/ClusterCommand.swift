@@ -170,7 +170,7 @@ struct ClusterCommand: AsyncParsableCommand {
                 )
                 throw ExitCode(1)
             }
-            // Before its first start a router has no key.
+            // Before its first start, a router has no key.
             let identity = try? IdentityFile(path: configuration.keyFile).read()
             let report = try await Asking.run { try await ClusterCheck(cluster, identity).run() }
             Asking.show(report, asJSON: json)

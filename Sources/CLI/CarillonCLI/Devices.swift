@@ -120,7 +120,7 @@ struct Devices: AsyncParsableCommand {
 
         func run() async throws {
             let answer = try await Asking.run {
-                // As root: it loads plugins, which are to be root's, and their credentials; it changes no file.
+                // Runs as root, because it loads root's plugins and their credentials. It changes no file.
                 try await OperatorAccess(config.read(), for: .reading).operations.test(device, mode: mode)
             }
             Asking.show(answer, asJSON: json)
@@ -214,7 +214,7 @@ struct Push: AsyncParsableCommand {
     var words: [String] = []
 
     func validate() throws {
-        // The plugin takes all words behind the platform.
+        // The plugin receives all arguments after the platform.
         if words.contains("--config") {
             throw ValidationError("--config comes before the platform: carillon push --config FILE \(platform) help")
         }

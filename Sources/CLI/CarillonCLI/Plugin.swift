@@ -147,7 +147,7 @@ struct PluginNew: ParsableCommand {
         )
     }
 
-    /// The folder that this program was built in, where it runs from there.
+    /// The directory in which this program was built, if it runs from there.
     private static var sources: String? {
         guard let program = Terminal.program else { return nil }
         var folder = URL(fileURLWithPath: program).deletingLastPathComponent()
@@ -226,7 +226,7 @@ struct PluginCheck: AsyncParsableCommand {
         return ConformanceRunner(executable: program, arguments: ["plugin", "check", "--in-process"])
     }
 
-    /// The contents of the files that `--block` names, by the names of platforms and filters.
+    /// Returns the contents of the files in `--block`, by platform or filter.
     static func blocks(_ assignments: [Assignment]) throws -> [String: String] {
         try assignments.reduce(into: [:]) { blocks, block in
             guard let json = FileManager.default.contents(atPath: block.value) else {
@@ -236,7 +236,7 @@ struct PluginCheck: AsyncParsableCommand {
         }
     }
 
-    /// Completes a plan with the devices and the interpreter that options name.
+    /// Adds the devices and the interpreter of the options to a plan.
     static func complete(_ plan: inout ConformancePlan, _ registrations: [Assignment], _ python: String?) {
         for registration in registrations {
             plan.registrations[registration.name] = ConformancePlan.Registration(token: registration.value)
@@ -245,7 +245,7 @@ struct PluginCheck: AsyncParsableCommand {
         if let python { plan.python.interpreter = URL(fileURLWithPath: python).standardizedFileURL.path }
     }
 
-    /// An option of the form NAME=VALUE.
+    /// An option in the form NAME=VALUE.
     struct Assignment: ExpressibleByArgument {
         let name: String
         let value: String
@@ -259,22 +259,22 @@ struct PluginCheck: AsyncParsableCommand {
     }
 }
 
-/// How a plugin's folder is built, and what comes of it.
+/// A build of a plugin's directory.
 struct PluginBuild {
-    /// Why there is no plugin.
+    /// The error of a failed build.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
     let folder: URL
-    /// Nil: there is nothing to build.
+    /// `nil` if no build is needed.
     let command: [String]?
-    /// The plugin's file, where it is known before the build.
+    /// The plugin's file, if it is known before the build.
     private let file: URL?
-    /// Where the build leaves shared objects.
+    /// The directory in which the build puts shared objects.
     private let results: URL
 
-    /// Throws ``Failure`` for a folder that nothing is known to build.
+    /// Throws ``Failure`` for a directory without a known build system.
     init(at path: URL) throws(Failure) {
         var isFolder: ObjCBool = false
         _ = FileManager.default.fileExists(atPath: path.path, isDirectory: &isFolder)
@@ -307,7 +307,7 @@ struct PluginBuild {
         }
     }
 
-    /// Builds, and returns the plugin's file. The compiler writes to the terminal.
+    /// Builds the plugin and returns its file. The compiler's output goes to the terminal.
     func run() throws(Failure) -> URL {
         if let command {
             let process = Process()
@@ -329,7 +329,7 @@ struct PluginBuild {
         return newest
     }
 
-    /// The files whose change begins it all again: everything in the folder but what builds and tools write.
+    /// The files to watch for changes: everything in the directory except the output of builds and tools.
     var sources: [String] {
         if let file, command == nil { return [file.path] }
         let folders: Set = ["target", ".build", ".git", "__pycache__", "node_modules"]

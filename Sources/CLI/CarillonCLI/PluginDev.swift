@@ -63,7 +63,7 @@ struct PluginDev: AsyncParsableCommand {
     @Flag(help: "Leave out the checks of plugin check.")
     var skipCheck = false
 
-    /// How long a check may show no progress. The author waits for it.
+    /// The timeout of a check without progress. It is short because the author is waiting.
     private static let maxSilence: Duration = .seconds(20)
 
     func validate() throws {
@@ -91,7 +91,7 @@ struct PluginDev: AsyncParsableCommand {
         await lab?.close()
     }
 
-    /// Says what answers; nil: answers are played.
+    /// Starts the lab, if possible, and prints how requests are answered. Returns `nil` if responses are simulated.
     private func startLab() async throws -> PluginDevLab? {
         guard lab != false, answer == nil else { return nil }
         guard let path = PluginDevLab.path else {
@@ -147,7 +147,7 @@ struct PluginDev: AsyncParsableCommand {
         }
     }
 
-    /// Prints the checks that fail, and how many pass.
+    /// Prints the failed checks and the number of passed ones.
     private func check(_ file: URL, _ blocks: [String: String]) async throws -> ConformanceReport {
         var plan = ConformancePlan(path: file.path, configurations: blocks)
         PluginCheck.complete(&plan, registration, python)
@@ -163,7 +163,7 @@ struct PluginDev: AsyncParsableCommand {
         return report
     }
 
-    /// Those that are given, and the settings that `carillon plugin new` writes for a filter.
+    /// Returns the given blocks, plus the filter settings that `carillon plugin new` writes.
     private func blocks(in folder: URL) throws -> [String: String] {
         let settings = folder.appending(path: "settings.json").path
         guard block.isEmpty, let json = FileManager.default.contents(atPath: settings) else {
@@ -173,7 +173,7 @@ struct PluginDev: AsyncParsableCommand {
     }
 }
 
-/// A plugin in a folder of its own, as trusted as that of a router: a developer's folder may be writable by a group.
+/// A copy of a plugin in its own directory with strict permissions. A developer's directory may be group-writable.
 private struct PluginStage {
     let folder: URL
     let file: URL
@@ -196,19 +196,19 @@ private struct PluginStage {
     func remove() { try? FileManager.default.removeItem(at: folder) }
 }
 
-/// A lab of its own for `carillon plugin dev`: the program `carillon-lab`, which is a package of its own.
+/// A lab for `carillon plugin dev`: the program `carillon-lab`, which is in a separate package.
 struct PluginDevLab {
     private static let program = "carillon-lab"
     private static let patience: TimeInterval = 20
 
     let lab: TrialLab
-    /// Where `carillon-lab misbehave` finds it.
+    /// The directory for `carillon-lab misbehave`.
     let folder: URL
     private let process: Process
-    /// The lab ends with it, however this program ends.
+    /// Closes when this program ends for any reason, which ends the lab.
     private let input: Pipe
 
-    /// The program's path, beside this program or on the PATH; nil: it is not installed.
+    /// The path of `carillon-lab`, next to this program or on the PATH; `nil` if it is not installed.
     static var path: String? {
         let folders = [URL(fileURLWithPath: Terminal.program ?? "").deletingLastPathComponent().path]
         let named = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
@@ -255,7 +255,7 @@ struct PluginDevLab {
         process.waitUntilExit()
     }
 
-    /// What it writes into `lab.json`.
+    /// The contents of `lab.json`.
     private struct Addresses: Decodable {
         let other: String
 

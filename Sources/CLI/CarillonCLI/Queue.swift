@@ -143,7 +143,7 @@ struct Queue: AsyncParsableCommand {
     }
 }
 
-/// Which pushes a command means.
+/// The options that select pushes.
 struct QueueSelectionOptions: ParsableArguments {
     @Option(help: "Only those of this platform.")
     var platform: String?
@@ -179,7 +179,7 @@ struct QueueSelectionOptions: ParsableArguments {
     @Flag(help: "Only those that failed.")
     var failed = false
 
-    /// As the API names them.
+    /// The API's parameters.
     var parameters: [String: String] {
         var parameters: [String: String] = [:]
         parameters["platform"] = platform
@@ -194,7 +194,7 @@ struct QueueSelectionOptions: ParsableArguments {
     }
 }
 
-/// Which pushes a command changes: those of a selection, those of some ids, or all.
+/// The options that select the pushes to change: by filter, by id, or all.
 struct QueueChoiceOptions: ParsableArguments {
     @OptionGroup var selection: QueueSelectionOptions
 
@@ -207,7 +207,7 @@ struct QueueChoiceOptions: ParsableArguments {
     @Flag(help: "Only say what would be done.")
     var dryRun = false
 
-    /// As the API names them. `isTrial`: nothing is to be done in any case.
+    /// Returns the API's parameters. `isTrial` makes the request a dry run.
     func parameters(isTrial: Bool = false) -> [String: String] {
         var parameters = selection.parameters
         if !ids.isEmpty { parameters["id"] = ids.joined(separator: ",") }
@@ -216,7 +216,7 @@ struct QueueChoiceOptions: ParsableArguments {
         return parameters
     }
 
-    /// Nobody is to mean all by accident.
+    /// Requires a selection or `--all`, so that no command changes all pushes by accident.
     func require() throws {
         guard selection.parameters.isEmpty, ids.isEmpty, !all else { return }
         throw ValidationError("this means every push: name some, as --failed or --platform do, or say --all")

@@ -80,9 +80,9 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // Else each thread's busiest moment counts for ever.
+        // Without a bound, the allocator keeps each thread's peak memory.
         _ = carillon_bound_allocator(Int32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)), 4 << 20)
-        // Before the configuration is read: what changes after that is to be read anew.
+        // Must be installed before the configuration is read, so that no later reload is missed.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let output = LogOutput(
             levels: LogLevels(usual: logLevel ?? .info),
@@ -124,7 +124,7 @@ struct Serve: AsyncParsableCommand {
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [
-                    // It ends by itself only where its feed is to be its end.
+                    // The router ends itself only if it is configured to end with its feed.
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: Announced(
                             router: router,
@@ -142,7 +142,7 @@ struct Serve: AsyncParsableCommand {
         ).run()
     }
 
-    /// The file's, or that of the environment where there is no file.
+    /// Returns the configuration of the file, or of the environment if there is no file.
     private func configuration() throws -> Configuration {
         guard config.isAbsent else {
             return try Terminal.printingMistakes { try config.read(withoutCredentials: false) }
@@ -161,7 +161,7 @@ struct Serve: AsyncParsableCommand {
         return try found ?? config.read(withoutCredentials: false)
     }
 
-    /// Reads the same file again; nil where there was none.
+    /// Reads the same file again; `nil` if there was none.
     private static func rereading(
         _ configuration: Configuration
     ) -> (@Sendable () throws(Diagnostics) -> Configuration)? {
@@ -169,14 +169,14 @@ struct Serve: AsyncParsableCommand {
         return { () throws(Diagnostics) in try Configuration(file: file) }
     }
 
-    /// The router's part in the cluster of the configuration; nil: it has none.
+    /// Joins the configured cluster; `nil` if none is configured.
     private static func join(_ configuration: Configuration, _ logger: Logger) async throws -> ClusterPart? {
         guard configuration.cluster != nil else { return nil }
         let claim = try Terminal.printingMistakes { try StoreClaim(configuration, logger: logger) }
         return try await ClusterLink.join(configuration, claim, logger: logger).map(ClusterPart.init)
     }
 
-    /// A second ^C ends the router immediately; work in flight continues at the next start.
+    /// Ends the router immediately at a second ^C. Work in flight continues at the next start.
     private static func endAtSecondInterrupt(_ logger: Logger) async {
         var interrupts = 0
         for await _ in await UnixSignalsSequence(trapping: .sigint) {
@@ -187,7 +187,7 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// The router, telling others where it listens.
+    /// A router that reports its ports.
     private struct Announced: Service {
         let router: Router
         let portFile: String?
@@ -207,7 +207,7 @@ struct Serve: AsyncParsableCommand {
             }
         }
 
-        /// Everything that was promised is on disk at any moment, so what hangs may be left where it is.
+        /// Accepted work is always on disk, so parts that hang can be abandoned.
         private func endInTime() {
             let seconds = Int(router.shutdownTime.seconds)
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {

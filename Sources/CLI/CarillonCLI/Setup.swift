@@ -116,7 +116,7 @@ private struct SetupDialogue {
         self.interview = interview
     }
 
-    /// Asks until everything is answered and confirmed.
+    /// Asks until all questions are answered and confirmed.
     mutating func run() throws -> SetupAnswers {
         print("Enter takes the answer in [brackets], ? explains, < goes back. Nothing is written before the end.\n")
         while true {
@@ -139,7 +139,7 @@ private struct SetupDialogue {
         }
     }
 
-    /// Shows all answers; takes the number of one to correct.
+    /// Shows all answers, and reads the number of an answer to correct.
     private mutating func isConfirmed() throws -> Bool {
         let summary = interview.summary
         print("")
@@ -167,7 +167,7 @@ private struct SetupDialogue {
         }
     }
 
-    /// A line that somebody types. Fails when the input ends.
+    /// Reads a line from the terminal. Fails at the end of the input.
     static func line(_ prompt: String) throws -> String {
         print(prompt, terminator: "")
         fflush(nil)
@@ -180,7 +180,7 @@ private struct SetupDialogue {
     }
 }
 
-/// Writes what was decided, tries it, and says what is left to do.
+/// Writes the files, checks them, and prints the next steps.
 private struct SetupRun {
     let plan: SetupPlan
     let offline: Bool
@@ -195,7 +195,7 @@ private struct SetupRun {
         do {
             try await tryOut(try makeKey(key))
         } catch let code as ExitCode {
-            // 1 is for a setup that wrote no file.
+            // Code 1 means that setup wrote no file.
             throw code == .failure ? ExitCode(2) : code
         } catch {
             Terminal.error("\(error)")
@@ -203,7 +203,7 @@ private struct SetupRun {
         }
     }
 
-    /// Checks what was written, asks push services, and prints the next steps.
+    /// Checks the files, asks push services, and prints the next steps.
     private func tryOut(_ publicKey: PublicKey) async throws {
         var isGood = true
         try await LentCredentials.use(plan.lent) {
@@ -219,8 +219,8 @@ private struct SetupRun {
         if !isGood { throw ExitCode(2) }
     }
 
-    /// By hand everything is in one folder. If root runs setup for a folder of another user, the rest runs as that user:
-    /// the files are that user's, and links in the folder lead root nowhere.
+    /// Without a service, everything is in one directory. If root runs setup for another user's directory, the rest
+    /// runs as that user. The files then belong to that user, and root follows no links in the directory.
     private func becomeOwner() throws {
         guard !plan.isService, geteuid() == 0, FileManager.default.fileExists(atPath: plan.folder),
             let owner = FolderOwner(ofFolderOf: plan.configurationPath)
@@ -248,8 +248,8 @@ private struct SetupRun {
         }
     }
 
-    /// The key in the answers; nil: setup makes a new one. Keys are never replaced, so if there is a key, it must be
-    /// this one.
+    /// Returns the key in the answers; `nil` to create a new one. Setup never replaces keys, so an existing key must be
+    /// the same.
     private func givenKey() throws -> KeyPair? {
         guard let path = plan.givenKey else { return nil }
         let key = try Terminal.printingMistakes { try IdentityFile(path: path).read() }
@@ -263,7 +263,7 @@ private struct SetupRun {
     }
 
     private func write() throws {
-        // Ctrl-C between two files would leave half of them.
+        // Ctrl-C between two files would leave an incomplete setup.
         let signals = [SIGINT, SIGTERM, SIGHUP].map { ($0, signal($0, SIG_IGN)) }
         defer { for (number, action) in signals { signal(number, action) } }
         let written = try refusing { () throws(SetupRefusal) in try SetupWriter(plan).write() }
@@ -273,7 +273,7 @@ private struct SetupRun {
     }
 
     private func makeKey(_ given: KeyPair?) throws -> PublicKey {
-        // A package has made the folder of a service, for the service's user.
+        // A package has created the service's directory for the service's user.
         let owner = geteuid() == 0 ? FolderOwner(ofFolderOf: plan.keyPath) : nil
         let file = IdentityFile(path: plan.keyPath, owner: owner.map { ($0.user, $0.group) })
         if file.exists {
@@ -337,7 +337,7 @@ private struct SetupRun {
         return isGood
     }
 
-    /// How to ask again.
+    /// Returns how to check the credentials later.
     private func later(_ platform: String) -> String {
         SetupPlan.unusedToken(of: platform) == nil
             ? "try later: \(plan.checkCommand(platform))" : "try later: carillon devices test, or setup again"
@@ -366,7 +366,7 @@ private struct SetupRun {
 }
 
 extension SetupRun {
-    /// The code that the program qrencode draws for a terminal; nil if it is not installed.
+    /// Returns the QR code that the program qrencode draws for a terminal; `nil` if it is not installed.
     private static func qrCode(of text: String) -> String? {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -380,7 +380,7 @@ extension SetupRun {
     }
 }
 
-/// Credentials that systemd lends to the service, lent to this command in the same way.
+/// Gives this command copies of the service's credentials in the way systemd does.
 private enum LentCredentials {
     static func use(_ files: [(name: String, path: String)], _ body: () async throws -> Void) async throws {
         guard !files.isEmpty else { return try await body() }
@@ -391,7 +391,7 @@ private enum LentCredentials {
             attributes: [.posixPermissions: 0o700]
         )
         defer { try? FileManager.default.removeItem(at: folder) }
-        // Ctrl-C must not leave copies of credentials.
+        // Ctrl-C must not leave copies of the credentials behind.
         let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())

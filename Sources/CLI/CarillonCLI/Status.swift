@@ -36,7 +36,7 @@ struct Status: AsyncParsableCommand {
         repeat {
             var status: RouterStatus = try await RunningRouter(configuration).ask("/v1/status")
             if let mistakes { status.add(mistakes) }
-            // Clears the screen; what went by before stays in the terminal's history.
+            // Clears the screen but keeps the terminal's history.
             if watch, !json { print("\u{1B}[H\u{1B}[2J", terminator: "") }
             Asking.show(status, asJSON: json)
             guard watch else { throw ExitCode(status.exitCode) }
@@ -45,7 +45,7 @@ struct Status: AsyncParsableCommand {
         } while true
     }
 
-    /// The file's mistakes keep no operator from the running router, if the file still shows where that is.
+    /// Reads the configuration and its errors. A file with errors is enough if it contains the router's address.
     private func read() throws -> (Configuration, Diagnostics?) {
         do throws(Diagnostics) {
             return (try Configuration(file: config.path, withoutCredentials: true), nil)
@@ -57,7 +57,7 @@ struct Status: AsyncParsableCommand {
     }
 }
 
-/// The router that runs on a configuration, as commands ask it.
+/// The running router of a configuration, as commands access it.
 struct RunningRouter {
     private let configuration: Configuration
 
@@ -68,12 +68,12 @@ struct RunningRouter {
         try await Asking.run { try await APIClient(configuration: configuration).read(target) }
     }
 
-    /// The same for a POST.
+    /// Returns the answer to a POST of `target`. Prints a failure and exits with its code.
     func change<Answer: OperatorAnswer>(_ target: String) async throws -> Answer {
         try await Asking.run { try await APIClient(configuration: configuration).change(target) }
     }
 
-    /// Text as it may stand in a query.
+    /// Returns the text percent-encoded for a query.
     static func encoded(_ text: String) -> String {
         text.utf8.map { byte in
             switch byte {

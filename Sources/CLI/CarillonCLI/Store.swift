@@ -121,7 +121,7 @@ struct Backup: ParsableCommand {
         subcommands: [Create.self, Verify.self, Restore.self]
     )
 
-    /// What an encrypted backup is opened with.
+    /// The option for the key of an encrypted backup.
     struct IdentityOption: ParsableArguments {
         @Option(
             help: "The file with age's or SSH's private key that opens an encrypted backup. gpg looks in its keyring."

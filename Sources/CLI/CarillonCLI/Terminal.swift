@@ -5,21 +5,21 @@ import Glibc
 import Operations
 import Storage
 
-/// What commands print to a person.
+/// Output of commands for people.
 enum Terminal {
-    /// The program that runs, wherever it was started from; nil if the system does not know.
+    /// The path of the running program, independent of the start directory; `nil` if unknown.
     static var program: String? { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") }
 
     static func error(_ text: String) {
         FileHandle.standardError.write(Data((text + "\n").utf8))
     }
 
-    /// One line for each mistake.
+    /// Prints one line for each error.
     static func error(_ mistakes: Diagnostics) {
         for mistake in mistakes.all { error("\(mistake)") }
     }
 
-    /// Runs `body`; prints the mistakes it throws, one a line, and fails with status 1.
+    /// Runs `body`; prints the errors that it throws, one a line, and fails with status 1.
     static func printingMistakes<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -29,7 +29,7 @@ enum Terminal {
         }
     }
 
-    /// The same for whatever error it throws.
+    /// Runs `body`; prints any error that it throws, and fails with status 1.
     static func sayingWhy<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
@@ -44,7 +44,7 @@ enum Terminal {
     }
 }
 
-/// Runs what operators ask, and prints answers and what stands against them.
+/// Runs operators' requests and prints answers and errors.
 enum Asking {
     static func run<Answer>(_ body: () async throws -> Answer) async throws -> Answer {
         do {
@@ -66,8 +66,8 @@ enum Asking {
 }
 
 extension OperationFailure {
-    /// The same in every command: 64 for arguments that cannot be understood, as ArgumentParser has it, 3 if no router
-    /// answers, otherwise 1.
+    /// The exit code, the same in every command: 64 for invalid arguments (like ArgumentParser), 3 if no router
+    /// responds, otherwise 1.
     fileprivate var exitCode: ExitCode {
         switch kind {
         case .invalid: .validationFailure
@@ -77,18 +77,18 @@ extension OperationFailure {
     }
 }
 
-/// A line on a terminal that says how far something is. Nothing where standard error is none.
+/// A progress line on a terminal. Prints nothing if standard error is not a terminal.
 final class ProgressLine {
     private let what: String
     private let isShown = isatty(STDERR_FILENO) == 1
     private var percent: Int64 = -1
 
-    /// `what` is what is being done, as in "Copying".
+    /// `what` is the current action, such as "Copying".
     init(_ what: String) {
         self.what = what
     }
 
-    /// Shows another percentage.
+    /// Shows the percentage if it changed.
     func show(_ done: Int64, of total: Int64) {
         guard isShown, total > 0 else { return }
         let now = done * 100 / total

@@ -198,7 +198,7 @@ struct Users: AsyncParsableCommand {
     }
 }
 
-/// What all decisions about users take.
+/// The options of all decisions about users.
 struct DecisionOptions: ParsableArguments {
     @OptionGroup var options: AnswerOptions
 
@@ -210,7 +210,7 @@ struct DecisionOptions: ParsableArguments {
     }
 }
 
-/// Why somebody is blocked or allowed, and for how long.
+/// The reason and the duration of a decision.
 struct DecisionTerms: ParsableArguments {
     @Option(help: "A note for the operator; nobody else sees it.")
     var reason = ""
@@ -234,7 +234,7 @@ extension AccessRequest {
 }
 
 extension AnswerOptions {
-    /// Has a decision taken, and prints what came of it.
+    /// Applies a decision and prints the result.
     func take(_ request: AccessRequest) async throws {
         show(
             try await Asking.run {
@@ -244,7 +244,7 @@ extension AnswerOptions {
     }
 }
 
-/// A span of time on the command line.
+/// A duration on the command line.
 struct Span: ExpressibleByArgument {
     let duration: Duration
 

@@ -1,12 +1,12 @@
 import CSetupExamples
 
-/// The blocks of push services in the configuration, and the files with credentials that they name.
+/// The configuration blocks of push services, and the credential files that they name.
 struct ServiceBlocks: Sendable {
     typealias Credential = (key: String, name: String, path: String)
 
     private let answers: SetupAnswers
     private let isService: Bool
-    /// Where secrets go that setup makes.
+    /// The directory for secrets that setup creates.
     private let secretFolder: String
 
     init(_ answers: SetupAnswers, isService: Bool, secretFolder: String) {
@@ -15,12 +15,12 @@ struct ServiceBlocks: Sendable {
         self.secretFolder = secretFolder
     }
 
-    /// The VAPID key that is to be made; nil: none, or one exists.
+    /// The path of the VAPID key to create; `nil` if none is needed or one exists.
     var newVAPIDKey: String? { isNew("web", "vapid_key_file") ? secretFolder + "/vapid.pem" : nil }
-    /// The secret for webhooks that is to be made; nil: none, or one exists.
+    /// The path of the webhook secret to create; `nil` if none is needed or one exists.
     var newWebhookSecret: String? { isNew("webhook", "secrets_file") ? secretFolder + "/webhook.secrets" : nil }
 
-    /// Each file with a credential, the name under which systemd lends it, and the key of the answers that named it.
+    /// All credential files, with their systemd credential name and the key of their answer.
     var credentials: [Credential] {
         [
             ("ios.key_file", "apns.p8", nil), ("android.service_account", "firebase.json", nil),
@@ -79,10 +79,10 @@ struct ServiceBlocks: Sendable {
         }
     }
 
-    /// A remark, and a block with those of `keys` that have an answer.
+    /// Returns a comment, and a block with those of `keys` that have an answer.
     private func written(_ remark: String, _ service: String, _ keys: [String]) -> [String] {
         let members = keys.compactMap { key in value(of: "\(service).\(key)").map { "      \(key): \($0)" } }
-        // Of `http` the services follow in any case.
+        // The block `http` always has services, which follow.
         let isEmpty = members.isEmpty && service != "http"
         return ["    # \(remark)", "    \(service):\(isEmpty ? " {}" : "")"] + members
     }
@@ -98,13 +98,13 @@ struct ServiceBlocks: Sendable {
     }
 }
 
-/// A service of contrib/examples/push-services, which the platform `http` describes by a request.
+/// A service of contrib/examples/push-services, which the platform `http` describes with a request.
 struct ServiceExample: Sendable {
-    /// Telegram is a platform of its own.
+    /// Telegram is a separate platform.
     static let names = ["pushover", "bark", "slack", "discord", "matrix", "apprise"]
 
     private let name: String
-    /// The lines of its block, without the remarks about what people register and where its secrets come from.
+    /// The lines of the service's block, without the comments about registrations and secrets.
     private let lines: [Substring]
 
     static func named(_ name: String) -> ServiceExample? {
@@ -116,7 +116,7 @@ struct ServiceExample: Sendable {
         lines = text.split(separator: "\n").drop { $0.hasPrefix("#") }.filter { !$0.hasPrefix("  secrets:") }
     }
 
-    /// The names of its secrets in a file of secrets, such as `pushover.token`.
+    /// The names of the service's secrets in a secrets file, such as `pushover.token`.
     var secrets: [String] {
         var found: [String] = []
         for line in lines {
@@ -128,7 +128,7 @@ struct ServiceExample: Sendable {
         return found
     }
 
-    /// The block, to stand under `services`.
+    /// Returns the block for `services`.
     func block(matrixServer: String) -> [String] {
         ["        # As in contrib/examples/push-services/\(name).yaml, which says what people register."]
             + lines.map { "        " + $0.replacing("https://matrix.example.org/", with: "\(matrixServer)/") }

@@ -1,6 +1,6 @@
-/// The questions about push services: which, and what each needs. Those that need nothing have none.
+/// The questions about push services: which ones, and the settings of each. Some services have no settings.
 struct ServiceQuestions: Sendable {
-    /// In the order in which they are asked about and written.
+    /// The services, in the order of the questions and of the output.
     static let services = [
         "ios", "android", "web", "unifiedpush", "ntfy", "gotify", "email", "telegram", "mqtt", "webhook", "http",
     ]
@@ -11,7 +11,7 @@ struct ServiceQuestions: Sendable {
         self.machine = machine
     }
 
-    /// Those that belong to `answers`.
+    /// Returns the questions that follow from `answers`.
     func list(for answers: SetupAnswers) -> [SetupQuestion] {
         var questions = [
             SetupQuestion(
@@ -231,7 +231,7 @@ struct ServiceQuestions: Sendable {
         return questions
     }
 
-    /// A server of the operator's: name, encryption, account.
+    /// Returns the questions about a server of the operator: name, encryption, account.
     private func connection(
         _ service: String,
         _ prompt: String,
@@ -264,7 +264,7 @@ struct ServiceQuestions: Sendable {
                 isAsked: false
             ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) },
         ]
-        // A password never goes out in the clear to a mail server.
+        // A password is never sent to a mail server unencrypted.
         guard service != "email" || security != "none" else { return questions }
         questions.append(
             SetupQuestion(

@@ -1,9 +1,9 @@
 import Cipher
 import Storage
 
-/// Reads single answers. Each check returns the answer in its one spelling, or throws what was expected.
+/// Checks of single answers. Each returns the answer in canonical form, or throws what was expected.
 enum SetupChecks {
-    /// One of `names`, also by its number in the list.
+    /// Reads one of `names`, or its number in the list.
     static func choice(_ text: String, among names: [String]) throws(SetupRefusal) -> String {
         if let number = Int(text), names.indices.contains(number - 1) { return names[number - 1] }
         let word = text.lowercased()
@@ -13,7 +13,7 @@ enum SetupChecks {
         )
     }
 
-    /// Some of `names`, each once, in the order of `names`.
+    /// Reads some of `names`. Returns them without duplicates, in the order of `names`.
     static func choices(_ text: String, among names: [String]) throws(SetupRefusal) -> String {
         var chosen: Set<String> = []
         for member in SetupText.members(text) { chosen.insert(try choice(member, among: names)) }
@@ -21,7 +21,7 @@ enum SetupChecks {
         return names.filter(chosen.contains).joined(separator: ", ")
     }
 
-    /// `host:port` with an IPv4 address or an IPv6 address in brackets.
+    /// Reads `host:port` with an IPv4 address, or an IPv6 address in brackets.
     static func listenAddress(_ text: String) throws(SetupRefusal) -> String {
         let refusal = SetupRefusal("expected an address and a port, as in 127.0.0.1:7447 or [::1]:7447")
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]) else {
@@ -40,7 +40,7 @@ enum SetupChecks {
         return "\(host):\(port)"
     }
 
-    /// The public address of the relay socket: `wss://` and a host. A bare name gets `wss://`.
+    /// Reads the public address of the relay socket: `wss://` and a host. A bare name gets `wss://`.
     static func publicURL(_ text: String) throws(SetupRefusal) -> String {
         if text == "none" { return "" }
         let refusal = SetupRefusal("expected the router's public name, as in wss://notify.example.com, or none")
@@ -57,7 +57,7 @@ enum SetupChecks {
         return "\(scheme)://\(rest.lowercased())"
     }
 
-    /// Addresses of relays, each once.
+    /// Reads addresses of relays, without duplicates.
     static func relays(_ text: String) throws(SetupRefusal) -> String {
         if text == "none" { return "" }
         var relays: [String] = []
@@ -76,7 +76,7 @@ enum SetupChecks {
         return relays.joined(separator: ", ")
     }
 
-    /// An address at which a person or a push service's staff reaches the operator.
+    /// Reads a contact address of the operator for people or for a push service's staff.
     static func mail(_ text: String) throws(SetupRefusal) -> String {
         let address = text.hasPrefix("mailto:") ? String(text.dropFirst(7)) : text
         let parts = address.split(separator: "@", omittingEmptySubsequences: false)
@@ -86,13 +86,13 @@ enum SetupChecks {
         return address
     }
 
-    /// The subject of Web Push tokens. Apple refuses addresses that cannot exist.
+    /// Reads the subject of Web Push tokens. Apple rejects addresses that cannot exist.
     static func subject(_ text: String) throws(SetupRefusal) -> String {
         if text.hasPrefix("https://"), isHost(String(text.dropFirst(8).prefix { $0 != "/" })) { return text }
         return "mailto:" + (try mail(text))
     }
 
-    /// Ten capital letters and digits, as Apple's team and key ids have.
+    /// Reads a team or key id of Apple: ten capital letters and digits.
     static func appleID(_ text: String, _ where: String) throws(SetupRefusal) -> String {
         let text = text.uppercased()
         guard text.utf8.count == 10, text.unicodeScalars.allSatisfy({ isLetterOrDigit($0) }) else {
@@ -101,7 +101,7 @@ enum SetupChecks {
         return text
     }
 
-    /// The bundle id of an app.
+    /// Reads the bundle id of an app.
     static func bundle(_ text: String) throws(SetupRefusal) -> String {
         guard text.contains("."), text.utf8.count <= 200,
             text.unicodeScalars.allSatisfy({ isLetterOrDigit($0) || $0 == "." || $0 == "-" })
@@ -109,13 +109,13 @@ enum SetupChecks {
         return text
     }
 
-    /// `production`, `sandbox`, or a server of one's own.
+    /// Reads `production`, `sandbox`, or the URL of another server.
     static func appleEnvironment(_ text: String) throws(SetupRefusal) -> String {
         if text.hasPrefix("https://"), isHost(String(text.dropFirst(8))) { return text }
         return try choice(text, among: ["production", "sandbox"])
     }
 
-    /// `https://host`, with a port or not.
+    /// Reads `https://host` with an optional port.
     static func origin(_ text: String, expected: String = "https://ntfy.sh, or no") throws(SetupRefusal) -> String {
         let bare = text.hasSuffix("/") ? String(text.dropLast()) : text
         let host = bare.contains("://") ? bare.split(separator: "/").last.map(String.init) ?? "" : bare
@@ -125,7 +125,7 @@ enum SetupChecks {
         return bare == host ? "https://\(host)" : bare
     }
 
-    /// Apple's `.p8` file, or another file with a private key on P-256.
+    /// Reads the path of Apple's `.p8` file, or of another file with a private key on P-256.
     static func p256Key(_ text: String, _ machine: SetupMachine) throws(SetupRefusal) -> String {
         let path = try Self.path(text, machine)
         guard let content = machine.read(path) else { throw SetupRefusal("cannot read \(path)") }
@@ -137,7 +137,7 @@ enum SetupChecks {
         return path
     }
 
-    /// A service account of Firebase's.
+    /// Reads the path of a Firebase service account.
     static func serviceAccount(_ text: String, _ machine: SetupMachine) throws(SetupRefusal) -> String {
         let path = try Self.path(text, machine)
         guard let content = machine.read(path) else { throw SetupRefusal("cannot read \(path)") }
@@ -157,7 +157,7 @@ enum SetupChecks {
         return path
     }
 
-    /// A path that can stand in every file that setup writes.
+    /// Reads a path that is valid in every file that setup writes.
     static func path(_ text: String, _ machine: SetupMachine) throws(SetupRefusal) -> String {
         var path = machine.path(text)
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
@@ -167,7 +167,7 @@ enum SetupChecks {
         return path
     }
 
-    /// The name or the address of a machine.
+    /// Reads a host name or an IP address.
     static func hostName(_ text: String, example: String) throws(SetupRefusal) -> String {
         guard isHost(text), !text.contains(":") || text.hasPrefix("[") && text.hasSuffix("]") else {
             throw SetupRefusal("expected a server's name without a port, as in \(example)")
@@ -175,7 +175,7 @@ enum SetupChecks {
         return text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text.lowercased()
     }
 
-    /// `http://` or `https://`, a host, and perhaps a path.
+    /// Reads `http://` or `https://`, a host, and an optional path.
     static func address(_ text: String) throws(SetupRefusal) -> String {
         let start = ["https://", "http://"].first { text.hasPrefix($0) }
         let rest = text.dropFirst(start?.count ?? 0)
@@ -185,7 +185,7 @@ enum SetupChecks {
         return text
     }
 
-    /// A file with a secret as its only line, or with one a line.
+    /// Reads the path of a file with one secret, or with a secret on each line.
     static func secretFile(
         _ text: String,
         _ machine: SetupMachine,
@@ -200,7 +200,7 @@ enum SetupChecks {
         return path
     }
 
-    /// A file with lines `NAME=SECRET`, one for each of `names`.
+    /// Reads the path of a file with a line `NAME=SECRET` for each of `names`.
     static func secretsOfServices(
         _ text: String,
         _ machine: SetupMachine,
@@ -217,7 +217,7 @@ enum SetupChecks {
         return path
     }
 
-    /// `yes` or `no`.
+    /// Reads `yes` or `no`.
     static func flag(_ text: String) throws(SetupRefusal) -> String {
         switch text.lowercased() {
         case "yes", "y", "true", "on": return "yes"
@@ -253,7 +253,7 @@ enum SetupChecks {
         isLetterOrDigit(scalar) || "-._~/:+%=&[]".unicodeScalars.contains(scalar)
     }
 
-    /// The beginning of what somebody wrote, harmless for a terminal.
+    /// Returns the start of the input, safe to print on a terminal.
     private static func shown(_ text: String) -> String {
         "'" + String(text.unicodeScalars.prefix(64).filter { $0.value >= 32 && $0.value != 127 }.map(Character.init))
             + "'"

@@ -1,6 +1,6 @@
 import Storage
 
-/// Checked answers by their questions' keys.
+/// Checked answers by the keys of their questions.
 package struct SetupAnswers: Sendable, Hashable {
     private var values: [String: String] = [:]
 
@@ -11,17 +11,17 @@ package struct SetupAnswers: Sendable, Hashable {
         set { values[key] = newValue }
     }
 
-    /// The members of an answer that is a list; none where there is no answer.
+    /// The items of a list answer; empty without an answer.
     package func list(_ key: String) -> [String] { SetupText.members(values[key] ?? "") }
 }
 
-/// The course of the questions: knows what to ask next, takes answers, goes back. It knows no terminal.
+/// The state of the interview: chooses the next question, takes answers, and goes back. It does not use a terminal.
 package struct SetupInterview: Sendable {
     package private(set) var answers: SetupAnswers
     private let questions: SetupQuestions
-    /// Answers that were given before somebody went back; suggested when the question comes again.
+    /// Answers from before the user went back. They are the defaults when the questions come again.
     private var previous = SetupAnswers()
-    /// Answers that came with the command line; nobody is asked for them.
+    /// Answers from the command line. Their questions are skipped.
     private let given: SetupAnswers
 
     package init(_ questions: SetupQuestions, given: SetupAnswers = SetupAnswers()) {
@@ -30,41 +30,41 @@ package struct SetupInterview: Sendable {
         answers = given
     }
 
-    /// What is to be asked next; nil when everything is answered.
+    /// The next question; `nil` when all are answered.
     package var question: SetupQuestion? {
         guard var question = asked.first(where: { answers[$0.key] == nil }) else { return nil }
         if let text = previous[question.key] { question.suggestion = text }
         return question
     }
 
-    /// The questions that are answered, with the answers.
+    /// The answered questions with their answers.
     package var summary: [(question: SetupQuestion, answer: String)] {
         asked.compactMap { question in answers[question.key].map { (question, $0) } }
     }
 
-    /// Takes an answer to the present question. Throws what is wrong with it; the question stays.
+    /// Takes the answer to the current question. If the answer is invalid, throws, and the question stays.
     package mutating func answer(_ text: String) throws(SetupRefusal) {
         guard let question else { return }
         answers[question.key] = try question.read(text)
     }
 
-    /// Goes back to the question before. False where there is none.
+    /// Goes back to the previous question. Returns false if there is none.
     package mutating func back() -> Bool {
         guard let last = asked.prefix(while: { answers[$0.key] != nil }).last else { return false }
         reopen(last.key)
         return true
     }
 
-    /// Asks a question again whose answer is to be corrected.
+    /// Reopens a question to correct its answer.
     package mutating func reopen(_ key: String) {
         previous[key] = answers[key]
         answers[key] = nil
     }
 
-    /// The answers, with those of the questions that nobody is asked.
+    /// All answers, including those of questions that are not asked.
     package var complete: SetupAnswers {
         var complete = SetupAnswers()
-        // An answer to a question that another answer has done away with means nothing.
+        // Drops answers to questions that another answer has removed.
         for question in questions.list(for: answers) {
             complete[question.key] = answers[question.key] ?? question.suggestion
         }
@@ -76,12 +76,11 @@ package struct SetupInterview: Sendable {
     }
 }
 
-/// Reads the answers from a YAML file: keys are those of the questions, `ios.topic` stands as `topic` under `ios`.
+/// A reader of answers in a YAML file. Keys are those of the questions; `ios.topic` is written as `topic` under `ios`.
 package enum SetupAnswersFile {
-    /// All answers, the suggestions where the file says nothing. `given` come from the command line and count before
-    /// the file.
+    /// Reads all answers. Missing answers get their defaults. `given` are from the command line and override the file.
     ///
-    /// Throws every mistake in the file with its line.
+    /// Throws all errors in the file with their lines.
     package static func read(
         _ text: String,
         name: String,
@@ -108,12 +107,12 @@ package enum SetupAnswersFile {
         }
         var answers = given
         var isKnown: Set<String> = []
-        // An answer decides which questions follow, so the list is made anew after each.
+        // Each answer can change the list of questions, so the list is computed again after each.
         while let question = questions.list(for: answers).first(where: { !isKnown.contains($0.key) }) {
             isKnown.insert(question.key)
             guard given[question.key] == nil else { continue }
             guard let (text, value) = written[question.key] else {
-                // A test push is something that a script asks for.
+                // Scripts must request a test push explicitly.
                 answers[question.key] = question.key == "test_push" ? "no" : question.suggestion
                 if question.suggestion == nil {
                     file.note("'\(question.key)' is missing: \(question.prompt)", at: nil)
@@ -143,28 +142,28 @@ package enum SetupAnswersFile {
         key.firstIndex(of: ".").map { String(key[..<$0]) }
     }
 
-    /// A text, or the texts of a list with commas between.
+    /// Returns a string, or a list of strings joined with commas.
     private static func words(_ value: YAMLValue) -> String? {
         guard value.isList else { return value.string() }
         return value.list()?.compactMap { $0.string() }.joined(separator: ", ")
     }
 }
 
-/// One question of `carillon setup`. The same question reads an operator's line and a value of an answers file.
+/// A question of `carillon setup`. It parses both an operator's input and a value in an answers file.
 package struct SetupQuestion: Sendable {
-    /// Its name in answers files, such as `ios.topic`.
+    /// The question's key in answers files, such as `ios.topic`.
     package let key: String
     package let prompt: String
-    /// One or two sentences for someone who does not know the answer.
+    /// One or two sentences for users who do not know the answer.
     package let help: String
-    /// What an empty line means; nil where there has to be an answer.
+    /// The default for an empty line; `nil` if an answer is required.
     package var suggestion: String?
-    /// Whether a person is asked. The others have an answer that suits nearly everybody, and answers files may change
-    /// it.
+    /// Whether setup asks the question. The other questions have a default for nearly all users, which answers files
+    /// can change.
     package var isAsked = true
     let check: @Sendable (String) throws(SetupRefusal) -> String
 
-    /// The answer in its one spelling. Throws what is wrong with it and what was expected.
+    /// Returns the answer in canonical form. Throws the error and the expected form.
     package func read(_ text: String) throws(SetupRefusal) -> String {
         let text = SetupText.trimmed(text)
         guard text.utf8.count <= 4_000 else { throw SetupRefusal("expected at most 4000 bytes") }
@@ -177,7 +176,7 @@ package struct SetupQuestion: Sendable {
     }
 }
 
-/// What is wrong with an answer and what was expected.
+/// The error of an invalid answer and the expected form.
 package struct SetupRefusal: Error, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -186,15 +185,15 @@ package struct SetupRefusal: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// What setup knows of the machine: handed in, so that tests need no files.
+/// The facts about the machine that setup uses. They are injected, so that tests need no files.
 package struct SetupMachine: Sendable {
-    /// Whether root runs it, who installs a service.
+    /// Whether root runs setup, and therefore installs a service.
     package var isRoot: Bool
     package var home: String
     package var currentFolder: String
-    /// Where the plugins lie that were found beside the program; nil: nowhere.
+    /// The plugin directory next to the program; `nil` if there is none.
     package var pluginFolder: String?
-    /// The first 64 KiB of a file; nil where it cannot be read.
+    /// Returns the first 64 KiB of a file; `nil` if it cannot be read.
     package var read: @Sendable (String) -> String?
 
     package init(
@@ -211,7 +210,7 @@ package struct SetupMachine: Sendable {
         self.read = read
     }
 
-    /// The absolute path that somebody means by `text`.
+    /// Returns the absolute path of the user's input.
     package func path(_ text: String) -> String {
         if text == "~" { return home }
         if text.hasPrefix("~/") { return home + text.dropFirst(1) }
@@ -228,12 +227,12 @@ enum SetupText {
         return String(text)
     }
 
-    /// The members of a list that somebody wrote with commas or blanks between.
+    /// Returns the items of a list with commas or blanks between them.
     static func members(_ text: String) -> [String] {
         text.split { $0 == "," || $0 == " " || $0 == ";" }.map(String.init)
     }
 
-    /// `text` as a double-quoted scalar of YAML, whatever is in it.
+    /// Returns `text` as a double-quoted YAML scalar, with any characters escaped as needed.
     static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

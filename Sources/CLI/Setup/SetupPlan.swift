@@ -1,7 +1,7 @@
 import CSetupExamples
 import Cipher
 
-/// What setup is going to write, decided from complete answers. It touches no file.
+/// The files that setup will write, computed from complete answers. It does not access files.
 package struct SetupPlan: Sendable {
     /// A file to write.
     package struct File: Sendable, Hashable {
@@ -10,11 +10,11 @@ package struct SetupPlan: Sendable {
     }
 
     package let folder: String
-    /// Where the router writes: its key, its databases, the API's token.
+    /// The directory for the router's own files: its key, its databases, the API's token.
     package let stateFolder: String
     package let isService: Bool
     private let answers: SetupAnswers
-    /// The day, for the first line of the configuration.
+    /// The current date, for the first line of the configuration.
     private let date: String
     /// The path of `carillon`, for the unit.
     private let program: String
@@ -30,23 +30,22 @@ package struct SetupPlan: Sendable {
 
     package var configurationPath: String { folder + "/carillon.yaml" }
     package var keyPath: String { stateFolder + "/carillon.key" }
-    /// An existing key to begin with; nil: a new one is made.
+    /// The path of an existing key to use; `nil` to create one.
     package var givenKey: String? { answers["key"].flatMap { $0 == "new" ? nil : $0 } }
-    /// The VAPID key that is to be made; nil: none, or one exists.
+    /// The path of the VAPID key to create; `nil` if none is needed or one exists.
     package var newVAPIDKey: String? { blocks.newVAPIDKey }
-    /// The secret for webhooks that is to be made; nil: none, or one exists.
+    /// The path of the webhook secret to create; `nil` if none is needed or one exists.
     package var newWebhookSecret: String? { blocks.newWebhookSecret }
-    /// The server of the test push; nil: none is wanted.
+    /// The server of the test push; `nil` if no test push was requested.
     package var testServer: String? { answers["test_push"].flatMap { $0 == "no" ? nil : $0 } }
-    /// The platforms whose credentials a push service can judge.
+    /// The platforms whose push services can check credentials.
     package var credentialPlatforms: [String] {
         services.filter { ["ios", "android", "email", "telegram", "mqtt"].contains($0) }
     }
-    /// The platform of the test push, which needs no app of the operator's own.
+    /// The platform of the test push, which works without the operator's own app.
     package static let testPlatform = "ntfy"
 
-    /// A token that is well-formed for that platform and that no device has; nil where the plugin can ask about the
-    /// credentials without a push.
+    /// Returns a well-formed token that no device has; `nil` if the plugin can check the credentials without a push.
     package static func unusedToken(of platform: String) -> String? {
         switch platform {
         case "ios": Hex.encode(SecureRandom.bytes(32))
@@ -56,26 +55,27 @@ package struct SetupPlan: Sendable {
         }
     }
 
-    /// The folders that have to be there, the secret ones for their owner alone.
+    /// The required directories. Secret ones are accessible to their owner only.
     package var folders: [(path: String, isSecret: Bool)] {
         [(folder, false)] + (isService ? [(stateFolder, true)] : [])
             + (credentialFolder != folder && (newVAPIDKey ?? newWebhookSecret) != nil ? [(credentialFolder, true)] : [])
     }
 
-    /// The credentials that systemd lends to the service, by name; empty where the router runs by hand.
+    /// The credentials that systemd passes to the service, by name; empty without a service.
     package var lent: [(name: String, path: String)] {
         guard isService else { return [] }
         return blocks.credentials.map { ($0.name, $0.path) }
     }
 
-    /// How to ask a push service about the credentials later. Nobody but the service has what systemd lends it.
+    /// Returns the command that checks the credentials with a push service. Only the service has the credentials from
+    /// systemd.
     package func checkCommand(_ platform: String) -> String {
         let command = "\(program) push --config \(configurationPath) \(platform) check"
         guard isService else { return command }
         return lending(blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }, to: command)
     }
 
-    /// How to check the configuration later.
+    /// The command that checks the configuration.
     private var checkCommand: String {
         let command = "check --config \(configurationPath)"
         return lent.isEmpty ? "carillon \(command)" : lending(blocks.credentials, to: "\(program) \(command)")
@@ -86,7 +86,7 @@ package struct SetupPlan: Sendable {
         return "systemd-run --pipe --wait \(loans.joined())\(command)"
     }
 
-    /// Everything but keys, the configuration last: until it is there, nothing has begun.
+    /// All files except keys. The configuration is last, because the router cannot start without it.
     package var files: [File] {
         var files: [File] = []
         if let text = rulesText { files.append(File(path: folder + "/rules.yaml", text: text)) }
@@ -99,7 +99,7 @@ package struct SetupPlan: Sendable {
         return files + [File(path: configurationPath, text: configuration)]
     }
 
-    /// What to do next, a step a line. `publicKey` is the router's, where it is known.
+    /// Returns the next steps, one a line. `publicKey` is the router's, if known.
     package func nextSteps(publicKey: String?) -> [String] {
         var steps: [String] = []
         if isService {
@@ -136,20 +136,20 @@ package struct SetupPlan: Sendable {
         return steps
     }
 
-    // MARK: What the answers say
+    // MARK: Derived values
 
     private var services: [String] { answers.list("services") }
     private var relays: [String] { answers.list("relays") }
     private var url: String { answers["url"] ?? "" }
     private var listen: String { answers["listen"] ?? "127.0.0.1:7447" }
-    /// The name in the public address; nil where there is none with TLS.
+    /// The host of the public address; `nil` if it has no TLS.
     private var host: String? { url.hasPrefix("wss://") ? String(url.dropFirst(6)) : nil }
-    /// Where keys go that setup makes.
+    /// The directory for keys that setup creates.
     private var credentialFolder: String { isService ? folder + "/secrets" : folder }
     private var blocks: ServiceBlocks {
         ServiceBlocks(answers, isService: isService, secretFolder: credentialFolder)
     }
-    /// Where plugins take requests from outside, which Telegram's needs; nil: nowhere.
+    /// The address for plugins' requests from outside, which Telegram needs; `nil` if there is none.
     private var inboundAddress: String? {
         guard services.contains("telegram"), host != nil, let address = answers["monitoring"], address != "no" else {
             return nil
@@ -241,7 +241,7 @@ package struct SetupPlan: Sendable {
         return lines.joined(separator: "\n")
     }
 
-    /// What the page /subscribe can register people for.
+    /// The platforms for which people can register on the page /subscribe.
     private static let signUp = ["web", "unifiedpush", "ntfy", "gotify"]
 
     private var http: [String] {
@@ -266,11 +266,11 @@ package struct SetupPlan: Sendable {
     }
 }
 
-/// Configurations of web servers that stand before the router.
+/// Configurations of web servers in front of the router.
 struct WebServerTexts {
     let host: String
     let listen: String
-    /// Where requests for plugins go; nil: there are none.
+    /// The address for plugins' requests; `nil` if there is none.
     let plugins: String?
 
     var caddy: String {

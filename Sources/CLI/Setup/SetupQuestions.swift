@@ -1,4 +1,4 @@
-/// All questions, in the order in which they are asked. Which there are depends on the answers so far.
+/// All questions in the order in which they are asked. Earlier answers determine later questions.
 package struct SetupQuestions: Sendable {
     package static let rules = ["built-in", "social", "privacy-first", "wallet-and-signer"]
 
@@ -8,18 +8,18 @@ package struct SetupQuestions: Sendable {
         self.machine = machine
     }
 
-    /// Those that belong to `answers`.
+    /// Returns the questions that follow from `answers`.
     package func list(for answers: SetupAnswers) -> [SetupQuestion] {
         place(answers) + network + ServiceQuestions(machine: machine).list(for: answers) + [rules] + rest(answers)
     }
 
-    /// Every key that an answers file may have.
+    /// All valid keys of an answers file.
     package var allKeys: [String] {
         var answers = SetupAnswers()
         answers["run"] = "service"
         answers["services"] = ServiceQuestions.services.joined(separator: ", ")
         answers["http.services"] = ServiceExample.names.joined(separator: ", ")
-        // These bring further questions, whatever the answer.
+        // Any answer to these adds more questions.
         for key in ["email.username", "mqtt.username", "webhook.url"] { answers[key] = "x" }
         return list(for: answers).map(\.key)
     }

@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// Writes what setup decided. Every file is whole or not there, and the configuration comes last.
+/// Writes the files of a setup plan. Each file is written completely or not at all, and the configuration comes last.
 package struct SetupWriter {
     private let plan: SetupPlan
     private static let suffix = ".setup-new"
@@ -10,7 +10,7 @@ package struct SetupWriter {
         self.plan = plan
     }
 
-    /// The files that are there with another text, which would be replaced.
+    /// Existing files with different contents, which would be replaced.
     package var conflicts: [String] {
         plan.files.filter { file in
             guard FileManager.default.fileExists(atPath: file.path) else { return false }
@@ -18,11 +18,10 @@ package struct SetupWriter {
         }.map(\.path)
     }
 
-    /// Makes the folders, keys and secrets where new ones are wanted and missing, and writes the files. Returns the
-    /// paths of what is new or was replaced.
+    /// Creates directories, missing keys and secrets, and the files. Returns the paths of new and replaced files.
     ///
-    /// Throws what cannot be written and why. Then no file has another text than before, unless the disk failed while
-    /// the files got their names.
+    /// Throws the path and the error if a file cannot be written. In that case all files are unchanged, unless the disk
+    /// failed while files were renamed.
     package func write() throws(SetupRefusal) -> [String] {
         for folder in plan.folders { try make(folder.path, isSecret: folder.isSecret) }
         var written: [String] = []
@@ -74,7 +73,7 @@ package struct SetupWriter {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Self.cannotWrite(file.path) }
         defer { close(descriptor) }
-        // The service's user reads the configuration, whatever root's umask is. It holds no secrets.
+        // The service's user must be able to read the configuration, whatever root's umask is. It contains no secrets.
         guard !plan.isService || fchmod(descriptor, 0o644) == 0 else { throw Self.cannotWrite(file.path) }
         var rest = Array(file.text.utf8)[...]
         while !rest.isEmpty {

@@ -6,9 +6,9 @@ import Synchronization
 
 /// Counters of the current day in memory. The caller writes them to disk.
 package final class DailyCounts: PipelineObserver, DeliveryObserver {
-    /// The maximum number of platform/app pairs. Registrations choose the names; further pairs count without a name.
+    /// The maximum number of platform/app pairs. Registrations choose the names; more pairs count without a name.
     private static let mostQueues = 1_000
-    /// The maximum number of languages. Registrations choose these too; further languages count without a name.
+    /// The maximum number of languages. Registrations choose these too; more languages count without a name.
     private static let mostLanguages = 200
 
     private struct State {

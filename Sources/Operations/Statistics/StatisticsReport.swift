@@ -223,7 +223,7 @@ package struct StatisticsOperations: Sendable {
 }
 
 extension RouterOrFiles {
-    /// Returns counts by day from the running router, or from a stopped one's files. Throws an ``OperationFailure``.
+    /// Returns counts by day from the running router or from its files. Throws an ``OperationFailure``.
     package func statistics(_ parameters: [String: String]) async throws -> StatisticsReport {
         if let answer: StatisticsReport = try await ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)

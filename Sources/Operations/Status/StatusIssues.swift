@@ -6,7 +6,7 @@ import Relays
 import Storage
 
 extension RouterStatus {
-    /// Adds an issue for errors in the current configuration file, as the calling command sees it.
+    /// Adds an issue for errors that the calling command finds in the configuration file.
     package mutating func add(_ mistakes: Diagnostics) {
         let more = mistakes.all.count > 1 ? "; and \(mistakes.all.count - 1) more" : ""
         let issue = Issue(

@@ -27,7 +27,7 @@ extension Fixture {
         try FixtureScript().fixtures()
     }
 
-    /// The event as indented JSON, as a start for your own event.
+    /// The event as indented JSON: a start for your own event.
     package var json: String {
         (try? JSONValue(parsing: event.jsonString, duplicates: .lastCounts).prettyPrinted) ?? event.jsonString
     }

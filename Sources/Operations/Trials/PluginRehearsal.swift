@@ -19,7 +19,7 @@ package struct RehearsalOrder: Sendable {
     /// The simulated status of the push service while all kinds of notifications are tried. Default: the lab's
     /// response, or 200.
     package var status: Int?
-    /// Receives what the plugin sends; `nil`: nothing is sent.
+    /// Receives the plugin's requests; `nil` if they are not sent.
     package var lab: TrialLab?
 
     package init() {}
@@ -169,7 +169,7 @@ package final class PluginRehearsal: Sendable {
         return !result.exchanges.isEmpty && result.outcome.kind != .retry
     }
 
-    /// Prints the notification that the built-in rules make of each fixture, as a line and its body.
+    /// Prints the notification that the built-in rules make of each fixture: a line and its body.
     private func rehearseFixtures(_ trial: Trial, _ device: SampleDevice) async throws -> Bool {
         say("\nfixtures: an event of each kind, by the built-in rules")
         let rules = try RulesTrial(host, trial, device, now: Timestamp.now())

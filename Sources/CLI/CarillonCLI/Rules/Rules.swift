@@ -100,9 +100,9 @@ struct RulesCheckCommand: AsyncParsableCommand {
     }
 }
 
-/// The files that rules come from.
+/// The files that contain rules.
 enum ConfiguredRules {
-    /// `files`, the configuration file and the rules files that it names, and what rules name, as far as they can be
+    /// Returns `files`, the configuration file with its rules files, and files that the rules name, if they can be
     /// read.
     static func files(_ files: [String], config: String?) -> [String] {
         let configuration = config.flatMap { try? Configuration(file: $0, withoutCredentials: true) }
@@ -184,7 +184,7 @@ struct RulesFixtures: ParsableCommand {
         print(try Self.named(name, in: fixtures).json)
     }
 
-    /// Fails with the nearest name when there is none of that name.
+    /// Returns the fixture of that name. If there is none, fails and suggests the closest name.
     static func named(_ name: String, in fixtures: [Fixture]) throws -> Fixture {
         if let fixture = fixtures.first(where: { $0.name == name }) { return fixture }
         throw ValidationError(
@@ -194,12 +194,12 @@ struct RulesFixtures: ParsableCommand {
     }
 }
 
-/// Does something once, or again and again: as often as one of the files changes that it reads.
+/// Runs a command once, or again after each change to one of its files.
 struct Watching {
     let isOn: Bool
 
-    /// `files` are those that `body` will read; they are asked for anew before each run. A run that fails with an exit
-    /// code, having said why, does not end the watching.
+    /// `files` returns the files that `body` reads, before each run. A run that prints an error and throws an exit code
+    /// does not end the loop.
     func run(files: () -> [String], _ body: () async throws -> Void) async throws {
         guard isOn else { return try await body() }
         while true {
@@ -215,7 +215,7 @@ struct Watching {
                 "\n" + String(repeating: "═", count: 80)
                     + "\n\(Self.time): \(changed.joined(separator: ", ")) changed\n"
             )
-            // Diagnostics go to another stream and must come behind it.
+            // Diagnostics go to another stream and must come after this.
             fflush(nil)
         }
     }

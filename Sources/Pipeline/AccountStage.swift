@@ -5,8 +5,8 @@ import Push
 import Registry
 import Storage
 
-/// The stages for an event that names accounts: ``Matcher`` plans its pushes, ``Filters`` drop some of them, ``Pacing``
-/// sends them now or holds them, and ``Composer`` makes their notifications.
+/// The stages for an event that names accounts. ``Matcher`` plans its pushes, ``Filters`` drop some, ``Pacing`` sends
+/// or holds them, and ``Composer`` makes the notifications.
 struct AccountStage {
     var matcher: Matcher
     var filters: Filters
@@ -18,7 +18,7 @@ struct AccountStage {
     private let ruledEvents: RuledEventObserver?
     /// The newest versions of replaceable events that were pushed.
     private var versions = Withdrawals()
-    /// The authors of events whose pushes may still wait somewhere.
+    /// The authors of events with pushes that may still be queued or held.
     private var pushedAuthors = BoundedCache<SIMD4<UInt64>, Void>(capacity: 100_000)
     /// Logs that the registry cannot be read.
     private let trouble: FailureLog
@@ -43,7 +43,7 @@ struct AccountStage {
         self.trouble = trouble
     }
 
-    /// Loads paces and held groups from the disk.
+    /// Loads paces and held groups from disk.
     mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws {
         try pacing.load(index, at: now)
         try storage.paceStore?.forEachAuthor { pushedAuthors.insert($0) }
@@ -59,17 +59,17 @@ struct AccountStage {
 
     // MARK: Events
 
-    /// Whether a newer version of a replaceable event was pushed. The matcher itself knows which contacts in a list are
-    /// new.
+    /// Whether a newer version of a replaceable event was pushed. Contact lists are excluded: the matcher knows which
+    /// contacts in a list are new.
     func isOutdated(_ event: Event) -> Bool {
         event.kind.retention != .regular && event.kind != .contactList && versions.isOutdated(EventOrigin(event))
     }
 
-    /// Whether pushes for an event of that author may wait.
+    /// Whether pushes for an event by `author` may still be queued or held.
     func hasPushed(_ author: PublicKey) -> Bool { pushedAuthors.contains(SIMD4(author.bytes)) }
 
-    /// Makes the pushes of an event's plans. `sessions` are those of the filters, by the plans' places; empty without
-    /// filters. `accepted` has the requests of zaps that were handled before.
+    /// Makes the pushes of an event's plans. `sessions` holds the filter session of each plan, in the same order; it is
+    /// empty if there are no filters. `accepted` contains the requests of zaps that were handled before.
     mutating func push(
         _ plans: [Plan],
         of addressed: AddressedEvent,
@@ -83,9 +83,9 @@ struct AccountStage {
             effects.woken, effects.held, effects.special, effects.deliveries.count
         )
         effects.begin(asksHeldUntil: addressed.isRequested)
-        // By their places: a plan is large, and an event may have thousands.
+        // // Iterates over indices: a plan is large, and an event may have thousands of them.
         for place in plans.indices {
-            // Anybody can make receipts of a public request, as often as they like: a zap counts once.
+            // Anyone can make any number of receipts for a public request, so a zap counts only once.
             let zap = plans[place].targets.isEmpty ? nil : plans[place].relevance?.zap?.request
             if let zap, accepted.contains(zap) || effects.zapRequests.contains(zap) {
                 effects.log.note(.duplicate, event.id, plans[place].account, nil, StepReason.zapKnown.rawValue)
@@ -95,12 +95,13 @@ struct AccountStage {
         }
         if effects.held > held { pacing.sign(event) }
         if effects.woken > woken { notePushed(event, isSpecial: effects.special > special, &effects) }
-        // Two days of gift wraps are read again after a restart. One that woke no device now must wake none then.
+        // After a restart, two days of gift wraps are read again. A gift wrap that notified no device now must not do
+        // so then.
         if effects.woken > woken || event.kind.isGiftWrap { effects.add(cause: event.id) }
         if case .api(let order) = addressed.source {
             var counts = NotificationOrder.Counts()
             counts.devices = plans.reduce(0) { $0 + $1.targets.count + $1.exclusions.count { $0.device != nil } }
-            // Other groups held for the same device may be sent with it, as pushes of their own.
+            // Other groups held for the same device may be sent along as separate pushes.
             counts.queued = Set(effects.deliveries.dropFirst(deliveries).map(\.device)).count
             counts.held = effects.held - held
             counts.heldUntil = effects.heldUntil
@@ -111,7 +112,7 @@ struct AccountStage {
         }
     }
 
-    /// Makes the pushes of a plan that filters let pass. `zap` is the request that it is about.
+    /// Makes the pushes of a plan that pass the filters. `zap` is the zap request that the event is about.
     private mutating func push(
         _ plan: Plan,
         _ session: FilterSession?,
@@ -145,8 +146,8 @@ struct AccountStage {
         }
     }
 
-    /// Remembers what deletions may take back, and which versions must not follow. Over a restart that is worth it where
-    /// a push changes what a device continues to show.
+    /// Records what deletions may take back, and which versions are outdated. Only pushes that change what a device
+    /// still shows justify keeping this across a restart.
     private mutating func notePushed(_ event: Event, isSpecial: Bool, _ effects: inout Effects) {
         let author = SIMD4(event.pubkey.bytes)
         pushedAuthors.insert(author)
@@ -156,8 +157,8 @@ struct AccountStage {
         if isSpecial { effects.withdraw([older]) }
     }
 
-    /// Remembers an event that was there before the router listened: a gift wrap or a contact list, which wakes no device
-    /// later either.
+    /// Records an event that predates the router's subscription: a gift wrap or a contact list. It never notifies a
+    /// device.
     mutating func takeBaseline(
         _ addressed: AddressedEvent,
         in index: borrowing MatchIndex,
@@ -177,7 +178,7 @@ struct AccountStage {
         }
     }
 
-    /// Takes deleted events out of the groups that they wait in, and out of the outbox.
+    /// Removes deleted events from the held groups and from the outbox.
     mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
         ruledEvents?.withdrawn(deletion)
         for (event, group, device) in pacing.withdraw(deletion, signer: { context.authors(of: $0)?.first }) {
@@ -189,8 +190,8 @@ struct AccountStage {
 
     // MARK: Hints
 
-    /// Wakes the accounts that a hint (kind 20062) names. Its sender gets an OK in any case, and so does not learn who
-    /// is whose partner.
+    /// Sends wake-ups for the accounts that a hint (kind 20062) names. The sender always gets an OK, so it cannot find
+    /// out who is whose partner.
     mutating func wake(
         by addressed: AddressedEvent,
         in index: borrowing MatchIndex,
@@ -248,7 +249,7 @@ struct AccountStage {
 
     // MARK: Devices
 
-    /// Wakes a device now, or lets the event wait for its time.
+    /// Pushes to a device now, or holds the event until the device's pace allows it.
     private mutating func push(
         _ draft: inout Draft,
         _ preferences: PacePreferences,
@@ -318,12 +319,12 @@ struct AccountStage {
         effects.deliver(notification, id: id, for: sum.event, to: target, reason: reason)
     }
 
-    /// Wakes the devices whose time has come.
+    /// Sends the groups whose hold time has ended.
     mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout Effects) {
         let (storage, isPacing) = (storage, pacing.isOn)
         let releases = pacing.takeDue(at: effects.time) { device, group in
             let signal = index.signals[group.signal]
-            // No device can switch off a signal that no rule raises any more.
+            // A device cannot switch off a signal that no rule raises any longer.
             guard !signal.isEmpty, let entry = index.device(device, of: group.account) else { return true }
             return !entry.signals.isDisjoint(with: signal)
         } hasCapacity: { device, account in
@@ -347,16 +348,16 @@ struct AccountStage {
         }
     }
 
-    /// Delivers groups that go as one push. Throws when the disk does not give what was held.
+    /// Delivers groups as one push. Throws if the held notification cannot be read from disk.
     private mutating func carryOut(_ release: Release, to target: TargetDevice, _ effects: inout Effects) throws {
         guard var sum = release.groups.first else { return }
         let (first, device) = (sum, target.device)
         let id = deliveryID(first.event, device)
         var notification: Notification?
-        // Of many events not all notifications are known: one that is left goes as a batch of one then.
+        // Not every notification of a batch is stored. If one event is left, it is sent as a batch of one.
         let shown = release.groups.count == 1 ? first.shown : nil
         if let shown {
-            // A notification that cannot be read any more goes as a mere wake-up.
+            // A notification that can no longer be read is sent as a plain wake-up.
             let held =
                 try pacing.notification(of: shown, device)
                 ?? HeldNotification(.wake(first.signal, urgency: first.urgency))
@@ -375,8 +376,8 @@ struct AccountStage {
         }
     }
 
-    /// All groups go as one push under the first one's id, with up to `further` more events. Every member shows how many
-    /// they are.
+    /// Notes that all groups are sent as one push under the first group's id, with up to `further` more events. Each
+    /// member's step shows their number.
     private func noteReleased(
         _ groups: [HeldGroup],
         further: Int,
@@ -395,7 +396,7 @@ struct AccountStage {
         }
     }
 
-    /// Notes a group's step for all its members, who know the delivery they wait for and not each other.
+    /// Notes a group's step for all its members. Members know the delivery that they are part of, but not each other.
     private func note(
         _ step: PipelineStep,
         of group: HeldGroup,
@@ -408,7 +409,7 @@ struct AccountStage {
 
     // MARK: The end of a batch
 
-    /// Notes the results for groups that wait, and adds what the disk has to take of paces.
+    /// Notes the results for held groups, and adds the pace changes for the disk.
     mutating func complete(_ effects: inout Effects) {
         let found = pacing.takeUncommitted()
         for merge in found.merges {
@@ -422,7 +423,7 @@ struct AccountStage {
         if effects.hasChanges || found.isTouched { effects.set(pacing.changes) }
     }
 
-    /// The disk took the batch, or refused it; nil: it was not asked.
+    /// Ends the batch: `isKept` is whether the disk took it, or nil if there was nothing to write.
     mutating func conclude(isKept: Bool?, at now: Timestamp) {
         switch isKept {
         case true?: pacing.commit()
@@ -434,7 +435,7 @@ struct AccountStage {
 }
 
 extension PipelineStorage {
-    /// Takes capacity in the outbox for a push; false when there is none.
+    /// Takes capacity in the outbox for a push. Returns false if there is none.
     fileprivate func takeCapacity(for device: DeviceID, _ route: Route) -> Bool {
         capacity?.take(for: device, of: QueueName(platform: route.platform, app: route.app)) ?? true
     }

@@ -3,19 +3,19 @@ import Nostr
 /// The answer to the sender of an event.
 package struct EventVerdict: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
-        /// Whatever it wakes is kept on disk.
+        /// The event was accepted, and its pushes are on disk.
         case accepted
-        /// It was accepted before.
+        /// The event was accepted before.
         case duplicate
-        /// A newer one that replaces it was accepted before.
+        /// A newer version that replaces it was accepted before.
         case outdated
-        /// A machine-readable prefix of NIP-01, a colon and a sentence.
+        /// The message is a machine-readable prefix of NIP-01, a colon and a sentence.
         case refused(String)
 
         static let notKept = Result.refused("error: could not be kept, try again later")
 
-        /// Whether sending the event again is of no use. False when nothing is wrong with it but it could not be kept
-        /// or taken. Relays are read again for an event whose result is not final.
+        /// Whether sending the event again is pointless. False if a valid event could not be stored or processed.
+        /// Relays are read again for events without a final result.
         package var isFinal: Bool {
             guard case .refused(let message) = self else { return true }
             return MachineReadablePrefix(of: message) != .error
@@ -25,7 +25,7 @@ package struct EventVerdict: Sendable, Hashable {
         var ofCopy: Self { self == .accepted ? .duplicate : self }
     }
 
-    /// Nil when the event could not be read that far.
+    /// Nil if the event could not be read far enough.
     package var id: EventID?
     package var result: Result
 
@@ -35,13 +35,13 @@ package struct EventVerdict: Sendable, Hashable {
     }
 }
 
-/// The verdicts on one batch's events, for their senders once it is kept.
+/// The verdicts on one batch's events. Senders get them after the batch is on disk.
 struct Verdicts {
-    /// One for each event, in order; the last ones are those of `resumed`.
+    /// One verdict for each event, in order. Those of `resumed` come last.
     private(set) var all: [EventVerdict] = []
-    /// Positions of the verdicts that this batch does not bring, in ascending order.
+    /// Positions of the verdicts that come after this batch, in ascending order.
     private(set) var missing: [Int] = []
-    /// Events that waited before this batch.
+    /// Events that were waiting before this batch.
     private(set) var resumed: [WaitingEvent] = []
     /// Positions of the verdicts for verified events.
     private var positions: [EventID: Int] = [:]
@@ -51,34 +51,34 @@ struct Verdicts {
 
     func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
-    /// An event goes no further.
+    /// Adds the verdict of an event that is processed no further.
     mutating func stop(_ verdict: EventVerdict) { all.append(verdict) }
 
-    /// A verified event sets out; its verdict comes later in this batch.
+    /// Adds a verified event. Its verdict follows later in this batch.
     mutating func begin(_ id: EventID) {
         positions[id] = all.count
         all.append(EventVerdict(id: id, .accepted))
     }
 
-    /// An event that waited sets out again.
+    /// Adds an event that stopped waiting.
     mutating func resume(_ waiting: WaitingEvent) {
         resumed.append(waiting)
         begin(waiting.event.id)
     }
 
-    /// Another copy of an event that set out gets its verdict.
+    /// Adds another copy of an event of this batch. It gets that event's verdict.
     mutating func addCopy(_ id: EventID) {
         copies.append((id, all.count))
         all.append(EventVerdict(id: id, .duplicate))
     }
 
-    /// Another copy of an event that waits beyond this batch.
+    /// Adds another copy of an event that keeps waiting after this batch.
     mutating func addCopy(ofWaiting id: EventID) {
         missing.append(all.count)
         all.append(EventVerdict(id: id, .duplicate))
     }
 
-    /// How the way of an event ends that set out.
+    /// Records how the processing of a verified event ended.
     mutating func note(_ end: EventOutcome.End, of id: EventID) {
         switch end {
         case .finished(let result):
@@ -92,15 +92,15 @@ struct Verdicts {
         }
     }
 
-    /// The disk did not take everything of these events after all. Returns those that were done with otherwise.
+    /// Marks these events as not kept, because a later write failed. Returns those that had another result.
     mutating func retract(_ ids: [EventID]) -> [EventID] {
         let retracted = ids.filter { finished.remove($0) != nil }
         for id in retracted { set(.notKept, of: id) }
         return retracted
     }
 
-    /// Gives copies their verdicts. Returns the events that are done with, those that may come again, and those of both
-    /// sorts that were not kept. `isKept` says whether the batch is on disk.
+    /// Gives copies their verdicts. Returns the finished events, those that senders may send again, and those of either
+    /// kind that were not kept. `isKept` is whether the batch is on disk.
     mutating func conclude(isKept: Bool) -> (done: Set<EventID>, open: [EventID], notKept: [EventID]) {
         var notKept: [EventID] = []
         if !isKept {
@@ -122,15 +122,15 @@ struct Verdicts {
     }
 }
 
-/// The place of a verdict that comes later than others of its submission.
+/// The position of a verdict in its submission, for verdicts that come later.
 struct AnswerPlace: Hashable {
     /// The submission's number.
     let submission: Int
-    /// The event's place in it.
+    /// The event's position in it.
     let position: Int
 }
 
-/// Answers submissions, once all of their verdicts are there.
+/// Answers submissions after all of their verdicts are known.
 struct Answers {
     private struct Open {
         let completion: @Sendable ([EventVerdict]) -> Void
@@ -142,7 +142,7 @@ struct Answers {
     /// The number of the next submission.
     private(set) var next = 0
 
-    /// Answers the senders of a batch, and those of events that waited.
+    /// Answers the senders of a batch's events, and those of events that were waiting.
     mutating func deliver(_ verdicts: Verdicts, to arrived: [Submission]) {
         var (rest, missing) = (verdicts.all[...], verdicts.missing[...])
         for submission in arrived {
@@ -159,14 +159,14 @@ struct Answers {
         }
     }
 
-    /// Answers a submission, at once or, when verdicts are missing, later.
+    /// Answers a submission immediately, or later if verdicts are missing.
     private mutating func answer(_ submission: Submission, _ verdicts: [EventVerdict], missing: Int) {
         defer { next += 1 }
         guard missing > 0 else { return submission.completion(verdicts) }
         open[next] = Open(completion: submission.completion, verdicts: verdicts, missing: missing)
     }
 
-    /// Brings a verdict that was missing; with the last one the submission is answered.
+    /// Sets a missing verdict, and answers the submission if it was the last one.
     private mutating func settle(_ place: AnswerPlace, _ result: EventVerdict.Result) {
         guard var answer = open.removeValue(forKey: place.submission),
             answer.verdicts.indices.contains(place.position)

@@ -5,30 +5,31 @@ import Nostr
 import Push
 import Registry
 
-/// What a batch of events leads to: what goes to disk in one transaction, and the steps that led to it.
+/// The results of a batch of events: the writes for one transaction, and the steps that led to them.
 struct Effects {
-    /// For the whole batch.
+    /// The time of the whole batch.
     let time: Timestamp
     var log: StepLog
     private(set) var deliveries: [Delivery] = []
-    /// The events that wake no device again after a restart: those that `deliveries` are for, and some that woke none.
+    /// The events that must not notify again after a restart: the sources of `deliveries`, and some that notified no
+    /// device.
     private(set) var causes: [EventID] = []
-    /// The requests of the zaps that `causes` include.
+    /// The zap requests within `causes`.
     private(set) var zapRequests: Set<EventID> = []
-    /// Contact lists that wake no device. They are done with once the registry has written them.
+    /// Contact lists that send no notification. They are finished when the registry has written them.
     private(set) var baselineLists: [EventID] = []
-    /// How often an event was held for a device.
+    /// The number of times that an event was held for a device.
     private(set) var held = 0
-    /// How often a push was made or held that is neither an alert nor silent.
+    /// The number of pushes, made or held, that are neither alerts nor silent.
     private(set) var special = 0
-    /// What authors took back and may still wait to be delivered.
+    /// Events that authors took back and that may still be queued.
     private(set) var withdrawals: [Withdrawal] = []
-    /// When the last device that holds the event in hand is due; nil: that is not asked, or none holds it.
+    /// When the last device that holds the current event is due. Nil if none holds it, or if the sender did not ask.
     private(set) var heldUntil: Timestamp?
     private var asksHeldUntil = false
-    /// What becomes of devices' paces; nil: the batch needs nothing of the disk.
+    /// The changes to devices' paces; nil if the batch writes nothing.
     private(set) var pace: PaceChanges?
-    /// Why nothing of this batch can be kept, found out before it was tried.
+    /// The error that makes this batch fail before it is written.
     private(set) var failure: (any Error)?
 
     init(at time: Timestamp, log: StepLog) {
@@ -36,13 +37,13 @@ struct Effects {
         self.log = log
     }
 
-    /// Whether there is anything for the disk besides paces.
+    /// Whether there is anything to write apart from paces.
     var hasChanges: Bool { !deliveries.isEmpty || !causes.isEmpty || !withdrawals.isEmpty }
 
-    /// How often a device is woken, now or in its time.
+    /// The number of pushes made or held.
     var woken: Int { deliveries.count + held }
 
-    /// Adds a delivery of a notification to a device, made of `event`.
+    /// Adds the delivery of a notification about `event` to a device.
     mutating func deliver(
         _ notification: Notification,
         id: DeliveryID,
@@ -63,7 +64,7 @@ struct Effects {
         )
     }
 
-    /// An event waits for a device's time in a group, as part of the delivery `id`.
+    /// Notes that a group holds an event for a device. The event becomes part of the delivery `id`.
     mutating func hold(
         _ event: EventID,
         for target: TargetDevice,
@@ -78,7 +79,7 @@ struct Effects {
         log.note(step, event, target.account, target.device, reason.rawValue, delivery: id)
     }
 
-    /// Another event is in hand; `asksHeldUntil`: its sender is told until when devices hold it.
+    /// Starts the next event. `asksHeldUntil` is whether its sender gets the time until which devices hold it.
     mutating func begin(asksHeldUntil: Bool) { (self.asksHeldUntil, heldUntil) = (asksHeldUntil, nil) }
 
     mutating func add(cause event: EventID) { causes.append(event) }
@@ -102,22 +103,22 @@ struct Effects {
     mutating func fail(_ error: any Error) { failure = error }
 }
 
-/// What became of an event, for its sender and for the trace.
+/// The result of an event, for its sender and for the trace.
 struct EventOutcome {
     enum End {
-        /// It went all the way, and is done with once the batch is kept.
+        /// It passed all stages, and is finished when the batch is on disk.
         case finished(EventVerdict.Result)
-        /// It goes no further, and may come again.
+        /// It is processed no further, and may be sent again.
         case stopped(EventVerdict.Result)
-        /// It waits beyond this batch.
+        /// It keeps waiting after this batch.
         case waits
-        /// Its way does not end here.
+        /// Its processing continues elsewhere.
         case open
     }
 
     let event: EventID
     let end: End
-    /// Nil: the trace has it already.
+    /// Nil if the trace has the step already.
     var step: PipelineStep?
     var account: PublicKey?
     var device: DeviceID?
@@ -128,7 +129,7 @@ struct EventOutcome {
     }
 }
 
-/// A batch that is worked on.
+/// A batch in progress.
 struct OpenBatch {
     var effects: Effects
     var verdicts = Verdicts()
@@ -139,7 +140,7 @@ struct OpenBatch {
         effects = Effects(at: time, log: StepLog(logger: logger))
     }
 
-    /// An event goes no further, and its verdict is given.
+    /// Ends an event with its verdict.
     mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {
         effects.log.note(step, verdict.id)
         verdicts.stop(verdict)
@@ -150,13 +151,13 @@ struct OpenBatch {
         verdicts.note(outcome.end, of: outcome.event)
     }
 
-    /// The disk did not take everything of these events after all.
+    /// Marks these events as not kept, because a later write failed.
     mutating func retract(_ events: [EventID]) {
         for id in verdicts.retract(events) { effects.log.note(.notKept, id) }
     }
 
-    /// Ends the batch, which the disk took or refused; `hasLists`: it has the contact lists. Returns the events that
-    /// are finished, and those that may come again.
+    /// Ends the batch. `isKept` is whether the disk took it, `hasLists` whether the registry wrote its contact lists.
+    /// Returns the finished events and those that may be sent again.
     mutating func conclude(isKept: Bool, hasLists: Bool) -> (done: Set<EventID>, open: [EventID]) {
         effects.log.settle(isKept: isKept)
         if !hasLists { retract(effects.baselineLists) }

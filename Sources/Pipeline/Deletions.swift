@@ -6,17 +6,17 @@ import Push
 import Registry
 import Storage
 
-/// The deletion stage: ends what authors delete in the registry, and remembers the events that they deleted.
+/// The deletion stage: ends registrations that their authors delete, and remembers the deleted events.
 struct Deletions {
     enum Result {
-        /// It is in force; so many registrations ended.
+        /// It is applied; `ended` registrations ended.
         case applied(ended: Int)
         case failed(EventOutcome)
     }
 
-    /// So many of a deletion's events and addresses are looked up before it is verified.
+    /// The number of a deletion's events and addresses that are looked up before it is verified.
     private static let namesLookedAt = 100
-    /// So many deletions a second are verified of authors who nothing is known of: they may come before their events.
+    /// The limit of deletions by unknown authors that are verified each second. A deletion may arrive before its event.
     private static let mostOfStrangers = 100
     private static let registrationKinds: Set<String> = [
         "\(Kind.pushRegistration.rawValue)", "\(Kind.addressablePushRegistration.rawValue)",
@@ -29,7 +29,7 @@ struct Deletions {
     private var withdrawals = Withdrawals()
     private var strangers: (second: Int64, count: Int) = (0, 0)
 
-    /// `endsRegistrations`: not only events are taken back here. `known` was taken back before.
+    /// `endsRegistrations` is whether deletions end registrations here. `known` are the withdrawals from earlier runs.
     init(
         _ known: [Withdrawal],
         registry: Registry,
@@ -47,9 +47,8 @@ struct Deletions {
     /// Whether the author of an event deleted it.
     func contains(_ event: Event) -> Bool { withdrawals.contains(event) }
 
-    /// Whether a deletion is worth a signature check: something is kept that it may take back. When that cannot be
-    /// told, it is. `isKept` says whether an event is kept anywhere, `isAuthorKnown` whether anything of its author's may
-    /// be.
+    /// Whether a deletion is worth a signature check: something is stored that it may take back, or this is unknown.
+    /// `isKept` returns whether an event is stored anywhere, `isAuthorKnown` whether anything by its author may be.
     mutating func isWanted(
         _ incoming: IncomingEvent,
         at now: Timestamp,
@@ -62,7 +61,7 @@ struct Deletions {
         switch deletion.scope {
         case .everything: return isForUs(deletion) && (isAuthorKnown() || mayBeEarly(at: now))
         case .events(let ids, let addresses):
-            // It may come before the registration that it takes back.
+            // It may arrive before the registration that it takes back.
             if event.values(of: "k").contains(where: Self.registrationKinds.contains) { return true }
             if addresses.contains(where: { registry.keys.names.named(by: $0.identifier) != nil }) { return true }
             guard !ids.isEmpty || !addresses.isEmpty else { return false }
@@ -77,13 +76,14 @@ struct Deletions {
         return strangers.count <= Self.mostOfStrangers
     }
 
-    /// A deletion (NIP-09) or a request to vanish (NIP-62); nil where it is neither, or not for us.
+    /// Returns a deletion (NIP-09) or a request to vanish (NIP-62). Nil if the event is neither, or not meant for this
+    /// router.
     func read(_ event: Event) -> Deletion? {
         guard let deletion = Deletion(event), isForUs(deletion) else { return nil }
         return deletion
     }
 
-    /// Ends registrations that the deletion takes back, and remembers the events that it names.
+    /// Ends the registrations that the deletion takes back, and remembers the events that it names.
     mutating func apply(_ deletion: Deletion, by event: Event, at now: Timestamp) -> Result {
         do {
             guard let ended = endsRegistrations ? try registry.apply(deletion) : 0 else {
@@ -128,7 +128,7 @@ extension EventOrigin {
         )
     }
 
-    /// The same for all versions of a replaceable event, also after a restart; nil: it is none.
+    /// A hash that is the same for all versions of a replaceable event, even after a restart. Nil for other events.
     fileprivate static func hash(_ kind: Kind, identifier: @autoclosure () -> String) -> Int64? {
         let text: String
         switch kind.retention {
@@ -145,12 +145,12 @@ extension Withdrawals {
 }
 
 extension Deletion {
-    /// The events that it deletes, by id or otherwise.
+    /// The events that it deletes, by id or by other criteria.
     var withdrawals: [Withdrawal] {
         ids.map { Withdrawal(author: SIMD4(author.bytes), .event(SIMD4($0.bytes))) } + withdrawalsWithoutIDs
     }
 
-    /// The events that it deletes without giving their ids.
+    /// The events that it deletes by other criteria than their ids.
     var withdrawalsWithoutIDs: [Withdrawal] {
         let author = SIMD4(author.bytes)
         switch scope {

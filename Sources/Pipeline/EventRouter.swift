@@ -5,8 +5,8 @@ import Nostr
 import Registry
 import Storage
 
-/// Takes events through the stages: ``admit(_:_:)`` and ``route(_:waitingAt:_:)`` show them in order. Belongs to one
-/// thread.
+/// Takes events through the stages. ``admit(_:_:)`` and ``route(_:waitingAt:_:)`` show their order. Must be used from
+/// one thread.
 ///
 ///     bytes → gate → matcher → context → filters → pacing → composer
 ///               └ registry: registrations, lists, deletions
@@ -24,11 +24,11 @@ final class EventRouter {
     private let intake: Intake
     /// Logs that the registry cannot be read or written.
     private let trouble: FailureLog
-    /// Whether there is a relay to ask, once a batch needed to know.
+    /// Whether a relay can be asked; nil until a batch needs to know.
     private var isReachable: Bool?
 
-    /// Loads the index of `registry`, of the accounts of `feed` alone where that is given, and what the disk has of paces.
-    /// Throws when the disk cannot be read.
+    /// Loads the index of `registry` and the stored paces. If `feed` is given, only its accounts are loaded. Throws if
+    /// the disk cannot be read.
     init(
         _ settings: PipelineSettings,
         _ registry: Registry,
@@ -46,7 +46,7 @@ final class EventRouter {
         deletions = Deletions(
             try storage.paceStore?.withdrawals() ?? [],
             registry: registry,
-            // A pipeline of a partition gets deletions from the pipeline that ended the registrations.
+            // The pipeline that ended the registrations passes deletions on to a partition's pipeline.
             endsRegistrations: feed == nil,
             isOurRelay: dependencies.isOurRelay,
             trouble: trouble
@@ -75,8 +75,8 @@ final class EventRouter {
 
     // MARK: The gate
 
-    /// Takes submissions through the gate and on, `following` next time. `number` is the first one's, for its answer;
-    /// `beat` is called before each.
+    /// Takes submissions through the gate and the stages after it. `following` are the submissions of the next call,
+    /// `number` is the first one's number for its answer. `beat` is called before each submission.
     func admit(
         _ submissions: [Submission],
         before following: [Submission]?,
@@ -95,7 +95,7 @@ final class EventRouter {
                 let verification = place < ahead.count ? ahead[place] : nil
                 place += 1
                 json.withUnsafeBytes {
-                    // We signed what is ours.
+                    // The router signed its own events.
                     admit($0, submission.isOurs ? .valid : verification, from: submission.source, at: answer, &batch)
                 }
             }
@@ -103,7 +103,7 @@ final class EventRouter {
         settleRegistrations(&batch)
     }
 
-    /// Reads events whose turn is next, and begins to check their signatures on other threads.
+    /// Reads the next events, and starts to check their signatures on other threads.
     private func lookAhead(at submissions: [Submission], _ now: Timestamp) {
         lookahead.begin(submissions) { json, source in
             guard let event = json.withUnsafeBytes({ try? gate.scanner.scan($0) }) else { return nil }
@@ -133,7 +133,7 @@ final class EventRouter {
         }
     }
 
-    /// Takes an event through the gate, and to the stages that it is for.
+    /// Takes an event through the gate, and to the stages that handle it.
     private func admit(_ incoming: IncomingEvent, _ batch: inout OpenBatch) {
         let purpose = gate.purposes[incoming.scanned.kind]
         if registry.mustSettle(before: incoming.scanned.kind, isRecipientList: purpose == .recipientList) {
@@ -184,7 +184,7 @@ final class EventRouter {
     private func wants(_ incoming: IncomingEvent, for purpose: Purposes.Purpose, at now: Timestamp) -> Bool {
         guard purpose == .deletion else { return registry.wants(incoming.scanned, for: purpose) }
         let author = incoming.scanned.pubkey
-        // Other owners may keep events that never came here.
+        // Other owners may have stored events that never came here.
         return deletions.isWanted(incoming, at: now) {
             handedOver.isInUse || holds($0, by: author)
         } isAuthorKnown: {
@@ -192,7 +192,7 @@ final class EventRouter {
         }
     }
 
-    /// A verified event sets out; further copies of it wait for how it ends.
+    /// Starts a verified event. More copies of it wait for its result.
     private func begin(_ event: Event, _ batch: inout OpenBatch) {
         gate.hold(event.id)
         batch.verdicts.begin(event.id)
@@ -225,20 +225,20 @@ final class EventRouter {
             begin(event, &batch)
             batch.note(route(addressed, waitingAt: (incoming.place, incoming.json.count), &batch))
         } else if event.kind.isGiftWrap || event.kind == .contactList {
-            // It was there before the router listened, and wakes no device later either.
+            // It predates the router's subscription, so it must not notify a device later either.
             begin(event, &batch)
             batch.note(
                 handedOver.handOver(addressed, at: incoming.place, in: registry.index)
                     ?? accounts.takeBaseline(addressed, in: registry.index, &batch.effects)
             )
         } else {
-            // Others are recognised by their dates. A copy from elsewhere may be new, also in this batch.
+            // Other events are recognised by their dates. A copy from elsewhere may be new, even in this batch.
             batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
         }
     }
 
-    /// Takes a verified event through the stages for accounts. With `place` and size it may wait for what its texts refer
-    /// to; without, it has waited.
+    /// Takes a verified event through the stages for accounts. If `place` and size are given, it may wait for the
+    /// events and profiles that its texts refer to; nil means that it has waited already.
     private func route(
         _ addressed: AddressedEvent,
         waitingAt place: (AnswerPlace, size: Int)?,
@@ -261,7 +261,7 @@ final class EventRouter {
             if let place, try awaitContext(of: plans, addressed, at: place, batch.time) {
                 return EventOutcome(event: event.id, end: .waits, step: .waiting)
             }
-            // What reads the disk comes first: it may fail.
+            // Disk reads come first because they may fail.
             let sessions = try accounts.filters.sessions(for: plans, of: event, at: batch.time)
             accounts.push(plans, of: addressed, sessions, accepted: gate.accepted, &context, &batch.effects)
             accounts.matcher.remember(addressed, in: registry.index)
@@ -280,7 +280,7 @@ final class EventRouter {
         if context.isWorthLearning(event.kind) { found(event, at: now) }
     }
 
-    /// An event that was asked for, by us or by the reader of lists of relays and devices.
+    /// Handles an event that was requested, by this router or by the reader of relay and device lists.
     private func learn(fetched event: Event, _ batch: inout OpenBatch) {
         guard event.kind != .relayList, event.kind != .deviceList else {
             guard batch.verdicts.contains(event.id) else {
@@ -302,7 +302,7 @@ final class EventRouter {
         batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
     }
 
-    /// A verified event is known now that others may wait for.
+    /// Notifies waiting events that a verified event is known now.
     private func found(_ event: Event, at now: Timestamp) {
         if event.kind == .profile { waiting.found(.profile(event.pubkey)) }
         let isAuthorWanted =
@@ -311,7 +311,7 @@ final class EventRouter {
         if event.kind.retention == .addressable { waiting.found(.address(event.address)) }
     }
 
-    /// An account's own list is known now, or cannot be had now.
+    /// Notifies waiting events that an account's own list is known now, or cannot be fetched now.
     private func found(list: Event, at now: Timestamp) {
         waiting.found(.list(ListWant(account: list.pubkey, kind: list.kind)))
         guard list.kind == .contactList else { return }
@@ -321,8 +321,8 @@ final class EventRouter {
         accounts.filters.abandon(Set(open.filter { !waiting.ask($0) }), at: now)
     }
 
-    /// Lets an event wait for what its plans lack; false when they lack nothing that is worth it, or no relay can be
-    /// asked.
+    /// Lets an event wait for the context that its plans lack. Returns false if nothing important is missing, or no
+    /// relay can be asked.
     private func awaitContext(
         of plans: [Plan],
         _ addressed: AddressedEvent,
@@ -346,7 +346,7 @@ final class EventRouter {
         return true
     }
 
-    /// Relays come and go while events arrive, so each batch looks once.
+    /// Relays come and go while events arrive, so each batch checks once.
     private func canAsk() -> Bool {
         if let isReachable { return isReachable }
         let isReachable = dependencies.contextFetcher?.isReachable ?? false
@@ -354,14 +354,14 @@ final class EventRouter {
         return isReachable
     }
 
-    /// A fetch ended: what it has not found is waited for no longer.
+    /// Ends a fetch. Events stop waiting for context that it did not find.
     private func endFetch(_ number: Int, isAnswered: Bool, at now: Timestamp) {
         let wants = waiting.ended(number)
         context.noteAsked(wants, at: now)
         for want in accounts.filters.end(wants, isAnswered: isAnswered, at: now) { waiting.found(.distance(want)) }
     }
 
-    /// Takes events further that wait no longer. Accounts may have come and gone meanwhile, so they are matched again.
+    /// Continues with events that stopped waiting. They are matched again, because accounts may have changed since.
     private func resume(_ events: [WaitingEvent], _ batch: inout OpenBatch) {
         for waiting in events {
             batch.verdicts.resume(waiting)
@@ -376,7 +376,7 @@ final class EventRouter {
 
     // MARK: To the registry
 
-    /// Brings a row of registrations or lists to the registry. It counts for the very next event, also of the same
+    /// Writes a series of registrations or lists to the registry. They apply from the next event on, even within a
     /// batch.
     private func settleRegistrations(_ batch: inout OpenBatch) {
         guard let settlement = registry.settle(at: batch.time) else { return }
@@ -386,7 +386,7 @@ final class EventRouter {
         updateIndex()
     }
 
-    /// A request is finished when it is answered, whatever the answer says.
+    /// Answers a request. It is finished then, even if the answer is an error.
     private func answer(_ request: Event, from source: EventSource, _ batch: inout OpenBatch) {
         begin(request, &batch)
         dependencies.remoteSigner?.receive(request, from: source) { event in
@@ -400,7 +400,7 @@ final class EventRouter {
         batch.note(EventOutcome(event: request.id, end: .finished(.accepted), step: .request))
     }
 
-    /// Takes a deletion: of registrations, of what notifications may show, and of events that wait for a device's time.
+    /// Applies a deletion to registrations, to stored context, and to held events.
     private func delete(by event: Event, _ incoming: IncomingEvent, _ batch: inout OpenBatch) {
         guard let deletion = deletions.read(event) else {
             return batch.stop(.unaddressed, EventVerdict(id: event.id, .accepted))
@@ -422,7 +422,7 @@ final class EventRouter {
             let outcome = EventOutcome(
                 event: event.id,
                 end: isHandedOver ? .waits : .finished(.accepted),
-                // Whether it takes an event back is known to the owner who holds that.
+                // Only the owner that holds the event knows whether it was taken back.
                 step: isHandedOver && ended == 0 ? nil : concernsAny ? .deleted : .unaddressed,
                 account: ended > 0 ? event.pubkey : nil,
                 reason: ended > 0
@@ -432,27 +432,27 @@ final class EventRouter {
         }
     }
 
-    /// Whether a deletion by `author` may take back an event that is kept here.
+    /// Whether a deletion by `author` may take back an event that is stored here.
     private func holds(_ id: EventID, by author: PublicKey) -> Bool {
         accounts.pacing.holds(id) || waiting.contains(id) || context.authors(of: id)?.first == author
     }
 
-    /// Whether anything of that author's may be kept.
+    /// Whether anything by `author` may be stored.
     private func knows(_ author: PublicKey) -> Bool {
         accounts.hasPushed(author) || context.knows(profileOf: author)
     }
 
     // MARK: Batches
 
-    /// Begins a batch. `ends` are ends of deliveries.
+    /// Starts a batch. `ends` are the results of deliveries.
     func begin(at now: Timestamp, _ ends: [PushEnd]) {
         updateIndex()
         isReachable = nil
         accounts.pacing.begin(at: now, ends)
     }
 
-    /// Takes further what fetches, other owners and time have set free, and wakes devices whose time has come. Completes
-    /// what the batch leads to.
+    /// Continues with events released by fetches, other owners or time, and sends due pushes. Completes the batch's
+    /// effects.
     func resume(_ arrivals: Arrivals, _ batch: inout OpenBatch) {
         for number in arrivals.endedFetches {
             endFetch(number, isAnswered: !arrivals.unansweredFetches.contains(number), at: batch.time)
@@ -463,7 +463,7 @@ final class EventRouter {
         accounts.complete(&batch.effects)
     }
 
-    /// Ends all waiting. Once, at the end.
+    /// Ends all waiting. Called once, at shutdown.
     func endWaiting(_ batch: inout OpenBatch) {
         updateIndex()
         resume(waiting.takeAll(), &batch)
@@ -471,7 +471,7 @@ final class EventRouter {
         accounts.complete(&batch.effects)
     }
 
-    /// Ends a batch, which the disk took or refused.
+    /// Ends a batch. `isKept` is whether the disk took it.
     func conclude(_ batch: inout OpenBatch, isKept: Bool) {
         accounts.conclude(isKept: batch.effects.pace == nil ? nil : isKept, at: batch.time)
         let hasLists = accounts.matcher.follows.conclude(isKept: isKept)
@@ -481,7 +481,7 @@ final class EventRouter {
         if isKept { for request in batch.effects.zapRequests { gate.remember(request) } }
     }
 
-    /// After a batch: keeps what was learned, and asks relays for what its events began to wait for.
+    /// Saves what the batch learned, and asks relays for the context that its events started to wait for.
     func rest(at now: Timestamp) {
         context.keep(at: now)
         guard let fetch = waiting.nextFetch() else { return }
@@ -493,40 +493,40 @@ final class EventRouter {
         }
     }
 
-    /// Everything is written. Once, at the end.
+    /// Closes the context after everything is written. Called once, at shutdown.
     func end(at now: Timestamp) { context.close(at: now) }
 
-    /// How long events may be waited for; nil: without limit.
+    /// The timeout for waiting for more events; nil means no limit.
     func patience(at now: Timestamp) -> Duration? {
         [waiting.patience(at: now), accounts.pacing.patience(at: now)].compactMap(\.self).min()
     }
 
-    /// Devices for which something waits.
+    /// The number of devices with held pushes.
     var waitingDevices: Int { accounts.pacing.waitingDevices }
 
-    /// Events that wait for context or for other owners.
+    /// The number of events that wait for context or for other owners.
     var waitingEvents: Int { waiting.count + handedOver.count }
 
-    /// Whether owners have not answered for everything yet.
+    /// Whether other owners still owe answers.
     var awaitsOwners: Bool { handedOver.count > 0 }
 
     // MARK: Between batches
 
-    /// Decides by `new` settings instead of `old` from now on. Throws, and keeps the old ones, when the registry cannot be
-    /// read. How long and how many events wait for context stays as it was at the start.
+    /// Switches from the `old` settings to `new` ones. Throws, and keeps the old ones, if the registry cannot be read.
+    /// Limits on events that wait for context stay as they were at the start.
     func adopt(_ new: PipelineSettings, insteadOf old: PipelineSettings) throws {
         let hasOtherLists = try registry.adopt(new, insteadOf: old) { apply($0) }
         accounts.adopt(new, hasOtherPacing: new.pacing != old.pacing)
         demand = ContextDemand(new)
         context.follow(demand.needs(of: registry.index))
-        // Lists that were asked for and found may be forgotten since, or kept only as far as they were needed then.
+        // Lists that were fetched may be forgotten since, or were stored only as far as they were needed then.
         if hasOtherLists { context.forgetAskedLists() }
         gate.purposes = Purposes(new, registry.lists, dependencies, keys: registry.keys)
         dependencies.screen?.follow(gate.purposes)
         registry.removeUnreadLists(at: dependencies.now())
     }
 
-    /// Brings the index up to date, and what depends on it.
+    /// Updates the index, and everything that depends on it.
     private func updateIndex() {
         guard registry.update(each: { apply($0) }) else { return }
         context.follow(demand.needs(of: registry.index))

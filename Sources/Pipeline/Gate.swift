@@ -3,41 +3,41 @@ import Nostr
 import Registry
 import Rules
 
-/// An event that was read as far as the gate needs.
+/// An event that was parsed as far as the gate needs.
 struct IncomingEvent {
     let scanned: ScannedEvent
     let json: UnsafeRawBufferPointer
     let source: EventSource
-    /// The place of its verdict.
+    /// The position of its verdict.
     let place: AnswerPlace
-    /// The result for its signature, where that was checked already.
+    /// The result of its signature check, if it was already done.
     let verification: Verification?
 }
 
-/// The first stage: lets new events through that concern an account and carry their author's signature. It matches
-/// before it verifies, because reading the tags costs a fraction of a signature check.
+/// The first stage: passes new events that concern an account and are signed by their author. It matches before it
+/// verifies, because reading the tags costs a fraction of a signature check.
 ///
-/// It verifies and builds events that name an account, and events that are for the router by their kind: registrations,
-/// requests (NIP-46), deletions, and lists (kinds 10002 and 10050) of people that accounts have to do with. On our own
-/// socket it verifies every event. It recognises further copies of a verified event by the id and does not verify them
+/// It verifies and builds events that name an account, and events whose kind is meant for the router: registrations,
+/// requests (NIP-46), deletions, and lists (kinds 10002 and 10050) of people related to accounts. On the router's own
+/// socket it verifies every event. It recognises more copies of a verified event by the id and does not verify them
 /// again.
 struct Gate {
     var scanner = EventScanner()
     private let verifier = EventVerifier(remembersKeys: true)
     private(set) var accepted: AcceptedEvents
-    /// Verified, and on their way: of this batch, or waiting for context.
+    /// Verified events in progress: those of this batch, and those that wait for context.
     private var underWay: Set<EventID> = []
-    /// What events are for, by the rules and settings.
+    /// The purpose of each kind, according to rules and settings.
     var purposes: Purposes
     private var hits: [MatchHit] = []
 
-    /// `memory` is how many ids are remembered at least.
+    /// `memory` is the minimum number of ids to remember.
     init(purposes: Purposes, memory: Int = 500_000) {
         self.purposes = purposes
         accepted = AcceptedEvents(memory: memory)
     }
 
-    /// Whether the event scanned last names an account and is new, so that its signature will probably be checked.
+    /// Whether the last scanned event names an account and is new, so that its signature will probably be checked.
     mutating func expectsCheck(
         _ scanned: ScannedEvent,
         from source: EventSource,
@@ -50,8 +50,8 @@ struct Gate {
         return source.isAnswered || (purposes.isRuled(scanned.kind) && concernsAny(scanned, index: index))
     }
 
-    /// Judges the event scanned last. `isListWanted` says whether it is worth a look if it is a list of relays or devices,
-    /// an account's own, or a deletion.
+    /// Decides about the last scanned event. `isListWanted` is whether to check it if it is a list of relays or
+    /// devices, an account's own list, or a deletion.
     mutating func judge(
         _ incoming: IncomingEvent,
         index: borrowing MatchIndex,
@@ -59,12 +59,12 @@ struct Gate {
         now: Timestamp
     ) -> GateResult {
         let (scanned, source) = (incoming.scanned, incoming.source)
-        // A fetched event is learned from even if it was accepted before.
+        // A fetched event is used as context even if it was accepted before.
         if case .relay(.fetched) = source { return built(incoming) { .fetched($0) } }
         if !underWay.isEmpty, underWay.contains(scanned.id) { return .repeated(scanned.id) }
         let purpose = purposes[scanned.kind]
         if accepted.contains(scanned.id) {
-            // Nobody asked for its follows before its author had an account here.
+            // The follows in it were not read before its author had an account here.
             guard purpose == .recipientList, isListWanted else { return stopped(.duplicate, scanned, .duplicate) }
             return built(incoming) { .recipientList($0, []) }
         }
@@ -100,7 +100,7 @@ struct Gate {
             if isAhead(scanned, at: now) { return ahead(scanned) }
             return built(incoming) { .addressed($0, accounts) }
         case .order:
-            // Nobody else can say this, whatever the rules are for.
+            // Only the API can create these events, regardless of the rules.
             guard case .api = source else { break }
             return built(incoming) { .addressed($0, match(scanned, index: index)) }
         case .other:
@@ -112,18 +112,18 @@ struct Gate {
         return .unaddressed(scanned)
     }
 
-    /// Further copies of a verified event are ``GateResult/repeated(_:)`` until it is remembered or released.
+    /// Makes more copies of a verified event ``GateResult/repeated(_:)`` until it is remembered or released.
     mutating func hold(_ id: EventID) {
         underWay.insert(id)
     }
 
-    /// An event is no longer on its way, and not done with either.
+    /// Ends the progress of an event that is not finished.
     mutating func release(_ id: EventID) {
         underWay.remove(id)
     }
 
-    /// Remembers that an event is done with. Only after its signature held and its pushes are kept: a forged copy must
-    /// not suppress the real one, and a full disk must not swallow the next attempt.
+    /// Remembers a finished event. Call this only after its signature was valid and its pushes are on disk: a forged
+    /// copy must not suppress the real event, and a full disk must not swallow the next attempt.
     mutating func remember(_ id: EventID) {
         underWay.remove(id)
         accepted.insert(id)
@@ -147,13 +147,13 @@ struct Gate {
         }
     }
 
-    /// The accounts that the event scanned last concerns.
+    /// The accounts that the last scanned event concerns.
     private mutating func match(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> [AccountNumber] {
         findHits(index)
         return hits.accounts(for: scanned.kind)
     }
 
-    /// Whether there are any.
+    /// Whether the last scanned event concerns any account.
     private mutating func concernsAny(_ scanned: ScannedEvent, index: borrowing MatchIndex) -> Bool {
         findHits(index)
         return hits.contains { $0.counts(for: scanned.kind) }
@@ -164,8 +164,8 @@ struct Gate {
         scanner.pValues.withUnsafeBufferPointer { index.match($0, into: &hits) }
     }
 
-    /// Other projects use the kinds of registrations as well: of a source that nobody answers, only an event that says
-    /// it is for us is worth a signature check.
+    /// Other projects use the registration kinds too. From sources that get no answer, only events addressed to this
+    /// router are worth a signature check.
     private func isForUs(_ incoming: IncomingEvent) -> Bool {
         guard let event = try? Event(scanned: incoming.scanned, in: incoming.json) else { return true }
         return purposes.keys.named(by: event.identifier) != nil
@@ -189,29 +189,29 @@ struct Gate {
     }
 }
 
-/// What the gate makes of an event. Every event in it is verified.
+/// The gate's decision about an event. Every event in it is verified.
 enum GateResult {
-    /// It goes no further; the verdict goes to its sender.
+    /// Processing ends; the sender gets the verdict.
     case stopped(PipelineStep, EventVerdict)
-    /// It is another copy of one that is on its way.
+    /// Another copy of an event in progress.
     case repeated(EventID)
-    /// It was asked for, to be learned from.
+    /// An event that was requested as context.
     case fetched(Event)
-    /// It registers a device, by its kind.
+    /// An event of a kind that registers devices.
     case registration(Event)
-    /// It is a request to us (NIP-46).
+    /// A request to the router (NIP-46).
     case request(Event)
-    /// It is a list of relays or devices (kind 10002 or 10050). Those wake nobody.
+    /// A list of relays or devices (kind 10002 or 10050). These lists send no notification.
     case list(Event)
-    /// It deletes events of its author (kind 5 or 62). It wakes nobody.
+    /// A deletion of its author's events (kind 5 or 62). It sends no notification.
     case deletion(Event)
-    /// It is an account's own list, the newest of its kind, and names these accounts.
+    /// An account's own list, the newest of its kind, that names these accounts.
     case recipientList(Event, [AccountNumber])
-    /// It is a wake-up hint for these accounts (kind 20062).
+    /// A wake-up hint for these accounts (kind 20062).
     case hint(Event, [AccountNumber])
-    /// It concerns nobody.
+    /// An event that concerns no account.
     case unaddressed(ScannedEvent)
-    /// It names these accounts.
+    /// An event that names these accounts.
     case addressed(Event, [AccountNumber])
 
     /// Whether the event's signature was checked.
@@ -224,29 +224,29 @@ enum GateResult {
     }
 }
 
-/// What an event may be for, by its kind: a table with a place for each, since the question comes up for every event.
+/// The possible purpose of each event kind: a table with an entry per kind, because it is read for every event.
 struct Purposes {
     enum Purpose: UInt8 {
         case registration
-        /// A NIP-46 request, to us or to others.
+        /// A NIP-46 request, to the router or to others.
         case request
         /// A list of relays or devices.
         case list
-        /// An account's own list that rules or filters read. A rule may be for it as well.
+        /// An account's own list that rules or filters read. A rule may match it too.
         case recipientList
         /// A wake-up hint.
         case hint
-        /// It deletes events of its author.
+        /// A deletion of its author's events.
         case deletion
-        /// Something that a rule may be for.
+        /// An event that a rule may match.
         case notice
-        /// The API made it from a notify request.
+        /// An event that the API made from a notify request.
         case order
         case other
     }
 
     let keys: RouterKeyNames
-    /// Nil: any kind may be notifiable.
+    /// Nil if any kind may be notifiable.
     private let notifiableKinds: Set<UInt16>?
     private let table: [Purpose]
 
@@ -290,26 +290,26 @@ struct Purposes {
 
     subscript(kind: Kind) -> Purpose { table[Int(kind.rawValue)] }
 
-    /// Whether one of these `p` tags names a key that we answer to.
+    /// Whether one of these `p` tags names a key of the router.
     func isForUs(_ pValues: [Bytes32]) -> Bool { keys.answering.contains { pValues.contains($0.bytes) } }
 
-    /// Whether a rule may be for events of that kind, whatever else they are for.
+    /// Whether a rule may match events of that kind, in addition to their other purposes.
     func isRuled(_ kind: Kind) -> Bool {
         notifiableKinds?.contains(kind.rawValue) ?? true
     }
 }
 
-/// The events that were accepted lately: at least the last `memory`, at most twice as many.
+/// The recently accepted events: at least the last `memory`, and up to twice as many.
 ///
-/// In two generations: when the younger is full, the older is forgotten. Keeps a secret hash of 64 bits of each id. That
-/// another event has the same hash happens once in ten trillion.
+/// It has two generations: when the younger one is full, the older one is dropped. It stores a 64-bit keyed hash of
+/// each id. The probability that another event has the same hash is one in ten trillion.
 struct AcceptedEvents {
     private let hash: KeyHash
     private let memory: Int
     private var younger: Set<UInt64> = []
     private var older: Set<UInt64> = []
 
-    /// `memory` is how many events are remembered at least.
+    /// `memory` is the minimum number of events to remember.
     init(memory: Int) {
         var generator = SystemRandomNumberGenerator()
         hash = KeyHash(using: &generator)

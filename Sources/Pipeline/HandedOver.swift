@@ -1,11 +1,11 @@
 import Nostr
 import Registry
 
-/// Who owns the partitions of accounts, where several routers work as one.
+/// The owners of the accounts' partitions, if several routers work as one.
 package protocol PartitionOwners: Sendable {
-    /// Hands a verified event over to the owners of the partitions of `accounts`; nil: of all partitions. Calls
-    /// `completion` once, on any thread: `isKept` says whether everything that the event leads to is kept. Called on
-    /// the pipeline's thread; must not block.
+    /// Passes a verified event to the owners of the partitions of `accounts`, or of all partitions if nil. Calls
+    /// `completion` once, on any thread. `isKept` is whether all effects of the event are on disk. Called on the
+    /// pipeline's thread; must not block.
     func handOver(
         _ event: Event,
         from source: EventSource,
@@ -14,23 +14,23 @@ package protocol PartitionOwners: Sendable {
     )
 }
 
-/// Hands events over to the owners of their accounts' partitions, and knows those that are not answered yet.
+/// Passes events to the owners of their accounts' partitions, and tracks those that are not answered yet.
 struct HandedOverEvents {
     private let owners: (any PartitionOwners)?
     private let intake: Intake
     private var events: [EventID: WaitingEvent] = [:]
 
-    /// Without `owners` all accounts are this pipeline's. `intake` receives the answers.
+    /// If `owners` is nil, this pipeline owns all accounts. `intake` receives the answers.
     init(to owners: (any PartitionOwners)?, intake: Intake) {
         self.owners = owners
         self.intake = intake
     }
 
-    /// Whether accounts are other owners'.
+    /// Whether other owners have accounts.
     var isInUse: Bool { owners != nil }
     var count: Int { events.count }
 
-    /// Asks the owners to keep an event; nil: all accounts are this pipeline's.
+    /// Asks the owners to process an event. Returns nil if this pipeline owns all accounts.
     mutating func handOver(
         _ addressed: AddressedEvent,
         at place: AnswerPlace,
@@ -42,7 +42,8 @@ struct HandedOverEvents {
         return EventOutcome(event: addressed.event.id, end: .waits)
     }
 
-    /// Asks all owners to withdraw what a deletion takes back; false: all accounts are this pipeline's.
+    /// Asks all owners to withdraw the events that a deletion takes back. Returns false if this pipeline owns all
+    /// accounts.
     mutating func handOver(deletion event: Event, from source: EventSource, at place: AnswerPlace) -> Bool {
         if isInUse { handOver(WaitingEvent(event: event, source: source, places: [place]), of: nil) }
         return isInUse
@@ -56,24 +57,24 @@ struct HandedOverEvents {
         }
     }
 
-    /// Lets a further copy of such an event share its end; false when it is none.
+    /// Adds another copy of a passed event; it gets the same result. Returns false if no such event was passed.
     mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool { events[id]?.places.append(place) != nil }
 
-    /// Takes out an event that the owners kept or refused.
+    /// Removes an event that the owners kept or refused.
     mutating func end(_ id: EventID, isKept: Bool, _ batch: inout OpenBatch) {
         guard let waiting = events.removeValue(forKey: id) else { return }
         batch.verdicts.resume(waiting)
         batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
     }
 
-    /// Takes out all events, none of which counts as kept.
+    /// Removes all events, and marks them as not kept.
     mutating func endAll(_ batch: inout OpenBatch) {
         for id in Array(events.keys) { end(id, isKept: false, &batch) }
     }
 }
 
 extension MatchIndex {
-    /// The keys of those accounts, as far as they are registered.
+    /// The keys of those accounts that are registered.
     func keys(of accounts: [AccountNumber]) -> [PublicKey] {
         var keys: [PublicKey] = []
         for account in accounts {

@@ -6,16 +6,17 @@ import Registry
 import Storage
 import Synchronization
 
-/// The way of a batch of events: through the ``EventRouter``, to disk, and back to its senders. Belongs to one thread.
+/// Processes batches of events: through the ``EventRouter``, to disk, and back to the senders. Must be used from one
+/// thread.
 ///
 ///     arrivals → router, event by event → one transaction on disk → answers
 ///
-/// Events come in batches. What a batch leads to is kept in one transaction, and its senders are answered after that:
-/// an OK means that nothing is lost. An event that lacks a name or a note waits for it beyond its batch, unanswered.
+/// The effects of a batch are written in one transaction, and its senders are answered after that: an OK means that no
+/// push is lost. An event that lacks a name or a note waits for it after its batch, unanswered.
 package final class Pipeline {
-    /// The source of events, and of the ends of fetches.
+    /// The source of events and of fetch results.
     let intake: Intake
-    /// Beats while events are worked on, so that others can tell work from being stuck.
+    /// Advances while events are processed, so that other threads can detect a stuck pipeline.
     let heartbeat = PipelineProgress()
     let gauges = PipelineGauges()
     private(set) var settings: PipelineSettings
@@ -26,8 +27,8 @@ package final class Pipeline {
     private let trouble: FailureLog
     private var answers = Answers()
 
-    /// Loads the index of `registry`, which this pipeline owns from now on, and takes events from `intake`. `feed`: only
-    /// what concerns its accounts is this pipeline's. Throws when the disk cannot be read.
+    /// Loads the index of `registry`, which this pipeline then owns, and takes events from `intake`. If `feed` is
+    /// given, the pipeline handles only its accounts. Throws if the disk cannot be read.
     package init(
         settings: PipelineSettings,
         registry: Registry,
@@ -44,10 +45,10 @@ package final class Pipeline {
         router = try EventRouter(settings, registry, feed: feed, intake: intake, storage, dependencies)
     }
 
-    /// Works on what arrived, in its order. A submission is answered when everything that any event of the batch wakes
-    /// is kept, and when none of its own waits any longer.
+    /// Processes arrivals in order. A submission is answered when all pushes of its batch are on disk, and none of its
+    /// own events waits any longer.
     ///
-    /// `following` is what the next call will be about: its signatures are checked meanwhile.
+    /// `following` are the arrivals of the next call. Their signatures are checked at the same time.
     package func process(_ arrivals: Arrivals, before following: Arrivals? = nil) {
         heartbeat.beat()
         var batch = OpenBatch(at: dependencies.now(), logger: dependencies.logger)
@@ -62,10 +63,11 @@ package final class Pipeline {
         intake.awaitEnds(router.waitingDevices > 0)
     }
 
-    /// How long events may be waited for; nil: without limit.
+    /// The timeout for waiting for more events; nil means no limit.
     var patience: Duration? { router.patience(at: dependencies.now()) }
 
-    /// Ends all waiting: events that wait for context go on without it, and everything is written. Once, at the end.
+    /// Ends all waiting: waiting events continue without their context, and everything is written. Called once, at
+    /// shutdown.
     package func finish() {
         var batch = OpenBatch(at: dependencies.now(), logger: dependencies.logger)
         router.endWaiting(&batch)
@@ -73,7 +75,7 @@ package final class Pipeline {
         router.end(at: batch.time)
     }
 
-    /// Everything that the batch leads to goes to disk together; only then are its events finished, and answered.
+    /// Writes all effects of the batch together. Only then are its events finished and answered.
     private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) {
         router.conclude(&batch, isKept: keep(batch.effects))
         answers.deliver(batch.verdicts, to: arrived)
@@ -84,7 +86,7 @@ package final class Pipeline {
         if !log.trace.isEmpty { observer.trace(log.trace, at: batch.time) }
     }
 
-    /// Puts everything on disk in one transaction; false when it refused.
+    /// Writes everything in one transaction. Returns false if the disk refused it.
     private func keep(_ effects: Effects) -> Bool {
         guard let pace = effects.pace else { return true }
         do {
@@ -98,21 +100,21 @@ package final class Pipeline {
         }
     }
 
-    /// Applies settings, each in its turn, and reports the result.
+    /// Applies settings in order, and reports each result.
     func adopt(_ changes: [SettingsChange]) {
         for change in changes { change.completion(Result { try adopt(change.settings) }) }
     }
 
-    /// Applies other settings, between two batches. Events that wait for context are decided by them too. Throws,
-    /// and keeps the old ones, when the registry cannot be read. Where and how long events wait for context stays as it
-    /// was at the start.
+    /// Applies new settings between two batches, including to events that wait for context. Throws, and keeps the old
+    /// settings, if the registry cannot be read. Where and how long events wait for context stays as it was at the
+    /// start.
     func adopt(_ new: PipelineSettings) throws {
         try router.adopt(new, insteadOf: settings)
         settings = new
     }
 }
 
-/// The one thread that a pipeline lives on.
+/// The thread that runs a pipeline.
 package final class PipelineThread: Sendable {
     private static let patienceForOwners: Duration = .seconds(3)
 
@@ -121,15 +123,15 @@ package final class PipelineThread: Sendable {
     private let heartbeat: PipelineProgress
     package let gauges: PipelineGauges
 
-    /// Starts a thread that feeds `pipeline` from its intake until that is closed and empty.
+    /// Starts a thread that feeds `pipeline` from its intake until the intake is closed and empty.
     ///
-    /// While the outbox is full, by `isFull`, nothing is processed; sources then get no answers and stop reading. A
-    /// closed intake is emptied all the same, and nothing waits for context any longer.
+    /// While `isFull` reports a full outbox, the thread pauses; sources get no answers and stop reading. A closed
+    /// intake is emptied even then, and events no longer wait for context.
     package init(
         isFull: @escaping @Sendable () -> Bool,
         pipeline: sending Pipeline
     ) {
-        // The pipeline moves to its thread and is never seen by another again.
+        // The pipeline moves to its thread, and no other thread uses it again.
         nonisolated(unsafe) let pipeline = pipeline
         let finished = finished
         let intake = pipeline.intake
@@ -143,13 +145,13 @@ package final class PipelineThread: Sendable {
                 while isFull(), !intake.isClosed {
                     pipeline.heartbeat.beat()
                     Thread.sleep(forTimeInterval: 0.05)
-                    // They may be what is to help.
+                    // The new settings may free space in the outbox.
                     pipeline.adopt(intake.takeSettings())
                 }
                 following = intake.nextPortion()
                 pipeline.process(arrivals, before: following)
             }
-            // What is on its way to other owners mostly ends within milliseconds.
+            // Other owners usually answer within milliseconds.
             let deadline = Deadline.now() + Self.patienceForOwners
             while pipeline.router.awaitsOwners, Deadline.now() < deadline {
                 Thread.sleep(forTimeInterval: 0.02)
@@ -158,13 +160,13 @@ package final class PipelineThread: Sendable {
             pipeline.finish()
             finished.signal()
         }
-        // The system takes 15 characters, and leaves a thread with a longer name without one.
+        // Linux allows 15 characters. A longer name is not set at all.
         thread.name = "carillon-events"
         thread.stackSize = 4 << 20
         thread.start()
     }
 
-    /// Whether the thread comes round within `patience`; waiting for the outbox is coming round too.
+    /// Whether the thread makes progress within `patience`. Waiting for the outbox counts as progress.
     package func comesRound(
         within patience: Duration,
         pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }
@@ -178,9 +180,9 @@ package final class PipelineThread: Sendable {
         return true
     }
 
-    /// Returns when everything in the closed intake is processed. Once.
+    /// Waits until everything in the closed intake is processed. Call this once.
     package func join() async {
-        // Not on the caller's thread: there may be no other one for what the pipeline waits for.
+        // Does not block the caller's thread, because the pipeline may need that thread to finish.
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [finished] in
                 finished.wait()
@@ -190,16 +192,16 @@ package final class PipelineThread: Sendable {
     }
 }
 
-/// How much waits in a pipeline as of its last batch, for other threads to read.
+/// The number of waiting devices and events as of the last batch, readable from other threads.
 package final class PipelineGauges: Sendable {
     private let devices = Atomic<Int>(0)
     private let events = Atomic<Int>(0)
 
     package init() {}
 
-    /// Devices for which something is held back until their time comes.
+    /// The number of devices with held pushes.
     package var waitingDevices: Int { devices.load(ordering: .relaxed) }
-    /// Events that wait for a name or a note.
+    /// The number of events that wait for a name or a note.
     package var waitingEvents: Int { events.load(ordering: .relaxed) }
 
     func set(waitingDevices: Int, waitingEvents: Int) {
@@ -208,7 +210,7 @@ package final class PipelineGauges: Sendable {
     }
 }
 
-/// How often the pipeline's thread has come round. One that stands still while there is work is stuck.
+/// A counter that the pipeline's thread advances. If it stops while there is work, the pipeline is stuck.
 package final class PipelineProgress: Sendable {
     private let beats = Atomic<UInt64>(0)
 

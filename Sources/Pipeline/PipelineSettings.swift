@@ -2,30 +2,30 @@ import Core
 import Push
 import Rules
 
-/// What the operator decided about events.
+/// The operator's settings for events.
 package struct PipelineSettings: Sendable {
-    /// How far ahead of now an event may be dated: senders' clocks are fast by minutes. A later event is
-    /// refused and not remembered, because relays bring it again.
+    /// The maximum time that an event may be dated ahead of now, because senders' clocks can be minutes fast. A later
+    /// event is refused and not remembered, because relays send it again.
     package static let clockTolerance: Duration = .minutes(15)
 
     package var rules: RuleBook
-    /// Asked in this order.
+    /// Run in this order.
     package var filters: [EventFilter] = []
-    /// What a device gets whose registration asks for no mode.
+    /// The mode of devices whose registration asks for none.
     package var defaultMode: Mode = .wake
-    /// The platforms whose transports seal notifications themselves, to keys of the registration.
+    /// The platforms whose transports encrypt notifications themselves, to keys of the registration.
     package var encryptingPlatforms: Set<String> = []
-    /// The platforms whose transports show a person whatever they are given.
+    /// The platforms whose transports always show a notification.
     package var showingPlatforms: Set<String> = []
-    /// How long an event waits for a name or a note that its texts refer to; zero: not at all.
+    /// The time that an event waits for a name or a note in its texts. Zero disables waiting.
     package var contextWait: Duration = .milliseconds(1_500)
-    /// How many events wait so at most; further ones go without at once.
+    /// The maximum number of waiting events. Additional events continue immediately without context.
     package var contextCapacity: Int = 10_000
-    /// The file that keeps names and notes; nil: memory only.
+    /// The file that stores names and notes; nil means memory only.
     package var contextPath: String?
-    /// Whether names and notes are looked for and kept at all. Notifications say what their event says otherwise.
+    /// Whether names and notes are fetched and stored. If not, notifications use only their event.
     package var usesContext: Bool = true
-    /// When and how often devices are woken; nil: whenever there is something.
+    /// When and how often devices get pushes; nil means always immediately.
     package var pacing: PacingPolicy?
 }
 

@@ -1,58 +1,58 @@
-/// Why an event went no further, or that it did: one word each, fit for a metric's label.
+/// Where the processing of an event stopped, or that it continued. Each raw value is one word, fit for a metric label.
 package enum PipelineStep: String, Sendable, CaseIterable {
     // The gate.
 
-    /// No event: not JSON, or a field is not what NIP-01 says.
+    /// Not an event: invalid JSON, or a field that violates NIP-01.
     case malformed
     /// The id or the signature is wrong.
     case forged
-    /// Accepted before; for a registration also that a newer one was.
+    /// It was accepted before, or is a registration older than a known one.
     case duplicate
-    /// Concerns no registered account.
+    /// It concerns no registered account.
     case unaddressed
-    /// Asked for, and learned from.
+    /// It was requested as context.
     case fetched
 
-    // What is addressed to the router.
+    // Events to the router.
 
     /// A registration changed something.
     case registered
     /// A registration changed nothing.
     case registrationRefused = "registration-refused"
-    /// Registering takes a NIP-46 session, and its author has none.
+    /// Registering requires a NIP-46 session, and its author has none.
     case noSession = "no-session"
-    /// A list of relays or devices is the newest one now.
+    /// A list of relays or devices was stored as the newest one.
     case learned
-    /// A list of relays or devices that cannot be taken.
+    /// A list of relays or devices was not accepted.
     case listRefused = "list-refused"
-    /// A deletion (kind 5 or 62) took something back; of an event, that its author did so.
+    /// A deletion (kind 5 or 62) took something back, or the event was taken back by its author.
     case deleted
-    /// A NIP-46 request was handed over.
+    /// A NIP-46 request was answered.
     case request
-    /// A hint that says nothing, is dated too far from now, or names a crowd.
+    /// A hint without content, with a date too far from now, or with too many recipients.
     case hintStale = "hint-stale"
-    /// Nothing proves that the hint's sender speaks for a partner.
+    /// The hint's sender cannot prove to be a partner.
     case hintUnproven = "hint-unproven"
-    /// A hint of a partner who gives too many.
+    /// The partner sends too many hints.
     case hintLimited = "hint-limited"
 
-    // What names an account.
+    // Events that name an account.
 
-    /// Stored before anybody listened for it.
+    /// It was stored on the relay before the router subscribed.
     case baseline
     /// Its NIP-40 expiration has passed.
     case expired
-    /// It is dated further ahead than senders' clocks are fast. It is taken when it comes again in its time.
+    /// It is dated too far ahead, beyond usual clock errors. It is accepted if it arrives again later.
     case ahead
-    /// It is the recipient's own doing.
+    /// The recipient is its author.
     case own
-    /// Names the recipient, but is about somebody else's event (NIP-25).
+    /// It names the recipient, but is about another author's event (NIP-25).
     case notTarget = "not-target"
-    /// A zap receipt that cannot be believed (NIP-57).
+    /// An invalid zap receipt (NIP-57).
     case invalidZap = "invalid-zap"
-    /// A contact list that named the recipient before.
+    /// A contact list that already named the recipient.
     case knownFollow = "known-follow"
-    /// No rule is for it.
+    /// No rule matches it.
     case unmatched
     /// A rule drops it.
     case dropped
@@ -60,37 +60,37 @@ package enum PipelineStep: String, Sendable, CaseIterable {
     case beforeRegistration = "before-registration"
     /// A filter drops it.
     case filtered
-    /// The device's filters switch its signal off.
+    /// The device's registration switches its signal off.
     case unwanted
-    /// A value of the rule came out unfit for its key, and the device's platform refuses a push without it.
+    /// A value of the rule is invalid for its key, and the device's platform refuses a push without it.
     case withheld
-    /// The push goes without values of its rule that came out unfit for their keys.
+    /// The push is sent without values of its rule that are invalid for their keys.
     case valueLeftOut = "value-left-out"
-    /// It shows nothing, and the device's platform can only show.
+    /// It shows nothing, and the device's platform can only show notifications.
     case silent
-    /// A delivery was kept for a device.
+    /// A delivery to a device was stored.
     case queued
-    /// It waits for the device's time: a cooldown, a window, quiet hours, the next day, the end of a push under way, or
-    /// capacity in the outbox.
+    /// It is held by the device's pace: a cooldown, a window, quiet hours, the daily limit, a push in progress, or the
+    /// capacity of the outbox.
     case held
-    /// It waits, or went, as one push with others.
+    /// It is held, or was sent, together with others as one push.
     case batched
-    /// The device's time came; the reason says of how many events the push is, if it is of several.
+    /// The hold ended. If the push is about several events, the reason contains their number.
     case released
-    /// A held group goes on as part of an older one; the reason is the delivery of that one.
+    /// A held group became part of an older one; the reason is that group's delivery.
     case joined
     /// It was held for a device that is no longer registered.
     case left
-    /// It waits a moment for a name or a note that a text refers to.
+    /// It waits for a name or a note in its texts.
     case waiting
-    /// It could not be kept: the disk refused.
+    /// It was not stored: the disk refused it.
     case notKept = "not-kept"
 
     /// Whether it only adds a detail.
     package var isRemark: Bool { self == .valueLeftOut }
 
-    /// Whether it is worth keeping where it is about no account in particular. A busy relay causes a hundred thousand
-    /// of the others a second.
+    /// Whether to trace it even if it names no account. A busy relay causes a hundred thousand of the others each
+    /// second.
     package var isTraced: Bool {
         switch self {
         case .malformed, .duplicate, .unaddressed, .fetched: false
@@ -100,7 +100,7 @@ package enum PipelineStep: String, Sendable, CaseIterable {
 }
 
 extension PipelineStep {
-    /// The step in words for an operator; `reason` is the one that was noted with it.
+    /// The step as text for an operator; `reason` is the one noted with it.
     package func words(_ reason: String) -> String {
         let known = StepReason(rawValue: reason)?.words ?? reason
         let because = reason.isEmpty ? "" : ": \(known)"
@@ -161,7 +161,7 @@ extension PipelineStep {
 
     private static func obstacle(_ reason: String) -> String { HoldReason(rawValue: reason)?.words ?? reason }
 
-    /// What a signal is about, in the plural.
+    /// The plural name of a signal's events.
     private static func several(_ signal: String) -> String {
         switch signal {
         case "dm": "direct messages"
@@ -173,9 +173,9 @@ extension PipelineStep {
     }
 }
 
-/// Why a step was taken, where that is one of a few things: one word each.
+/// The reason of a step, if it is one of a fixed set. Each raw value is one word.
 ///
-/// Other steps have reasons of their own: a ``HoldReason``, the name of a rule or a filter, a signal, a platform.
+/// Other steps use a ``HoldReason``, or the name of a rule, a filter, a signal or a platform as their reason.
 package enum StepReason: String, Sendable, CaseIterable {
     // Registrations and lists.
 
@@ -184,22 +184,22 @@ package enum StepReason: String, Sendable, CaseIterable {
     case deregistered
     /// A deregistration with a key that the device is no longer registered to.
     case formerKey = "former-key"
-    /// The device's key stands in no list of its user's yet.
+    /// The device's key is not in a list of its user yet.
     case unlisted
     case known
-    /// Known, and what it registered has ended since.
+    /// It is known, and its registration has ended since.
     case ended
     case outdated
-    /// Another registration of the same push target is dated later.
+    /// Another registration of the same push target has a later date.
     case superseded
     case notForUs = "not-for-us"
 
     // Events.
 
-    /// The zap was told with another receipt.
+    /// Another receipt of the zap was processed before.
     case zapKnown = "zap-known"
     case whileHeld = "while-held"
-    /// It is a deletion, which took events back.
+    /// It is a deletion that took events back.
     case tookBack = "took-back"
 
     package var words: String {
@@ -221,25 +221,25 @@ package enum StepReason: String, Sendable, CaseIterable {
     }
 }
 
-/// Why a device is not woken at once.
+/// Why a push to a device is held.
 package enum HoldReason: String, Sendable, CaseIterable {
-    /// The last push was a moment ago.
+    /// The cooldown after the last push.
     case cooldown
-    /// The window had its matches.
+    /// The window's limit is reached.
     case window
     /// The device's quiet hours.
     case quiet
-    /// The day had its pushes.
+    /// The daily limit is reached.
     case cap
-    /// The hour had its silent pushes.
+    /// The hourly limit of silent pushes is reached.
     case silentBudget = "silent-budget"
-    /// The last push has not found its end.
+    /// The last push is still in progress.
     case underWay = "under-way"
-    /// The outbox has no capacity for its push service, or for the host it is at. So a device with a cooldown of 0 gets
-    /// a push for each event while its push service keeps up, and batches while it does not.
+    /// The outbox has no capacity for its push service, or for that service's host. A device with a cooldown of 0 thus
+    /// gets single pushes while its push service keeps up, and batches while it does not.
     case behind
 
-    /// The reason in words for an operator.
+    /// The reason as text for an operator.
     package var words: String {
         switch self {
         case .cooldown: "the device was woken a moment ago"
@@ -253,12 +253,12 @@ package enum HoldReason: String, Sendable, CaseIterable {
     }
 }
 
-/// Why a delivery was made of what had been held, where the trace says elsewhere by which rule.
+/// Why a delivery was made from held events. The rule is in earlier steps of the trace.
 enum QueuedReason {
     static let held = "held before"
     /// The number of its events follows.
     static let batch = "batch of "
-    /// How many there were follows.
+    /// The number of its events follows.
     static let latest = "latest of "
 
     static func isOfHeld(_ reason: String) -> Bool { reason == held || reason.hasPrefix(batch) }
@@ -269,7 +269,7 @@ enum QueuedReason {
 }
 
 extension PipelineStep {
-    /// Whether that reason of ``queued`` means that something of the delivery was held before, so that other steps and
-    /// perhaps other events belong to it.
+    /// Whether this reason of ``queued`` means that the delivery was held before. If so, other steps and perhaps other
+    /// events belong to it.
     package static func isOfHeld(queuedReason reason: String) -> Bool { QueuedReason.isOfHeld(reason) }
 }

@@ -6,28 +6,27 @@ import Registry
 import Rules
 import Storage
 
-/// The registry as the stages see it: the match index, which follows it, and the registrations and lists that events
-/// bring to it, those that come in a row in one transaction.
+/// The registry stage: keeps the match index up to date, and writes the registrations and lists from events. Those in a
+/// row are written in one transaction.
 struct RegistryStage: ~Copyable {
-    /// What the registry made of a row.
+    /// The results of writing a row.
     struct Settlement {
         fileprivate(set) var outcomes: [EventOutcome] = []
-        /// Accounts' own lists that are known now, or cannot be had now.
+        /// Accounts' own lists that are known now, or cannot be fetched now.
         fileprivate(set) var lists: [Event] = []
-        /// Accounts' own lists that were on their way to others too, and that the disk did not take.
+        /// Accounts' own lists that also notify others, and that the disk refused.
         fileprivate(set) var notKept: [EventID] = []
     }
 
-    /// Events that the registry takes in one transaction: registrations, or lists of relays and devices, or accounts'
-    /// own lists.
+    /// Events for one transaction of the registry: registrations, lists of relays and devices, or accounts' own lists.
     private struct Row {
         var registrations: [Event] = []
-        /// Those of them that came from a listed network.
+        /// The registrations from a listed network.
         var listed: Set<EventID> = []
         var lists: [Event] = []
         /// Accounts' own lists that name no account here.
         var recipientLists: [Event] = []
-        /// Accounts' own lists that name others, and are on their way to them.
+        /// Accounts' own lists that name other accounts and may notify them.
         var addressedLists: [Event] = []
 
         var hasRecipientLists: Bool { !recipientLists.isEmpty || !addressedLists.isEmpty }
@@ -39,17 +38,17 @@ struct RegistryStage: ~Copyable {
     )
 
     private let registry: Registry
-    /// The accounts that this pipeline is for; nil: all.
+    /// The feed of this pipeline's accounts; nil means all accounts.
     private let feed: IndexFeed?
     private let signer: (any RemoteSigner)?
     private let trouble: FailureLog
     private(set) var index: MatchIndex
     private(set) var lists: RecipientLists
     private var row = Row()
-    /// Authors whose lists of relays and devices concern no account here, until somebody registers.
+    /// Authors whose lists of relays and devices concern no account here. Cleared when a device registers.
     private var strangers = BoundedCache<PublicKey, Void>(capacity: 100_000)
 
-    /// Loads the index. `signer` admits registrations. Throws when the registry cannot be read.
+    /// Loads the index. `signer` admits registrations. Throws if the registry cannot be read.
     init(
         _ registry: Registry,
         feed: IndexFeed?,
@@ -71,7 +70,7 @@ struct RegistryStage: ~Copyable {
         self.lists = lists
     }
 
-    /// The keys that events may name us by.
+    /// The keys by which events may name the router.
     var keys: RouterKeyNames { registry.keys.names }
 
     // MARK: The index
@@ -79,11 +78,11 @@ struct RegistryStage: ~Copyable {
     /// The changes that the index follows.
     var changes: IndexFeed { feed ?? registry.allChanges }
 
-    /// Brings the index up to date and calls `each` with what changed. False when nothing did.
+    /// Updates the index and calls `each` for every change. Returns false if there was none.
     mutating func update(each: (IndexChange) -> Void) -> Bool { registry.update(&index, from: feed, each: each) > 0 }
 
-    /// Follows `new` settings instead of `old` ones. Returns whether other lists of accounts are read from now on.
-    /// Throws, and changes nothing, when the registry cannot be read.
+    /// Switches from the `old` settings to `new` ones. Returns whether other lists of accounts are read from now on.
+    /// Throws, and changes nothing, if the registry cannot be read.
     mutating func adopt(
         _ new: PipelineSettings,
         insteadOf old: PipelineSettings,
@@ -103,12 +102,12 @@ struct RegistryStage: ~Copyable {
         return lists.keptKinds != before.keptKinds || lists.asksForFollows != before.asksForFollows
     }
 
-    /// Removes lists that neither rules nor filters read any more. The next start tries again if it fails.
+    /// Removes lists that neither rules nor filters read any longer. If that fails, the next start tries again.
     func removeUnreadLists(at now: Timestamp) {
         do { try lists.removeUnread() } catch { trouble.occurred(error, at: now) }
     }
 
-    /// Whether a list is worth a signature check. If the registry cannot be read, it is.
+    /// Whether a list is worth a signature check. True if the registry cannot be read.
     mutating func wants(_ scanned: ScannedEvent, for purpose: Purposes.Purpose) -> Bool {
         let author = scanned.pubkey
         switch purpose {
@@ -134,8 +133,7 @@ struct RegistryStage: ~Copyable {
 
     // MARK: The row
 
-    /// Whether the row has to be settled before an event of that kind: what the row changes counts for the very next
-    /// event.
+    /// Whether the row must be written before an event of that kind, because its changes apply from the next event on.
     func mustSettle(before kind: Kind, isRecipientList: Bool) -> Bool {
         if row.isEmpty { return false }
         switch kind {
@@ -145,10 +143,10 @@ struct RegistryStage: ~Copyable {
         }
     }
 
-    /// Whether an account's own list waits in the row. It counts for the very next event, which may be a list too.
+    /// Whether the row contains an account's own list. It applies from the next event on, which may be a list too.
     var hasRecipientLists: Bool { row.hasRecipientLists }
 
-    /// Adds a registration; or returns how its way ends.
+    /// Adds a registration, or returns the outcome if it is refused.
     mutating func add(registration event: Event, isDeleted: Bool, from source: EventSource) -> EventOutcome? {
         if isDeleted { return Self.refused(event, .deleted, Self.deletedRegistration) }
         // A deregistration has no content, and needs no session.
@@ -163,12 +161,12 @@ struct RegistryStage: ~Copyable {
 
     mutating func add(list event: Event) { row.lists.append(event) }
 
-    /// Adds an account's own list. `isAddressed`: it is on its way to others that it names, or no new event.
+    /// Adds an account's own list. `isAddressed` is whether it also notifies others, or is not a new event.
     mutating func add(recipientList event: Event, isAddressed: Bool) {
         if isAddressed { row.addressedLists.append(event) } else { row.recipientLists.append(event) }
     }
 
-    /// Brings the row to the registry; nil: there is none. The index does not know of it yet.
+    /// Writes the row to the registry. Returns nil if it is empty. The index is not updated yet.
     mutating func settle(at now: Timestamp) -> Settlement? {
         guard !row.isEmpty else { return nil }
         defer { row = Row() }
@@ -184,7 +182,7 @@ struct RegistryStage: ~Copyable {
         strangers.removeAll()
         do {
             let results = try registry.apply(events, listed: row.listed)
-            // A refusal or a duplicate says nothing about the disk.
+            // A refusal or a duplicate does not show whether the disk works.
             if results.contains(where: \.isChange) { trouble.passed(at: now) }
             for (event, result) in zip(events, results) {
                 settlement.outcomes.append(result.outcome(of: event))
@@ -201,7 +199,7 @@ struct RegistryStage: ~Copyable {
             settlement.lists += try lists.keepWhole(events, in: index)
             for (event, result) in zip(events, results) {
                 var outcome = result.outcome(of: event.id)
-                // The authors of other lists would show who knows whom.
+                // The authors of other lists would reveal who knows whom.
                 if result != .ignored, index.account(of: event.pubkey) != nil { outcome.account = event.pubkey }
                 settlement.outcomes.append(outcome)
             }
@@ -216,7 +214,7 @@ struct RegistryStage: ~Copyable {
         do {
             try lists.learn(events)
             for (number, event) in events.enumerated() {
-                // A list that names no account here may come again: somebody it names may register yet.
+                // A list that names no account here may come again: a person in it may register later.
                 let end = number < row.recipientLists.count ? EventOutcome.End.stopped(.accepted) : .open
                 settlement.outcomes.append(
                     EventOutcome(event: event.id, end: end, step: .learned, account: event.pubkey)
@@ -232,7 +230,7 @@ struct RegistryStage: ~Copyable {
 
     // MARK: Requests
 
-    /// Takes a registration that came inside of a request, and returns the result. The index does not know of it yet.
+    /// Applies a registration from a request, and returns the outcome. The index is not updated yet.
     mutating func register(
         _ event: Event,
         isDeleted: Bool,
@@ -260,13 +258,12 @@ struct RegistryStage: ~Copyable {
     }
 }
 
-/// Accounts' own lists: the contact list (NIP-02), only where rules or filters ask who is followed, and lists that
-/// filters read.
+/// Stores accounts' own lists: contact lists (NIP-02) if rules or filters use follows, and lists that filters read.
 struct RecipientLists {
     private let registry: Registry
     /// Whether rules or filters read contact lists.
     private(set) var asksForFollows: Bool
-    /// The kinds that are kept whole.
+    /// The kinds that are stored whole.
     private(set) var keptKinds: Set<Kind>
 
     init(_ settings: PipelineSettings, registry: Registry) {
@@ -276,10 +273,10 @@ struct RecipientLists {
         keptKinds = filters.keptKinds
     }
 
-    /// The kinds that are read at all.
+    /// All kinds that are read.
     var kinds: Set<Kind> { asksForFollows ? keptKinds.union([.contactList]) : keptKinds }
 
-    /// Whether a list is an account's newest of its kind. If the registry cannot be read, it may be.
+    /// Whether a list is the newest of its kind from an account. True if the registry cannot be read.
     func wants(
         _ kind: Kind,
         of author: PublicKey,
@@ -296,13 +293,14 @@ struct RecipientLists {
         }
     }
 
-    /// Brings lists to the registry.
+    /// Writes lists to the registry.
     func learn(_ lists: [Event]) throws {
         if asksForFollows { try registry.learnFollowed(from: lists) }
         try registry.learnRecipientLists(from: lists.filter { keptKinds.contains($0.kind) })
     }
 
-    /// Keeps those of `lists`, which the registry took already, whole that filters read as well. Returns these.
+    /// Stores those of `lists` whole that filters read as well, and returns them. The registry has processed `lists`
+    /// already.
     func keepWhole(_ lists: [Event], in index: borrowing MatchIndex) throws -> [Event] {
         var wanted: [Event] = []
         for list in lists where keptKinds.contains(list.kind) && index.account(of: list.pubkey) != nil {
@@ -346,7 +344,7 @@ extension RegistrationResult {
         }
     }
 
-    /// By its word, or what the client is told.
+    /// The word of a ``StepReason``, or the message to the client.
     private var reason: String {
         switch self {
         case .registered: StepReason.newDevice.rawValue
@@ -373,7 +371,7 @@ extension RegistrationResult {
 }
 
 extension ListResult {
-    /// Without the account, which not everybody may learn.
+    /// Leaves out the account, which not every reader may see.
     fileprivate func outcome(of event: EventID) -> EventOutcome {
         switch self {
         case .learned: EventOutcome(event: event, end: .finished(.accepted), step: .learned)

@@ -4,29 +4,29 @@ import Nostr
 import Push
 import Rules
 
-/// Counts, logs and traces the steps of one batch. Holds no content, and of an event only its id.
+/// Counts, logs and traces the steps of one batch. It holds no content, and only the ids of events.
 ///
-/// The steps of deliveries wait until the disk took the batch, or refused it: ``settle(isKept:)``.
+/// The steps of deliveries are recorded after the batch is written: ``settle(isKept:)``.
 struct StepLog {
-    /// In characters; a trace is no place for all keys of a long rule.
+    /// The limit in characters, because a long rule has many keys.
     private static let keysLimit = 200
 
     private let logger: Logger
     private(set) var counts: [PipelineStep: Int] = [:]
-    /// For how many devices filters dropped events, by the filter's name.
+    /// The number of devices for which filters dropped events, by the filter's name.
     private(set) var filtered: [String: Int] = [:]
-    /// How often the rules' values came out unfit for their keys.
+    /// The number of rule values that were invalid for their keys.
     private(set) var leftOut: [RuleValue: Int] = [:]
-    /// Steps of deliveries.
+    /// The counts of delivery steps.
     private var reserved: [PipelineStep: Int] = [:]
-    /// In the order in which they were taken.
+    /// In the order of processing.
     private(set) var trace: [TraceStep] = []
 
     init(logger: Logger) {
         self.logger = logger
     }
 
-    /// The filter of that name drops an event for a device.
+    /// Notes that a filter drops an event for a device.
     mutating func note(
         filter: String,
         _ event: EventID,
@@ -38,7 +38,7 @@ struct StepLog {
         note(.filtered, event, account, device, reason)
     }
 
-    /// Notes a push that goes without values of its rule, or that is not sent because they are missing.
+    /// Notes a push that is sent without values of its rule, or that is not sent because they are missing.
     mutating func note(
         _ step: PipelineStep,
         _ keys: [String],
@@ -52,8 +52,9 @@ struct StepLog {
         note(step, event, account, device, reason)
     }
 
-    /// `account` is for steps about one account, `device` for steps about one of its devices, `delivery` for steps once
-    /// there is one. A step of a delivery without an event is about all events that wait as part of it.
+    /// Notes a step. `account` is for steps about one account, `device` for steps about one of its devices, and
+    /// `delivery` for steps of a delivery. A step of a delivery without an event is about all events held as part of
+    /// it.
     mutating func note(
         _ step: PipelineStep,
         _ event: EventID?,
@@ -65,7 +66,7 @@ struct StepLog {
         guard let delivery else {
             counts[step, default: 0] += 1
             log(step, event, device, nil, reason())
-            // Copies, and events that concern nobody, are too many.
+            // Copies, and events that concern no account, are too many to trace.
             guard let event, step.isTraced || account != nil else { return }
             trace.append(TraceStep(step: step, event: event, account: account, device: device, reason: reason()))
             return
@@ -76,14 +77,14 @@ struct StepLog {
         trace.append(traced)
     }
 
-    /// Notes the step that an outcome names, if any.
+    /// Notes the outcome's step, if any.
     mutating func note(_ outcome: EventOutcome) {
         guard let step = outcome.step else { return }
         note(step, outcome.event, outcome.account, outcome.device, outcome.reason)
     }
 
-    /// The disk took the batch, or refused it. Then the steps of its deliveries have not happened: they are decided
-    /// anew later, perhaps every second.
+    /// Ends the batch. If the disk refused it, the steps of its deliveries are discarded: they will be decided again,
+    /// perhaps every second.
     mutating func settle(isKept: Bool) {
         defer { reserved = [:] }
         guard isKept else { return trace.removeAll { $0.delivery != nil } }
@@ -104,7 +105,7 @@ struct StepLog {
         Self.log(step, event, device, delivery, reason(), to: logger)
     }
 
-    /// A line for one step; for steps outside of a batch as well.
+    /// Logs one step, including steps outside of a batch.
     static func log(
         _ step: PipelineStep,
         _ event: EventID?,
@@ -124,18 +125,18 @@ struct StepLog {
     }
 }
 
-/// One step of one event, or of all events of a held group, if it is worth keeping. Holds neither content nor tokens.
+/// A traced step of one event, or of all events of a held group. It holds neither content nor tokens.
 package struct TraceStep: Sendable, Hashable {
     package var step: PipelineStep
-    /// Nil: all events that were held as part of `delivery`.
+    /// Nil means all events that were held as part of `delivery`.
     package var event: EventID?
-    /// Nil: all accounts that the event names, or before that was known.
+    /// Nil means all accounts that the event names, or that they were not known yet.
     package var account: PublicKey?
-    /// Nil: all of its devices that have no step of their own.
+    /// Nil means all devices of the account that have no separate step.
     package var device: DeviceID?
-    /// The delivery that came of it, by its id.
+    /// The id of the resulting delivery.
     package var delivery: DeliveryID?
-    /// Why, in a few printable words; empty where the step says it all.
+    /// The reason in a few printable words. Empty if the step is self-explanatory.
     package var reason: String
 
     package init(
@@ -155,17 +156,16 @@ package struct TraceStep: Sendable, Hashable {
     }
 }
 
-/// Learns how many events came to which end. Called once a batch, on the pipeline's thread: hand on, and return soon.
+/// Receives the results of events. Called once a batch, on the pipeline's thread; must return soon.
 package protocol PipelineObserver: Sendable {
     func record(_ counts: [PipelineStep: Int])
-    /// For how many devices filters dropped a batch's events, by the filter's name. Not called for a batch in which
-    /// none did.
+    /// Gets the number of devices for which filters dropped a batch's events, by the filter's name. Only called if
+    /// there are any.
     func filtered(_ counts: [String: Int])
-    /// How often the rules' values came out unfit for their keys, so that a push went without or was not sent. Not
-    /// called for a batch in which all values fit.
+    /// Gets the number of rule values that were invalid for their keys, so that a push was sent without them or not at
+    /// all. Only called if there are any.
     func leftOut(_ counts: [RuleValue: Int])
-    /// The steps of a batch that are worth keeping, in order; `time` is the batch's. Not
-    /// called for a batch that has none.
+    /// Gets the traced steps of a batch in order; `time` is the batch's. Only called if there are any.
     func trace(_ steps: [TraceStep], at time: Timestamp)
 }
 
@@ -175,7 +175,7 @@ extension PipelineObserver {
     package func trace(_ steps: [TraceStep], at time: Timestamp) {}
 }
 
-/// A value of a rule, by the rule's name and where the value stands in it, such as `apns.relevance-score`.
+/// A value of a rule: the rule's name, and the value's key in it, such as `apns.relevance-score`.
 package struct RuleValue: Hashable, Sendable {
     package let rule: String
     package let key: String

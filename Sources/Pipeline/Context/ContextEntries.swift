@@ -5,18 +5,18 @@ import JSON
 import Nostr
 import Rules
 
-/// What is remembered of a profile (kind 0).
+/// The stored part of a profile (kind 0).
 struct ContextProfile: Sendable, Hashable {
-    /// Nil when it gives none.
+    /// Nil if the profile contains none.
     let name: String?
     /// Seconds since 1970, as its author claims.
     let createdAt: Int64
     var learnedAt: Timestamp
 }
 
-/// What is remembered of an event that others may refer to.
+/// The stored part of an event that others may refer to.
 struct ContextNote: Sendable, Hashable {
-    /// Only so much of a note is ever shown.
+    /// The maximum length of a note that is shown, in characters.
     private static let contentLimit = 400
     private static let byteLimit = 3200
 
@@ -24,7 +24,7 @@ struct ContextNote: Sendable, Hashable {
     /// The key that the author claims to speak for, in `root_identity`. Not proven.
     let root: PublicKey?
     let kind: Kind
-    /// The beginning; nil where nobody may be shown it.
+    /// The start of the content; nil if it must not be shown.
     let content: String?
 }
 
@@ -39,15 +39,15 @@ extension ContextNote {
     }
 }
 
-/// What a profile (kind 0) calls its author.
+/// Reads the author's name from a profile (kind 0).
 package enum AuthorName {
-    /// Longer names are cut, in characters.
+    /// Longer names are cut to this number of characters.
     private static let limit = 80
     private static let byteLimit = 640
-    /// The fields of a profile that may hold a name, in the order of preference.
+    /// The fields of a profile that may hold a name, in order of preference.
     private static let fields = ["display_name", "displayName", "name", "username", "handle"]
 
-    /// The first name that is more than white space; nil when there is none.
+    /// The first name that is more than white space; nil if there is none.
     static func of(profile content: String) -> String? {
         guard case .object(let profile)? = try? JSONValue(parsing: content, duplicates: .lastCounts) else { return nil }
         for field in fields {
@@ -61,26 +61,26 @@ package enum AuthorName {
     /// The name of an anonymous sender of a zap.
     static let anonymous = "Anonymous"
 
-    /// What stands in for the name of the person behind an event, while their profile is not known.
+    /// A placeholder for the name of the person behind an event, until their profile is known.
     package static func standIn(for relevance: Relevance) -> String {
         relevance.zap?.isAnonymous == true ? anonymous : standIn(for: relevance.author)
     }
 
-    /// What stands in for a name: the first eight digits of the key. Short enough to need no memory.
+    /// A placeholder for a name: the first eight hex digits of the key. Short strings need no heap allocation.
     static func standIn(for key: PublicKey) -> String {
         key.bytes.withUnsafeBytes { Hex.encode($0.prefix(4)) } + "..."
     }
 
-    /// The same of a key in digits.
+    /// The same placeholder, from a key in hex digits.
     package static func standIn(for publicKeyHex: String) -> String {
         publicKeyHex.prefix(8) + "..."
     }
 }
 
-/// One kind of what is known, in memory: what was learned, what is known not to be on disk, and what the disk has yet
-/// to take.
+/// An in-memory table of one kind of context: known entries, keys that are known to be missing on disk, and entries
+/// that are not written yet.
 struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
-    /// Most entries say that something is not known: these take no room for a value.
+    /// Most entries record that a value is not known; a reference keeps these small.
     private final class Entry: Sendable {
         let value: Value
 
@@ -94,24 +94,24 @@ struct ContextTable<Key: Hashable & Sendable, Value: Sendable> {
         memory = BoundedCache(capacity: 2 * capacity)
     }
 
-    /// What is known, for which `load` asks the disk the first time.
+    /// The known value. `load` reads it from disk the first time.
     mutating func value(for key: Key, load: (Key) -> Value?) -> Value? {
         memory.value(of: key) { load(key).map(Entry.init) }?.value
     }
 
-    /// `isKept` says whether the disk is to have it too.
+    /// `isKept` is whether to write the value to disk too.
     mutating func learn(_ value: Value, for key: Key, isKept: Bool = true) {
         memory.set(Entry(value), for: key)
         if isKept { unwritten[key] = value }
     }
 
-    /// Forgets what is known, here and for what the disk has yet to take.
+    /// Forgets a value, here and among the unwritten ones.
     mutating func forget(_ key: Key) {
         memory.set(nil, for: key)
         unwritten[key] = nil
     }
 
-    /// Forgets all that `isForgotten` says yes to, as far as it is in memory.
+    /// Forgets all values in memory for which `isForgotten` returns true.
     mutating func forget(where isForgotten: (Value) -> Bool) {
         memory.remove { $1.map { isForgotten($0.value) } ?? false }
         unwritten = unwritten.filter { !isForgotten($0.value) }

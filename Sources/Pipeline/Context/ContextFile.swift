@@ -12,13 +12,13 @@ import Glibc
 import Musl
 #endif
 
-/// The database file under a ``ContextStore``. Errors are logged; the cache then looks empty.
+/// The database file of a ``ContextStore``. Errors are logged; the cache then looks empty.
 final class ContextFile: Sendable {
     private enum State {
-        /// There is no file; the first write makes one.
+        /// There is no file; the first write creates it.
         case absent
         case open(DatabasePool)
-        /// Closed, or not even an empty file could be had.
+        /// Closed, or no file could be created.
         case unusable
     }
 
@@ -54,7 +54,7 @@ final class ContextFile: Sendable {
         _ = attempt(pool) { try $0.write { try body(ContextRows(db: $0)) } }
     }
 
-    /// Removes the file, and what was put aside of an earlier one.
+    /// Removes the file, and a damaged earlier one.
     func erase() {
         state.withLock { state in
             if case .open(let pool) = state { try? pool.close() }
@@ -150,7 +150,7 @@ final class ContextFile: Sendable {
         }
     }
 
-    /// Nil when another version wrote it.
+    /// Opens a file of this version, or creates it. Returns nil if another version wrote it.
     private static func openReady(_ file: RenewableFile) throws -> DatabasePool? {
         file.touch()
         var configuration = Configuration()
@@ -159,7 +159,7 @@ final class ContextFile: Sendable {
         configuration.maximumReaderCount = 1
         // Forgotten rows must not stay in the file.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
-        // A pool turns the file into a WAL database as soon as it is opened, which must not be done to a foreign one.
+        // A pool turns the file into a WAL database as soon as it is opened. This must not happen to a foreign one.
         switch try DatabaseQueue(path: file.path, configuration: configuration).read(file.state) {
         case .foreign: throw ContextStoreError.foreign(path: file.path)
         case .outdated: return nil
@@ -180,13 +180,13 @@ final class ContextFile: Sendable {
     }
 }
 
-/// The tables of a ``ContextStore``. Row ids grow with time, for a row that is replaced gets a new one: so the oldest
+/// The tables of a ``ContextStore``. Row ids grow with time, because a replaced row gets a new one, so the oldest rows
 /// are found without an index.
 enum ContextSchema {
     static func file(at path: String) -> RenewableFile {
         RenewableFile(
             path: path,
-            // "Crln" and what it is.
+            // "Crln" and the kind of file.
             applicationID: 0x4372_6C01,
             version: 1,
             tables: """
@@ -211,7 +211,8 @@ enum ContextSchema {
     }
 }
 
-/// Reads and writes the rows of a ``ContextStore``. Texts are blobs, since they may hold NUL, where SQLite's end.
+/// Reads and writes the rows of a ``ContextStore``. Texts are blobs because they may contain NUL, which ends a SQLite
+/// text.
 struct ContextRows {
     let db: Database
 
@@ -241,15 +242,15 @@ struct ContextRows {
         }
     }
 
-    /// What has keys.
+    /// The tables that have keys.
     enum KeyTable {
         case profiles
         case notes
     }
 
-    /// The keys of `table` that come after `last`, in order, `limit` at most.
+    /// Returns up to `limit` keys of `table` after `last`, in order.
     func keys(of table: KeyTable, after last: Bytes32?, limit: Int) throws -> [Bytes32] {
-        // Only the index is read, not the texts.
+        // Reads only the index, not the texts.
         let sql =
             switch table {
             case .profiles:
@@ -289,7 +290,7 @@ struct ContextRows {
         }
     }
 
-    /// Forgets what is beyond `limits`, the oldest first.
+    /// Removes rows beyond `limits`, the oldest first.
     func prune(_ limits: ContextStore.Limits, at now: Timestamp) throws {
         for (table, limit) in [("profiles", limits.profiles), ("notes", limits.notes)] {
             try db.execute(

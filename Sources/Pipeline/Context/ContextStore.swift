@@ -6,28 +6,28 @@ import Logging
 import Nostr
 import Synchronization
 
-/// A cache of profiles and notes in a file. A crash may lose the last moments, and a damaged file is replaced.
+/// A cache of profiles and notes in a file. A crash may lose the last writes. A damaged file is replaced.
 package final class ContextStore: Sendable {
-    /// How much is kept.
+    /// The limits of the cache.
     package struct Limits: Sendable {
         package var profiles = 200_000
         package var notes = 200_000
-        /// Since it was learned.
+        /// The maximum age since an entry was learned.
         package var age: Duration = .days(90)
 
         package init() {}
     }
 
-    /// What waits to be written.
+    /// Changes that are not written yet.
     private struct Pending {
         var profiles: [PublicKey: ContextProfile] = [:]
         var notes: [EventID: ContextNote] = [:]
-        /// To be removed.
+        /// Rows to remove.
         var deletedNotes: Set<EventID> = []
         var deletedProfiles: Set<PublicKey> = []
         var deletedAuthors: Set<PublicKey> = []
         var time = Timestamp.epoch
-        /// Before the rest is written.
+        /// Whether to erase the file before writing the rest.
         var mustErase = false
         var isScheduled = false
         var isOverflowing = false
@@ -37,24 +37,24 @@ package final class ContextStore: Sendable {
         }
     }
 
-    /// How much may wait for a slow disk.
+    /// The maximum number of changes that wait for a slow disk.
     private static let pendingLimit = 50_000
     private static let keysPerRead = 5_000
-    /// Rows written between two looks at what is beyond the limits.
+    /// Rows written between two checks of the limits.
     private static let pruneInterval = 5_000
 
     private let file: ContextFile
     private let limits: Limits
     private let pending = Mutex(Pending())
-    /// Nil while nothing is known of the file. Changed on the writing queue only.
+    /// Nil until the file's keys are read. Changed only on the writing queue.
     private let stored: Mutex<StoredKeys?>
     private let unpruned = Mutex(pruneInterval)
     private let writing = DispatchQueue(label: "carillon context cache")
     private let logger: Logger
 
-    /// Opens the file at `path`. Where there is none, the first write makes one, readable by this user only. What is
-    /// there and damaged is put aside under the same name with `.damaged` behind it. Throws a ``ContextStoreError``
-    /// when it cannot be opened, or is another program's.
+    /// Opens the file at `path`. If there is none, the first write creates it, readable only by this user. A damaged
+    /// file is renamed with the suffix `.damaged`. Throws a ``ContextStoreError`` if the file cannot be opened or
+    /// belongs to another program.
     package init(path: String, limits: Limits = Limits(), logger: Logger) throws {
         self.file = try ContextFile(path: path, logger: logger)
         self.limits = limits
@@ -73,7 +73,7 @@ package final class ContextStore: Sendable {
         return file.read { try $0.note(id) } ?? nil
     }
 
-    /// Has these written soon. Never blocks.
+    /// Schedules writing these entries. Never blocks.
     func write(profiles: [PublicKey: ContextProfile], notes: [EventID: ContextNote], at now: Timestamp) {
         var mustWarn = false
         schedule { pending in
@@ -90,7 +90,7 @@ package final class ContextStore: Sendable {
         if mustWarn { logger.warning("The disk is too slow for all names and notes; some are not kept") }
     }
 
-    /// Removes the file soon; the next write makes a new one.
+    /// Schedules removing the file; the next write creates a new one.
     func erase() {
         schedule { pending in
             pending = Pending(mustErase: true, isScheduled: pending.isScheduled)
@@ -98,7 +98,7 @@ package final class ContextStore: Sendable {
         }
     }
 
-    /// Has these removed soon. Never blocks.
+    /// Schedules removing these entries. Never blocks.
     func forget(notes: Set<EventID>, profiles: Set<PublicKey>, notesBy authors: Set<PublicKey> = []) {
         schedule { pending in
             for id in notes { pending.notes[id] = nil }
@@ -111,7 +111,7 @@ package final class ContextStore: Sendable {
         }
     }
 
-    /// Has what waits written soon, if `change` says that it added anything.
+    /// Schedules writing the pending changes if `change` returns that it added any.
     private func schedule(_ change: (inout sending Pending) -> Bool) {
         let mustSchedule = pending.withLock { pending in
             guard change(&pending) else { return false }
@@ -121,7 +121,7 @@ package final class ContextStore: Sendable {
         if mustSchedule { writing.async { self.writePending() } }
     }
 
-    /// Returns when everything is written. Nothing may be read or written after.
+    /// Returns after everything is written. The store must not be used afterwards.
     package func close() {
         writing.sync { writePending() }
         file.close()
@@ -143,7 +143,7 @@ package final class ContextStore: Sendable {
             unpruned = 0
             return true
         }
-        // Before they are there: a key that is missing here is not looked for on disk.
+        // This comes before the write: keys that are missing here are not looked up on disk.
         let mustRead = stored.withLock { stored in
             for author in pending.profiles.keys { stored?.insert(author.bytes) }
             for id in pending.notes.keys { stored?.insert(id.bytes) }
@@ -162,14 +162,14 @@ package final class ContextStore: Sendable {
         if mustRead { readStoredKeys() }
     }
 
-    /// Learns which keys there are, some thousands at a time, so that nobody who looks one up waits for long. On the
-    /// writing queue, so that nothing is written meanwhile.
+    /// Reads the stored keys, some thousands at a time, so that lookups never wait for long. Runs on the writing queue,
+    /// so that no write happens in between.
     private func readStoredKeys() {
         var keys = StoredKeys(limit: limits.profiles + limits.notes)
         for table in [ContextRows.KeyTable.profiles, .notes] {
             var last: Bytes32?
             repeat {
-                // What cannot be read now is tried again after the next write.
+                // A failed read is tried again after the next write.
                 guard let page = file.read({ [last] in try $0.keys(of: table, after: last, limit: Self.keysPerRead) })
                 else { return }
                 for key in page { keys.insert(key) }
@@ -180,16 +180,16 @@ package final class ContextStore: Sendable {
     }
 }
 
-/// Which keys may be in a ``ContextStore``'s file, by their first eight bytes: most that events mention are not, and
-/// need no look at the disk. Removed ones stay until the file is read again.
+/// The keys that may be in a ``ContextStore``'s file, by their first eight bytes. Most keys that events mention are not
+/// stored, and then need no disk access. Removed keys stay until the file is read again.
 private struct StoredKeys {
     private var words: Set<UInt64> = []
     private let limit: Int
 
-    /// `limit` is how many there are at most, but for some.
+    /// `limit` is the approximate maximum number of stored keys.
     init(limit: Int) { self.limit = limit }
 
-    /// Whether so many are removed ones that it is worth reading the file again.
+    /// Whether so many keys were removed that the file should be read again.
     var isOutdated: Bool { words.count > 2 * limit + 1_000 }
 
     /// Returns false only if the key is not in the file.
@@ -198,7 +198,7 @@ private struct StoredKeys {
     mutating func insert(_ key: Bytes32) { words.insert(key.words.0) }
 }
 
-/// Why there is no ``ContextStore``. Names the file.
+/// The reason why a ``ContextStore`` cannot be opened, with the file's path.
 package struct ContextStoreError: Error, CustomStringConvertible {
     private enum Code {
         case foreign
@@ -208,12 +208,12 @@ package struct ContextStoreError: Error, CustomStringConvertible {
     private let code: Code
     private let path: String
 
-    /// The file is a database, and not one of these.
+    /// The file is a database of another program.
     static func foreign(path: String) -> ContextStoreError {
         ContextStoreError(code: .foreign, path: path)
     }
 
-    /// SQLite says `reason`.
+    /// SQLite reported `reason`.
     static func unusable(_ reason: String, path: String) -> ContextStoreError {
         ContextStoreError(code: .unusable(reason), path: path)
     }

@@ -5,7 +5,7 @@ import Push
 import Registry
 import Rules
 
-/// What notifications to registered devices may need besides their events.
+/// The context that notifications to registered devices may need.
 struct ContextDemand {
     private let isOn: Bool
     private let defaultMode: Mode
@@ -25,35 +25,35 @@ struct ContextDemand {
     }
 }
 
-/// A cache of profiles and notes, so that a notification can name its author and show the note it refers to. Bounded,
-/// and fed with verified events only.
+/// A cache of profiles and notes, so that a notification can name its author and show the note it refers to. It is
+/// bounded, and holds only verified events.
 ///
-/// Holds the most recent in memory, over a ``ContextStore`` if it has one. Keeps what ``follow(_:)`` says that devices
-/// may be shown. Keeps the authors of notes in memory alone: they tell a reply from a mention.
+/// The most recent entries are in memory, the rest in an optional ``ContextStore``. It keeps the context that
+/// ``follow(_:)`` demands. Authors of notes are kept only in memory; they distinguish a reply from a mention.
 struct EventContext {
-    /// Older profiles go on being used, but are worth looking for again.
+    /// Older profiles are still used, but are fetched again.
     static let profileAge: Duration = .days(7)
-    /// How many addresses and lists are remembered, at least.
+    /// The minimum number of addresses and lists to remember.
     private static let listCapacity = 20_000
-    /// Nothing is sought again within this time that was not found.
+    /// The time before a failed search is repeated.
     private static let patience: Duration = .minutes(10)
-    /// How many things relays are asked for because one event mentions them, at most.
+    /// The maximum number of things to fetch because one event mentions them.
     private static let wantsLimit = 12
 
     private var profiles: ContextTable<PublicKey, ContextProfile>
     private var notes: ContextTable<EventID, ContextNote>
-    /// The newest versions that were seen of addressable events.
+    /// The newest known versions of addressable events.
     private var addressed = BoundedCache<EventAddress, (id: EventID, createdAt: Int64)>(capacity: 2 * listCapacity)
-    /// When relays were asked for what.
+    /// When relays were last asked for each thing.
     private var askedAt: BoundedCache<ContextWant, Timestamp>
     private let store: ContextStore?
     private let capacities: (profiles: Int, notes: Int)
-    /// Whether nothing is looked for.
+    /// Whether fetching context is disabled.
     private let isOff: Bool
-    /// What notifications may refer to.
+    /// The context that notifications may refer to.
     private var demand = RuleNeeds.everything
 
-    /// `profiles` and `notes` are how many stay in memory at least. With `isOff` nothing is missing ever.
+    /// `profiles` and `notes` are the minimum numbers to hold in memory. `isOff` disables fetching context.
     init(store: ContextStore? = nil, isOff: Bool = false, profiles: Int = 20_000, notes: Int = 20_000) {
         self.store = store
         self.isOff = isOff
@@ -63,11 +63,11 @@ struct EventContext {
         askedAt = BoundedCache(capacity: 2 * (profiles + notes + 3 * Self.listCapacity))
     }
 
-    /// As the settings say. Where nothing is kept any more, the file of an earlier router goes.
+    /// Applies the settings. If they disable context, the file of earlier runs will be erased.
     init(_ settings: PipelineSettings, logger: Logger) throws {
         var store: ContextStore?
         if let path = settings.contextPath {
-            // If nothing is kept, it does not matter whether the file is another program's.
+            // If context is disabled, a foreign file at this path is no error.
             store =
                 settings.usesContext
                 ? try ContextStore(path: path, logger: logger) : try? ContextStore(path: path, logger: logger)
@@ -75,8 +75,7 @@ struct EventContext {
         self.init(store: store, isOff: !settings.usesContext)
     }
 
-    /// Keeps what notifications may refer to from now on. When that is less than before, everything that was kept goes,
-    /// from the disk too.
+    /// Switches to another demand. If it is less than before, all stored context is removed, even from disk.
     mutating func follow(_ demand: RuleNeeds) {
         let isLess =
             self.demand.readsProfiles && !demand.readsProfiles || self.demand.readsNotes && !demand.readsNotes
@@ -93,7 +92,7 @@ struct EventContext {
         store?.erase()
     }
 
-    /// Whether ``learn(_:at:)`` makes anything of such an event.
+    /// Whether ``learn(_:at:)`` stores something from events of that kind.
     func isWorthLearning(_ kind: Kind) -> Bool {
         switch kind {
         case .profile: demand.readsProfiles
@@ -102,7 +101,7 @@ struct EventContext {
         }
     }
 
-    /// Remembers what later notifications may need of an event that came by, which must be verified.
+    /// Stores context from a received event, which must be verified.
     mutating func learn(_ event: Event, at now: Timestamp) {
         if isWorthLearning(event.kind) {
             learn(fetched: event, at: now)
@@ -111,7 +110,7 @@ struct EventContext {
         }
     }
 
-    /// Remembers an event that was asked for, of whatever kind; it must be verified.
+    /// Stores a fetched event of any kind, which must be verified.
     mutating func learn(fetched event: Event, at now: Timestamp) {
         guard event.kind == .profile else {
             if event.kind.retention == .addressable { learn(address: event.address, of: event) }
@@ -138,9 +137,9 @@ struct EventContext {
         addressed.set((event.id, event.createdAt), for: address)
     }
 
-    /// What a notification about an event would lack that is worth looking for: `needs` are those of the rule, for the
-    /// modes of the devices that want it, and `references` the people and events that it mentions. The event that an
-    /// open question is about is among it.
+    /// The missing context of a notification that should be fetched. `needs` are those of the rule in the modes of the
+    /// target devices. `references` are the people and events that the event mentions. The result includes the event
+    /// that an open question is about.
     mutating func missing(
         _ needs: RuleNeeds,
         of relevance: Relevance,
@@ -187,13 +186,13 @@ struct EventContext {
         }
     }
 
-    /// Whether an author's profile is not known or old, and was not sought in the last ten minutes.
+    /// Whether an author's profile is unknown or old, and was not requested in the last ten minutes.
     mutating func isWorthSeeking(profileOf author: PublicKey, at now: Timestamp) -> Bool {
         let isFresh = profile(of: author).map { now - $0.learnedAt < Self.profileAge } ?? false
         return !isFresh && isWorthSeeking(.profile(author), at: now)
     }
 
-    /// What a zap's comment and the event referred to mention, as far as they are known.
+    /// The references in a zap's comment and in the referenced event, if these are known.
     private mutating func mentions(of relevance: Relevance) -> [NostrReference] {
         let texts = [relevance.zap?.comment, relevance.referencedID.flatMap { note($0)?.content }]
         return texts.compactMap(\.self).flatMap { text in
@@ -201,7 +200,7 @@ struct EventContext {
         }
     }
 
-    /// Names of people and texts of events that an event and what it refers to mention, as far as they are known.
+    /// The known names and texts of people and events that an event and its referenced event mention.
     mutating func mentioned(by references: [NostrReference], _ relevance: Relevance) -> [NostrReference: String] {
         var known: [NostrReference: String] = [:]
         for reference in references + mentions(of: relevance) where known[reference] == nil {
@@ -218,18 +217,18 @@ struct EventContext {
         addressed.value(of: address).flatMap { note($0.id)?.content }
     }
 
-    /// Whether relays were not asked for that in the last ten minutes. To be asked about what is not known.
+    /// Whether this unknown thing was not requested in the last ten minutes.
     mutating func isWorthSeeking(_ want: ContextWant, at now: Timestamp) -> Bool {
         guard let last = askedAt.value(of: want) else { return true }
         return now - last >= Self.patience
     }
 
-    /// Remembers that `wants` were sought everywhere; what was not found is not missing again for ten minutes.
+    /// Records that relays were asked for `wants`. Those not found are not requested again for ten minutes.
     mutating func noteAsked(_ wants: ContextWants, at now: Timestamp) {
         for want in wants.all { askedAt.set(now, for: want) }
     }
 
-    /// Every list is worth seeking again.
+    /// Allows requesting every list again.
     mutating func forgetAskedLists() {
         askedAt.remove { want, _ in
             switch want {
@@ -239,10 +238,10 @@ struct EventContext {
         }
     }
 
-    /// Whether a profile of that author is kept.
+    /// Whether a profile of that author is stored.
     mutating func knows(profileOf author: PublicKey) -> Bool { profile(of: author) != nil }
 
-    /// Forgets what a deletion names of its author's.
+    /// Forgets the author's events that a deletion names.
     mutating func forget(_ deletion: Deletion) {
         guard case .events(let ids, let addresses) = deletion.scope else {
             return forget(everythingBy: deletion.author, until: deletion.createdAt)
@@ -257,7 +256,7 @@ struct EventContext {
         store?.forget(notes: own, profiles: isProfileDeleted ? [deletion.author] : [])
     }
 
-    /// Forgets everything that is kept of an author, who asked for that at `moment`, in seconds since 1970.
+    /// Forgets everything by an author who requested that at `moment`, in seconds since 1970.
     mutating func forget(everythingBy author: PublicKey, until moment: Int64) {
         let isProfileForgotten = profile(of: author)?.createdAt ?? .max <= moment
         if isProfileForgotten { profiles.forget(author) }
@@ -265,15 +264,14 @@ struct EventContext {
         store?.forget(notes: [], profiles: isProfileForgotten ? [author] : [], notesBy: [author])
     }
 
-    /// Has what was learned since the last time written to the store, without waiting for it. For the end of each
-    /// batch.
+    /// Passes new entries to the store, without waiting for the write. Called at the end of each batch.
     mutating func keep(at now: Timestamp) {
         let (newProfiles, newNotes) = (profiles.takeUnwritten(), notes.takeUnwritten())
         guard let store, !newProfiles.isEmpty || !newNotes.isEmpty else { return }
         store.write(profiles: newProfiles, notes: newNotes, at: now)
     }
 
-    /// Writes what is not written yet, and waits for it. Once, when the last event is done with.
+    /// Writes new entries and waits for that. Called once, after the last event.
     mutating func close(at now: Timestamp) {
         keep(at: now)
         store?.close()
@@ -284,12 +282,12 @@ struct EventContext {
         relevance.zap?.isAnonymous == true ? AuthorName.anonymous : name(of: relevance.author)
     }
 
-    /// The author's name, or the beginning of the key.
+    /// The author's name, or the first digits of the key.
     mutating func name(of author: PublicKey) -> String {
         profile(of: author)?.name ?? AuthorName.standIn(for: author)
     }
 
-    /// The event of that id, with its kind, content and author if it is known, and the author's name if it is needed.
+    /// Returns the event of that id with its kind, content and author if known, and the author's name if requested.
     mutating func referenced(_ id: EventID, isAuthorNamed: Bool = false) -> ReferencedEvent {
         let note = note(id)
         return ReferencedEvent(
@@ -301,7 +299,7 @@ struct EventContext {
         )
     }
 
-    /// The signer of the event of that id, and the key that the signer claims to speak for; nil if it is not known.
+    /// Returns the signer of an event, and the key that the signer claims to speak for. Nil if the event is unknown.
     mutating func authors(of id: EventID) -> [PublicKey]? {
         note(id).map { [$0.author] + ($0.root.map { [$0] } ?? []) }
     }

@@ -4,7 +4,7 @@ import Registry
 
 /// A filter as the operator configured it.
 package struct EventFilter: Sendable {
-    /// What becomes of an event that it cannot decide about.
+    /// The decision about an event if the filter fails.
     package enum OnError: String, Sendable, CaseIterable {
         case pass
         case drop
@@ -15,11 +15,11 @@ package struct EventFilter: Sendable {
     package var onError: OnError
     /// The recipient's own lists that it reads: replaceable events.
     package var wantedKinds: [Kind] = []
-    /// What it has to know about the recipient's follows.
+    /// The information about the recipient's follows that it needs.
     package var need = FollowNeed.nothing
-    /// Whether it is asked with the notification, once that is made.
+    /// Whether it runs after rendering and gets the notification.
     package var isAskedAfterRendering = false
-    /// Answers questions in their order, one verdict to each. Called on the pipeline's thread, which waits.
+    /// Answers questions with one verdict each, in order. Called on the pipeline's thread, which waits.
     package var decide: @Sendable ([FilterQuestion]) -> [FilterVerdict]
 
     package init(
@@ -37,14 +37,14 @@ package struct EventFilter: Sendable {
 
 /// Whether devices may switch a filter on or off.
 package enum FilterAvailability: String, Sendable, CaseIterable {
-    /// Nothing: it is asked for all of them.
+    /// Neither: it runs for all devices.
     case always
-    /// It is asked unless a device switches it off.
+    /// It runs unless a device switches it off.
     case maySwitchOff = "may-switch-off"
-    /// It is asked for devices that switch it on.
+    /// It runs for devices that switch it on.
     case maySwitchOn = "may-switch-on"
 
-    /// Whether it is asked for a device with that choice; nil: none.
+    /// Whether it runs for a device with that choice; nil means that the device made none.
     package func isActive(_ choice: Bool?) -> Bool {
         switch self {
         case .always: true
@@ -58,10 +58,10 @@ package enum FilterAvailability: String, Sendable, CaseIterable {
 struct EventFilters {
     let all: [EventFilter]
     private let early: FilterSelection
-    /// Asked for devices that switch none on or off, which are most.
+    /// The filters for devices without choices, which are most.
     private let usual: FilterSelection
 
-    /// Those beyond ``FilterSelection/limit`` are left out.
+    /// Drops filters beyond ``FilterSelection/limit``.
     init(_ filters: [EventFilter]) {
         all = Array(filters.prefix(FilterSelection.limit))
         let places = all.indices
@@ -69,15 +69,15 @@ struct EventFilters {
         usual = places.reduce(into: []) { if filters[$1].availability.isActive(nil) { $0.insert(.init(at: $1)) } }
     }
 
-    /// The most that any of them has to know about the accounts that recipients follow.
+    /// The most that any filter needs to know about the recipient's follows.
     var need: FollowNeed { all.map(\.need).max() ?? .nothing }
 
-    /// The kinds of recipients' own lists that are kept whole.
+    /// The kinds of recipients' own lists that are stored whole.
     var keptKinds: Set<Kind> {
         Set(all.flatMap(\.wantedKinds)).union(need == .distance ? [.contactList] : [])
     }
 
-    /// The filters that are asked for a device.
+    /// The filters that run for a device.
     func selection(of target: Plan.Target) -> FilterSelection {
         let switches = target.preferences.filters
         guard !switches.isEmpty else { return usual }
@@ -86,18 +86,18 @@ struct EventFilters {
         }
     }
 
-    /// Those of `selection` that are asked before anything is rendered, in order.
+    /// The filters of `selection` that run before rendering, in order.
     func beforeRendering(_ selection: FilterSelection) -> [Int] { places(selection.intersection(early)) }
 
-    /// Those of `selection` that are asked about what was rendered, in order.
+    /// The filters of `selection` that run after rendering, in order.
     func afterRendering(_ selection: FilterSelection) -> [Int] { places(selection.subtracting(early)) }
 
-    /// The same of those in `selection`.
+    /// The most that any filter of `selection` needs to know about the recipient's follows.
     func need(_ selection: FilterSelection) -> FollowNeed {
         places(selection).map { all[$0].need }.max() ?? .nothing
     }
 
-    /// The recipient's own lists that those of `selection` read.
+    /// The recipient's own lists that the filters of `selection` read.
     func wantedKinds(_ selection: FilterSelection) -> Set<Kind> {
         Set(places(selection).flatMap { all[$0].wantedKinds })
     }
@@ -107,9 +107,9 @@ struct EventFilters {
     }
 }
 
-/// Some of the filters, by their places in the operator's order.
+/// A set of filters, by their position in the operator's order.
 struct FilterSelection: OptionSet, Hashable {
-    /// How many filters there can be.
+    /// The maximum number of filters.
     static let limit = 64
 
     let rawValue: UInt64

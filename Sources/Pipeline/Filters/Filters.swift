@@ -4,8 +4,8 @@ import Push
 import Registry
 import Storage
 
-/// The filter stage: asks the operator's filters about plans, once for each event and account, and finds out about
-/// follows of follows.
+/// The filter stage: runs the operator's filters on plans, once for each event and account, and finds follows of
+/// follows.
 struct Filters {
     private let registry: Registry
     private let trouble: FailureLog
@@ -18,8 +18,8 @@ struct Filters {
         self.trouble = trouble
     }
 
-    /// The sessions in which filters are asked about an event's plans, by their places, nil where there is none to ask;
-    /// empty where there are no filters at all. Throws when the registry cannot be read.
+    /// Returns one session for each of an event's plans, in order, or nil for a plan without filters. Empty if there
+    /// are no filters at all. Throws if the registry cannot be read.
     mutating func sessions(for plans: [Plan], of event: Event, at now: Timestamp) throws -> [FilterSession?] {
         guard !filters.all.isEmpty else { return [] }
         var sessions: [FilterSession?] = []
@@ -55,10 +55,10 @@ struct Filters {
         return FilterSession(filters, question, lists: lists)
     }
 
-    /// Asks the filters about all plans of an event before the first is carried out. Each gets its questions together,
-    /// in the order in which the plans would ask them; a filter asks after those before it, as always.
+    /// Runs the filters on all plans of an event before the first plan is carried out. Each filter gets all its
+    /// questions together, in the order of the plans, and runs after the filters before it.
     ///
-    /// Plans of zaps are left out: whether the second is asked about at all depends on the first.
+    /// Plans of zaps are excluded: whether the second plan needs a decision at all depends on the first.
     private func askTogether(_ plans: [Plan], _ sessions: [FilterSession?]) {
         let open = zip(plans, sessions).filter { $1 != nil && $0.relevance?.zap == nil }
         guard open.count > 1 else { return }
@@ -83,9 +83,9 @@ struct Filters {
         }
     }
 
-    // MARK: What filters have to know
+    // MARK: Context for filters
 
-    /// What filters have to know for a plan, if it is not known and worth looking for.
+    /// The missing context that filters need for a plan, if it should be fetched.
     mutating func wants(
         of plan: Plan,
         for event: Event,
@@ -111,7 +111,7 @@ struct Filters {
         if isFollowed == true { return wants }
         let list = need == .distance ? try registry.recipientList(.contactList, of: account) : nil
         let want = DistanceWant(account: account, author: author)
-        // Where no filter asked for distances before, the follows may be known without the list itself.
+        // If no filter used distances before, the follows may be known without the list itself.
         guard isFollowed != nil, need < .distance || list != nil else {
             if context.isWorthSeeking(.contactList(account), at: now) {
                 wants.contactLists.insert(account)
@@ -126,12 +126,12 @@ struct Filters {
         return wants
     }
 
-    /// Nobody is asked about these after all.
+    /// Ends these requests, because relays are not asked after all.
     mutating func abandon(_ wants: Set<DistanceWant>, at now: Timestamp) {
         for want in wants { distances.end(want, isAnswered: false, at: now) }
     }
 
-    /// A contact list came, perhaps of an author that an account follows. Returns the pairs that it settles.
+    /// Handles a contact list, perhaps by an author that an account follows. Returns the pairs that it settles.
     mutating func settle(by list: Event, at now: Timestamp) -> [DistanceWant] {
         let named = list.values(of: "p").lazy.compactMap { PublicKey(hex: $0) }
         return distances.settle(naming: named, at: now) { [registry] account in
@@ -139,8 +139,8 @@ struct Filters {
         }
     }
 
-    /// The contact list of an account is known now. Returns the pairs that waited for it: `open` ones are to be asked
-    /// about.
+    /// Handles an account's contact list that is known now. Returns the pairs that waited for it; the `open` ones
+    /// should be fetched.
     mutating func resume(
         distancesOf account: PublicKey,
         at now: Timestamp
@@ -164,18 +164,18 @@ struct Filters {
         return (settled, open)
     }
 
-    /// Relays have answered, or will not. Returns pairs that need not be waited for any longer.
+    /// Ends a fetch that relays answered or failed to answer. Returns pairs that need not wait any longer.
     mutating func end(_ wants: ContextWants, isAnswered: Bool, at now: Timestamp) -> [DistanceWant] {
         for want in wants.distances { distances.end(want, isAnswered: isAnswered, at: now) }
         return wants.contactLists.flatMap { distances.takeWaiting(for: $0) }
     }
 
-    /// The author as filters see it. A gift wrap's is a key made for it.
+    /// The author as filters see it. Nil for gift wraps, which are signed with one-time keys.
     private static func author(of event: Event, _ relevance: Relevance) -> PublicKey? {
         event.kind.isGiftWrap ? nil : relevance.author
     }
 
-    /// The filters that any of the plan's devices has.
+    /// The filters that run for at least one of the plan's devices.
     private func selection(of plan: Plan) -> FilterSelection {
         plan.targets.reduce(into: []) { $0.formUnion(filters.selection(of: $1)) }
     }
@@ -198,11 +198,11 @@ struct Filters {
     }
 }
 
-/// What filters decide about one event for one recipient. Each is asked at most once for a signal, and once for a text.
+/// The decisions of filters about one event and recipient. Each filter runs at most once per signal, and once per text.
 final class FilterSession {
     enum Decision {
         case pass
-        /// `filter` is the filter's name; `reason` names it too and says why, for the trace.
+        /// `filter` is the filter's name; `reason` is the filter's name and reason for the trace.
         case drop(filter: String, reason: String)
     }
 
@@ -218,14 +218,14 @@ final class FilterSession {
     private var early: [(place: Int, signal: Signal, answer: FilterVerdict)] = []
     private var late: [Rendered] = []
 
-    /// `question` is without signal, lists and notification; `lists` are the recipient's own.
+    /// `question` has no signal, lists or notification yet; `lists` are the recipient's own.
     init(_ filters: EventFilters, _ question: FilterQuestion, lists: [Kind: [UInt8]]) {
         self.filters = filters
         self.question = question
         self.lists = lists
     }
 
-    /// Whether the event may wake a device, as far as that can be decided before rendering.
+    /// Whether the event may notify a device, according to the filters before rendering.
     func decision(_ target: Plan.Target) -> Decision {
         let signal = target.renderer.signal
         for place in filters.beforeRendering(filters.selection(of: target)) {
@@ -241,12 +241,12 @@ final class FilterSession {
         return .pass
     }
 
-    /// Whether any of the device's filters looks at the notification.
+    /// Whether any of the device's filters runs after rendering.
     func isAskedAfterRendering(_ target: Plan.Target) -> Bool {
         !filters.afterRendering(filters.selection(of: target)).isEmpty
     }
 
-    /// Whether a notification may go to the device; filters may change it.
+    /// Whether a notification may be sent to the device. Filters may change it.
     func filter(_ notification: inout Notification, _ target: Plan.Target) -> Decision {
         for place in filters.afterRendering(filters.selection(of: target)) {
             let answer: FilterVerdict
@@ -264,9 +264,9 @@ final class FilterSession {
         return .pass
     }
 
-    /// What the filter at `place` would be asked next for the device before anything is rendered, and under which
-    /// signal its answer is kept. Nil: nothing, as it was asked, or is not for this device, or one before it drops the
-    /// event or was not asked yet.
+    /// Returns the next question to the filter at `place` about a device before rendering, and the signal of its
+    /// answer. Nil if it was already asked, does not run for this device, or a filter before it drops the event or has
+    /// not answered.
     func openQuestion(to place: Int, _ target: Plan.Target) -> (signal: Signal, question: FilterQuestion)? {
         let selection = filters.selection(of: target)
         guard selection.contains(at: place) else { return nil }
@@ -279,7 +279,7 @@ final class FilterSession {
         return nil
     }
 
-    /// Takes the answer to what ``openQuestion(to:_:)`` has given.
+    /// Stores the answer to a question of ``openQuestion(to:_:)``.
     func keep(_ answer: FilterVerdict, of place: Int, _ signal: Signal) { early.append((place, signal, answer)) }
 
     private func ask(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterVerdict {
@@ -297,7 +297,7 @@ final class FilterSession {
         return question
     }
 
-    /// Why the event is dropped; nil: it is not.
+    /// The reason why the event is dropped; nil if it is not.
     private func drop(_ answer: FilterVerdict, of place: Int) -> String? {
         let filter = filters.all[place]
         switch answer {

@@ -2,20 +2,20 @@ import Core
 import Nostr
 import Push
 
-/// Follows of follows: what was found out about pairs of account and author, for a while, and what is being asked. A
-/// pure machine.
+/// Follows of follows: recent results for pairs of account and author, and the pairs in progress. It has no side
+/// effects.
 ///
-/// Relays are asked for contact lists of people that the account follows and that name the author in a `p` tag. The
-/// event waits meanwhile.
+/// Relays are asked for contact lists that name the author in a `p` tag, by people that the account follows. The event
+/// waits until then.
 struct FollowDistances {
-    /// What is known of one pair.
+    /// The result for one pair.
     private enum Finding {
         case second
         case stranger
         /// No relay answered.
         case unanswered
 
-        /// How long it is believed.
+        /// How long the result is valid.
         var lifetime: Duration {
             switch self {
             case .second: .days(1)
@@ -28,26 +28,27 @@ struct FollowDistances {
     private struct Memory {
         let finding: Finding
         let at: Timestamp
-        /// The account's contact list then.
+        /// The account's contact list at that time.
         let list: EventID
     }
 
-    /// How many pairs are being asked about at most, or wait to be; of further ones nothing is found out.
+    /// The maximum number of pairs in progress, and of pairs that wait for a contact list. Additional pairs are
+    /// skipped.
     private static let openLimit = 256
-    /// The same of one account, so that a flood of strangers at one account leaves the others theirs.
+    /// The same limits per account, so that many strangers at one account do not affect the others.
     private static let openLimitOfAccount = 32
 
     private var memories = BoundedCache<DistanceWant, Memory>(capacity: 100_000)
-    /// Being asked about, by author, with the account's contact list.
+    /// Pairs in progress by author, with the account's contact list.
     private var open: [PublicKey: [DistanceWant: EventID]] = [:]
     private var openCount = 0
     private var openCounts: [PublicKey: Int] = [:]
-    /// Wait until the account's contact list is known.
+    /// Pairs that wait until the account's contact list is known.
     private var deferred: [PublicKey: Set<DistanceWant>] = [:]
     private var deferredCount = 0
 
-    /// What is known of a pair whose account has the contact list `list` and does not follow the author; nil: worth
-    /// asking.
+    /// Returns the result for a pair whose account has the contact list `list` and does not follow the author. Nil if
+    /// it should be fetched.
     mutating func distance(_ want: DistanceWant, by list: EventID, at now: Timestamp) -> FollowDistance? {
         if let memory = memories.value(of: want), memory.list == list,
             (.zero..<memory.finding.lifetime).contains(now - memory.at)
@@ -63,14 +64,14 @@ struct FollowDistances {
         return isRoom ? nil : .notFollowed
     }
 
-    /// Relays are asked about that pair.
+    /// Records that relays are asked about that pair.
     mutating func ask(_ want: DistanceWant, by list: EventID) {
         guard open[want.author, default: [:]].updateValue(list, forKey: want) == nil else { return }
         openCount += 1
         openCounts[want.account, default: 0] += 1
     }
 
-    /// That pair waits until a contact list of its account is known; false when too many do.
+    /// Lets a pair wait for its account's contact list. Returns false if too many pairs wait.
     mutating func waitForList(_ want: DistanceWant) -> Bool {
         guard deferredCount < Self.openLimit, deferred[want.account]?.count ?? 0 < Self.openLimitOfAccount else {
             return false
@@ -79,15 +80,15 @@ struct FollowDistances {
         return true
     }
 
-    /// The pairs that waited for the contact list of that account, which is known by now or never will be.
+    /// Removes the pairs that waited for the contact list of an account, because it is known now or was not found.
     mutating func takeWaiting(for account: PublicKey) -> Set<DistanceWant> {
         let waiting = deferred.removeValue(forKey: account) ?? []
         deferredCount -= waiting.count
         return waiting
     }
 
-    /// The pairs being asked about that a contact list of `author`, which names `named`, settles. `isFollowed` says
-    /// whether an account follows the list's author.
+    /// Settles pairs in progress with a contact list that names `named`, and returns them. `isFollowed` returns whether
+    /// an account follows the list's author.
     mutating func settle(
         naming named: some Sequence<PublicKey>,
         at now: Timestamp,
@@ -102,7 +103,7 @@ struct FollowDistances {
         return settled
     }
 
-    /// Relays have nothing more to say about that pair.
+    /// Ends a pair, because relays have no more answers about it.
     mutating func end(_ want: DistanceWant, isAnswered: Bool, at now: Timestamp) {
         close(want, isAnswered ? .stranger : .unanswered, at: now)
     }

@@ -2,33 +2,33 @@ import Core
 import DequeModule
 import Nostr
 
-/// An event that waits for what its texts refer to.
+/// An event that waits for context of its texts.
 struct WaitingEvent {
     let event: Event
     let source: EventSource
-    /// The places of its verdict and those of its further copies.
+    /// The positions of its verdict and of its copies' verdicts.
     var places: [AnswerPlace]
 }
 
-/// Events that wait a moment for names and notes that relays may have. Bounded; what does not come in time they go
-/// without.
+/// Events that wait a short time for names and notes from relays. Their number is limited. After the timeout they
+/// continue without the missing context.
 ///
-/// Knows no clock, no relay and no context: its owner says what was found, and it says what is to be asked for.
+/// This type knows no clock, relay or context: its owner reports results, and it returns the next fetch.
 ///
-/// An event that waits is not kept, not remembered and not answered. It goes on when everything that it lacks was
-/// found, when nobody has the rest, or when its time is over (``PipelineSettings/contextWait``). What a batch wants is
-/// one fetch, and nothing is asked for twice at the same time.
+/// A waiting event is not stored, remembered or answered. It continues when all its context was found, when no relay
+/// has the rest, or after the timeout (``PipelineSettings/contextWait``). The context that a batch needs is one fetch,
+/// and the same thing is never fetched twice at the same time.
 struct WaitingEvents {
-    /// How long and how many events may wait.
+    /// The limits of waiting.
     struct Limits {
-        /// Zero: nothing waits.
+        /// The timeout. Zero disables waiting.
         var wait: Duration
         var events: Int
-        /// Of events as they came.
+        /// The total size of the events as received.
         var bytes = ByteCount.mebibytes(64)
     }
 
-    /// What relays are asked for in one go.
+    /// The context that relays are asked for together.
     struct Fetch: Equatable {
         let number: Int
         let wants: ContextWants
@@ -45,40 +45,40 @@ struct WaitingEvents {
     private let limits: Limits
     private var places: [EventID: Place] = [:]
     private var bytes = 0
-    /// When each has waited long enough, the earliest first; some of them have gone before.
+    /// The timeouts in ascending order. Some of their events have left already.
     private var deadlines: Deque<(moment: Timestamp, id: EventID)> = []
-    /// The events that wait for each; some of them have gone.
+    /// The events that wait for each thing. Some of them have left already.
     private var waitingFor: [ContextWant: [EventID]] = [:]
-    /// To be asked for next.
+    /// Parts of the next fetch.
     private var wanted = ContextWants()
-    /// Being asked for.
+    /// Fetches in progress.
     private var asked: [Int: ContextWants] = [:]
     private var nextNumber = 0
     private var nextSerial: UInt64 = 0
-    /// Events that lack nothing any more.
+    /// Events that no longer lack context.
     private var ready: [EventID] = []
 
     init(limits: Limits) {
         self.limits = limits
     }
 
-    /// Whether another event of that many bytes may wait.
+    /// Whether another event of that size in bytes may wait.
     func hasCapacity(for size: Int) -> Bool {
         limits.wait > .zero && places.count < limits.events && ByteCount(bytes + size) <= limits.bytes
     }
 
-    /// When the first has waited long enough; nil when none waits.
+    /// The time of the first timeout; nil if no event waits.
     var deadline: Timestamp? { deadlines.first?.moment }
 
     func contains(_ id: EventID) -> Bool { places[id] != nil }
 
-    /// Events that wait.
+    /// The number of waiting events.
     var count: Int { places.count }
 
-    /// How long after `now` that is; no more than the limit, also when the clock was put back.
+    /// The time from `now` to the first timeout. It never exceeds the limit, even if the clock was set back.
     func patience(at now: Timestamp) -> Duration? { deadline.map { min(max(.zero, $0 - now), limits.wait) } }
 
-    /// Lets an event of `size` bytes wait for `wants`, at `now`.
+    /// Lets an event of `size` bytes wait for `wants`, starting at `now`.
     mutating func add(_ waiting: WaitingEvent, size: Int, for wants: ContextWants, at now: Timestamp) {
         let id = waiting.event.id
         places[id] = Place(
@@ -100,18 +100,18 @@ struct WaitingEvents {
         waitingFor[want, default: []].append(id)
     }
 
-    /// Lets a further copy of an event that waits share its end; false when that event does not wait.
+    /// Adds another copy of a waiting event; it gets the same result. Returns false if that event does not wait.
     mutating func join(_ id: EventID, at place: AnswerPlace) -> Bool {
         places[id]?.waiting.places.append(place) != nil
     }
 
-    /// Whether an event waits for that one because of its author.
+    /// Whether an event waits for `event` in order to know its author.
     func seeksAuthor(of event: EventID) -> Bool {
         waitingFor[.event(event)]?.contains { places[$0]?.wants.authorsOf.contains(event) == true } ?? false
     }
 
-    /// That is known now, or is not to be had now. `author` is the one of a wanted event, if their profile is worth
-    /// looking for.
+    /// Ends waiting for `want`, which is known now or cannot be fetched. `author` is the author of a wanted event, if
+    /// their profile should be fetched.
     mutating func found(_ want: ContextWant, by author: PublicKey? = nil) {
         wanted.remove(want)
         for id in waitingFor.removeValue(forKey: want) ?? [] {
@@ -125,14 +125,14 @@ struct WaitingEvents {
         }
     }
 
-    /// Has relays asked about a distance that could not be asked about before; false when no event waits for it.
+    /// Adds a distance that could not be fetched before to the next fetch. Returns false if no event waits for it.
     mutating func ask(_ distance: DistanceWant) -> Bool {
         guard waitingFor[.distance(distance)] != nil else { return false }
         wanted.distances.insert(distance)
         return true
     }
 
-    /// What is to be asked for now, all that came up since the last time together; nil: nothing.
+    /// Returns the next fetch with everything requested since the last one; nil if that is empty.
     mutating func nextFetch() -> Fetch? {
         guard !wanted.isEmpty else { return nil }
         nextNumber += 1
@@ -141,19 +141,18 @@ struct WaitingEvents {
         return Fetch(number: nextNumber, wants: wanted)
     }
 
-    /// A fetch ended: what it has not found by now is waited for no longer. Returns what it asked for.
+    /// Ends a fetch, and waiting for its missing results. Returns its wants.
     mutating func ended(_ number: Int) -> ContextWants {
         guard let wants = asked.removeValue(forKey: number) else { return ContextWants() }
         for want in wants.all { found(want) }
         return wants
     }
 
-    /// Takes out the events that lack nothing any more, or have waited long enough at `now`, in the order in which they
-    /// came.
+    /// Removes the events that have all their context or reached their timeout at `now`, in their order of arrival.
     mutating func takeReady(at now: Timestamp) -> [WaitingEvent] {
         while let first = deadlines.first {
             let isWaiting = places[first.id]?.deadline == first.moment
-            // A clock that was put back must not make them wait for it.
+            // If the clock was set back, events must not wait longer.
             let isDue = first.moment <= now || first.moment > now + limits.wait
             guard !isWaiting || isDue else { break }
             deadlines.removeFirst()
@@ -162,7 +161,7 @@ struct WaitingEvents {
         return takeReady()
     }
 
-    /// Takes out all events, in the order in which they came.
+    /// Removes all events, in their order of arrival.
     mutating func takeAll() -> [WaitingEvent] {
         ready = deadlines.map(\.id)
         deadlines = []
@@ -178,7 +177,7 @@ struct WaitingEvents {
     }
 }
 
-/// An account's own list, of a replaceable kind, that a filter would read.
+/// A request for an account's own list of a replaceable kind, which a filter reads.
 package struct ListWant: Sendable, Hashable {
     package var account: PublicKey
     package var kind: Kind
@@ -189,36 +188,36 @@ package struct ListWant: Sendable, Hashable {
     }
 }
 
-/// Whether an account that `account` follows, follows `author`.
+/// The question whether any account that `account` follows, follows `author`.
 package struct DistanceWant: Sendable, Hashable {
     package var account: PublicKey
     package var author: PublicKey
 }
 
-/// One thing that a decision or its rendering lacks and a relay may have.
+/// One piece of context that a decision or its rendering lacks and a relay may have.
 enum ContextWant: Hashable {
-    /// Of kind 0.
+    /// A profile (kind 0).
     case profile(PublicKey)
     case event(EventID)
     /// The newest version at that address.
     case address(EventAddress)
-    /// Of kind 3.
+    /// A contact list (kind 3).
     case contactList(PublicKey)
     case list(ListWant)
     case distance(DistanceWant)
 }
 
-/// Everything that a decision or its rendering lacks and a relay may have.
+/// All context that a decision or its rendering lacks and a relay may have.
 package struct ContextWants: Sendable, Hashable {
     package var profiles: Set<PublicKey> = []
     package var events: Set<EventID> = []
     package var addresses: Set<EventAddress> = []
-    /// Events among these whose authors' profiles are wanted, once it is known who the authors are.
+    /// Events among these whose authors' profiles are wanted too, after the authors are known.
     package var authorsOf: Set<EventID> = []
     package var contactLists: Set<PublicKey> = []
     package var lists: Set<ListWant> = []
     package var distances: Set<DistanceWant> = []
-    /// The same, to be asked once the account's contact list is known.
+    /// Distances to fetch after the account's contact list is known.
     package var laterDistances: Set<DistanceWant> = []
 
     package var isEmpty: Bool {
@@ -226,7 +225,7 @@ package struct ContextWants: Sendable, Hashable {
             && distances.isEmpty && laterDistances.isEmpty
     }
 
-    /// All that relays can be asked for now.
+    /// Everything that relays can be asked for now.
     var all: [ContextWant] {
         profiles.map(ContextWant.profile) + events.map(ContextWant.event) + addresses.map(ContextWant.address)
             + contactLists.map(ContextWant.contactList) + lists.map(ContextWant.list)
@@ -258,7 +257,7 @@ package struct ContextWants: Sendable, Hashable {
     }
 
     mutating func formUnion(_ other: ContextWants) {
-        // Most events lack nothing.
+        // Most events lack no context.
         guard !other.isEmpty else { return }
         for want in other.all { insert(want) }
         authorsOf.formUnion(other.authorsOf)

@@ -5,18 +5,18 @@ import Push
 import Rules
 import Synchronization
 
-/// What a pipeline's thread finds in its intake at one time.
+/// The items that a pipeline's thread takes from its intake at one time.
 package struct Arrivals: Sendable {
     package var submissions: [Submission]
     /// The numbers of fetches whose results have all been submitted.
     package var endedFetches: [Int]
-    /// Those among them that no relay answered.
+    /// The ended fetches that no relay answered.
     package var unansweredFetches: Set<Int>
-    /// Deliveries that the courier brought to their end.
+    /// Deliveries that the courier completed.
     package var ends: [PushEnd]
-    /// Events that were handed over to other owners, and whether these kept them.
+    /// Events that were passed to other owners, and whether these kept them.
     var endedHandOvers: [(event: EventID, isKept: Bool)] = []
-    /// Settings that are to be in force from these submissions on, in their order.
+    /// Settings that apply from these submissions on, in order.
     package var settings: [SettingsChange] = []
 
     package init(
@@ -36,17 +36,17 @@ package struct Arrivals: Sendable {
     }
 }
 
-/// Events that came in together, and the closure that takes their verdicts.
+/// Events that were submitted together, and the closure that takes their verdicts.
 package struct Submission: Sendable {
     /// The bytes of one JSON object each.
     package let events: [[UInt8]]
     package let source: EventSource
     /// Whether this process made and signed the events, so that their signatures need no check.
     let isOurs: Bool
-    /// Called once, on the pipeline's thread or, when refused, the submitter's, with a verdict for each event in order.
+    /// Called once with a verdict for each event in order: on the pipeline's thread, or on the submitter's if refused.
     package let completion: @Sendable ([EventVerdict]) -> Void
 
-    /// Bytes of all events.
+    /// The total size of the events in bytes.
     var size: Int { events.reduce(0) { $0 + $1.count } }
 
     package init(
@@ -62,17 +62,17 @@ package struct Submission: Sendable {
     }
 }
 
-/// Where an event came in, as far as the stages treat it differently.
+/// The origin of an event, as far as the stages treat it differently.
 package enum EventSource: Sendable {
-    /// Our own socket, with the keys that the client proved to have (NIP-42). Every event is verified before it is
-    /// answered, even if it concerns nobody: the answer must not show who is registered here.
-    /// `isListed`: it came from a network whose clients may register where only who is listed may.
+    /// The router's own socket, with the keys that the client authenticated (NIP-42). Every event is verified before
+    /// the answer, because the answer must not show who is registered here. `isListed` is whether it came from a
+    /// network whose clients may register without being listed by key.
     case socket(authenticated: Set<PublicKey>, isListed: Bool = false)
-    /// A stream of new events without answers. Events that concern nobody are dropped unverified.
+    /// A stream of new events without answers. Events that concern no account are dropped unverified.
     case feed
-    /// A relay, without answers either.
+    /// A relay; it gets no answers either.
     case relay(RelayReading)
-    /// The router's API: the router made and signed the event, which stands for a caller's notification.
+    /// The router's API. The router made and signed the event, which represents a caller's notification.
     case api(NotificationOrder)
 
     /// Whether the sender gets the verdict.
@@ -88,7 +88,7 @@ package enum EventSource: Sendable {
         if case .socket(_, let isListed) = self { isListed } else { false }
     }
 
-    /// Whether its events may wake anybody.
+    /// Whether its events may send notifications.
     var mayWake: Bool {
         switch self {
         case .socket, .feed, .relay(.live), .relay(.stored), .api: true
@@ -96,11 +96,11 @@ package enum EventSource: Sendable {
         }
     }
 
-    // Made once: that takes arithmetic of 128 bits.
+    // A constant, because computing it takes 128-bit arithmetic.
     private static let liveTolerance: Duration = .minutes(10)
 
-    /// How far behind now a new event may be dated. Senders' clocks are slow by minutes. A live event was
-    /// made when it came; the age of a stored one is known by its date alone.
+    /// The maximum age of a new event, because senders' clocks can be minutes slow. A live event was made when it
+    /// arrived; a stored one only has its date.
     var clockTolerance: Duration {
         switch self {
         case .socket, .feed, .relay(.live), .api: Self.liveTolerance
@@ -109,26 +109,27 @@ package enum EventSource: Sendable {
     }
 }
 
-/// What somebody asked to be sent over the API, and to which devices of those whom the event names.
+/// A notification that an API caller requested, and a selection among the devices of the accounts that the event names.
 package final class NotificationOrder: Sendable {
     package enum Content: Sendable {
-        /// What was asked for itself.
+        /// The requested content itself.
         case rule(Rule)
-        /// The rule of that name, of the book for a device's app.
+        /// The rule of that name in the rule book of a device's app.
         case template(String)
     }
 
     let content: Content
-    /// The request as it was written, for another router; empty: nobody needs it.
+    /// The request as it was written, for another router. Empty if no router needs it.
     package let request: [UInt8]
-    /// What devices call it; nil: the rule says, or ``Signal/notification``. Devices that switch it off are not woken.
+    /// The signal for devices; nil means the rule's, or ``Signal/notification``. Devices that switch it off get no
+    /// push.
     let signal: Signal?
     private let devices: Set<DeviceID>?
     private let platform: String?
     private let app: String?
     private let counted = Mutex<Counts?>(nil)
 
-    /// Nil stands for all `devices`, whatever their `platform` and `app`.
+    /// Nil means all `devices`, or any `platform` or `app`.
     package init(
         _ content: Content,
         signal: Signal? = nil,
@@ -154,22 +155,22 @@ package final class NotificationOrder: Sendable {
     /// The results for its devices.
     package struct Counts: Hashable, Sendable {
         package var devices = 0
-        /// Devices that get a push now.
+        /// The number of devices that get a push now.
         package var queued = 0
-        /// Devices for which it waits for their time.
+        /// The number of devices for which it is held.
         package var held = 0
-        /// When the last of these is due; nil if none is held.
+        /// When the last of the held pushes is due; nil if none is held.
         package var heldUntil: Timestamp?
-        /// Whether another router carried out a part of it and did not count it.
+        /// Whether another router handled a part of it and did not report counts.
         package var isPartial = false
 
         package init() {}
     }
 
-    /// Nil until the pipeline has carried it out, or other routers.
+    /// Nil until this pipeline or other routers have handled it.
     package var counts: Counts? { counted.withLock { $0 } }
 
-    /// Adds the result of one of its events; nil: it was not counted.
+    /// Adds the result of one of its events; nil means that there are no counts.
     package func add(_ counts: Counts?) {
         counted.withLock { sum in
             var whole = sum ?? Counts()
@@ -187,27 +188,26 @@ package final class NotificationOrder: Sendable {
 }
 
 extension Signal {
-    /// Of what is asked for over the API without a signal of its own. No device can switch it off.
+    /// The signal of API notifications without a signal. Devices cannot switch it off.
     package static let notification = Signal(rawValue: "notification")
 }
 
-/// How an event of a relay came to be read, which decides whether it is new.
+/// How an event was read from a relay. This decides whether it is new.
 package enum RelayReading: Sendable, Hashable {
-    /// After the end of the stored events (NIP-01).
+    /// Received after the end of the stored events (NIP-01).
     case live
-    /// Stored, and published while nobody listened: new as well. Comes in any order.
+    /// Stored while the router was not connected, so it is new. Such events come in any order.
     case stored
-    /// Stored before the key was watched there: not new, to be remembered only. Gift wraps and contact lists of this
-    /// kind stay remembered, because their dates say nothing.
+    /// Stored before the router watched the key there: not new, only remembered. Gift wraps and contact lists of this
+    /// kind stay remembered, because their dates do not show their age.
     case baseline
-    /// Asked for by a ``ContextFetcher``: not new, to be learned from only. It may still be new when it comes by
-    /// itself.
+    /// Requested by a ``ContextFetcher``: not new, only used as context. It may still be new if it arrives unrequested.
     case fetched
 }
 
-/// Other settings for a pipeline that runs.
+/// New settings for a running pipeline.
 package struct SettingsChange: Sendable {
     package let settings: PipelineSettings
-    /// Called once, on the pipeline's thread, when they are in force or could not be put in force.
+    /// Called once, on the pipeline's thread, after they were applied or failed to apply.
     package let completion: @Sendable (Result<Void, any Error>) -> Void
 }

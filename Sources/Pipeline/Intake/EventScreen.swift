@@ -3,14 +3,14 @@ import Nostr
 import Registry
 import Synchronization
 
-/// What other threads need to see that an event concerns nobody: a part of what the ``Gate`` knows, kept up to date by
-/// the pipeline.
+/// A snapshot of the ``Gate`` that other threads use to skip events that concern no account. The pipeline keeps it up
+/// to date.
 ///
-/// Says "nobody" only where the gate would stop an event as ``PipelineStep/unaddressed`` at its first look, unverified.
-/// A registration counts from the moment on in which its sender may learn of it: while the registry has changes that
-/// the pipeline's index lacks, nobody says "nobody".
+/// It skips only events that the gate would stop unverified, as ``PipelineStep/unaddressed``. A registration applies as
+/// soon as its sender may learn of it: while the registry has changes that the pipeline's index lacks, no event is
+/// skipped.
 package final class EventScreen: Sendable {
-    /// What readers look at. Replaced as a whole; an object, so that no event costs a copy of its parts.
+    /// An immutable snapshot for readers. It is an object, so that events do not copy its parts.
     final class View: Sendable {
         let purposes: Purposes
         let keys: KeyFilter
@@ -24,8 +24,8 @@ package final class EventScreen: Sendable {
 
         var isBehind: Bool { changes.isBehind }
 
-        /// As ``Gate/judge(_:index:isListWanted:now:)`` does, as far as that takes no state of the pipeline.
-        /// Reads who wrote an event and what it says only where its kind makes that count.
+        /// Decides like ``Gate/judge(_:index:isListWanted:now:)``, without the pipeline's state. Parses the author and
+        /// tags only if the event's kind requires it.
         func finding(
             of json: UnsafeRawBufferPointer,
             by scanner: inout EventScanner
@@ -49,30 +49,30 @@ package final class EventScreen: Sendable {
 
     private struct Upkeep {
         var view: View?
-        /// Keys that were inserted into the filter since it was made, and devices that left.
+        /// The number of keys added to the filter since it was made, and of devices removed.
         var inserted = 0
         var removed = 0
     }
 
     private let upkeep = Mutex(Upkeep())
-    /// The number of the view that is in force; 0: there is none, and everything is handed over.
+    /// The number of the current view. With 0 there is none, and every event is passed on.
     private let version = Atomic<Int>(0)
     private let logger: Logger
     private let passed: @Sendable (_ count: Int) -> Void
 
-    /// `passed` receives how many events concerned nobody, on the readers' threads.
+    /// `passed` receives the number of skipped events, on the readers' threads.
     package init(logger: Logger, passed: @escaping @Sendable (_ count: Int) -> Void) {
         self.logger = logger
         self.passed = passed
     }
 
-    /// For one reader of events that come in this way. Those of sources that are answered are never passed over: each
-    /// of theirs is verified.
+    /// Returns the screening for one reader of events from `source`. Events from answered sources are never skipped,
+    /// because each one is verified.
     package func screening(of source: EventSource) -> any EventScreening {
         ScreenedReading(screen: self, source: source, logger: logger, passed: passed)
     }
 
-    /// The view in force, where it is not the one of that number.
+    /// The current view, if its number is not `number`.
     func view(after number: Int) -> (view: View?, number: Int)? {
         guard version.load(ordering: .acquiring) != number else { return nil }
         return upkeep.withLock { ($0.view, version.load(ordering: .relaxed)) }
@@ -80,18 +80,18 @@ package final class EventScreen: Sendable {
 
     // MARK: For the pipeline
 
-    /// Lets readers see everything that is in `index` now. `changes` are those that the index follows.
+    /// Shows readers everything that is in `index` now. `changes` is the feed that the index follows.
     func open(_ index: borrowing MatchIndex, _ purposes: Purposes, following changes: IndexFeed) {
         replace(by: View(purposes: purposes, keys: index.keyFilter(), changes: changes))
     }
 
-    /// Reads kinds by other rules and settings from now on.
+    /// Uses other rules and settings from now on.
     func follow(_ purposes: Purposes) {
         guard let view = upkeep.withLock({ $0.view }) else { return }
         replace(by: View(purposes: purposes, keys: view.keys, changes: view.changes), isNewFilter: false)
     }
 
-    /// A change was applied to the index.
+    /// Applies a change that was applied to the index.
     func apply(_ change: IndexChange) {
         upkeep.withLock { upkeep in
             guard let keys = upkeep.view?.keys else { return }
@@ -106,7 +106,7 @@ package final class EventScreen: Sendable {
         }
     }
 
-    /// Makes the filter anew where it holds too many keys, or too many that are gone. To be called between batches.
+    /// Rebuilds the filter if it holds too many keys, or too many removed ones. Call this between batches.
     func refresh(from index: borrowing MatchIndex) {
         let worn = upkeep.withLock { upkeep -> View? in
             guard let view = upkeep.view, max(upkeep.inserted, upkeep.removed * 2) > view.keys.capacity / 2 else {
@@ -126,19 +126,18 @@ package final class EventScreen: Sendable {
     }
 }
 
-/// Looks at one source's events with what an ``EventScreen`` says at the moment. Takes no lock for an event, allocates
-/// nothing and counts no references.
+/// Screens the events of one source with an ``EventScreen``. It takes no lock per event, and does no allocation or
+/// reference counting.
 final class ScreenedReading: EventScreening {
-    /// What changes from event to event. Apart, because what a struct holds is used where it lies: from a property of a
-    /// class it would be retained for each use.
+    /// The state that changes with each event. It is a struct, because class properties would be retained at each use.
     private struct Progress {
         var scanner = EventScanner()
         var view: EventScreen.View?
         /// The number of ``view``.
         var version = 0
-        /// Events that concerned nobody since the last report.
+        /// The number of skipped events since the last report.
         var count = 0
-        /// Whether each event has its line in the log, which is looked up after each read.
+        /// Whether each event is logged. Updated after each read.
         var isLogged: Bool
 
         mutating func finding(
@@ -146,7 +145,7 @@ final class ScreenedReading: EventScreening {
             by screen: EventScreen,
             _ logger: Logger
         ) -> ScreeningFinding {
-            // Read first: what was registered before this is in the view and its filter, or the index is behind.
+            // Read this first: any earlier registration is then in the view and its filter, or the index is behind.
             let isBehind = view?.isBehind ?? true
             if let (newer, number) = screen.view(after: version) { (view, version) = (newer, number) }
             do throws(EventError) {

@@ -5,20 +5,20 @@ import Dispatch
 import Nostr
 import Synchronization
 
-/// The queue between sources and the pipeline's thread. Bounded: beyond its limit a submission is refused at once, with
-/// an answer that says so, instead of being kept in memory.
+/// The queue between sources and the pipeline's thread. Its size is limited: beyond the limit a submission is refused
+/// immediately, with an error.
 package final class Intake: Sendable {
     private struct State {
         var submissions = Deque<Submission>()
         /// How many submissions the owner has taken so far, without requests.
         var taken = 0
-        /// What is asked for over the API, behind the events.
+        /// API requests, which come after events.
         var requests = RequestBacklog()
-        /// Events that the owner took last, without requests.
+        /// The number of events that the owner took last, without requests.
         var underWay = 0
-        /// Fetches that ended, and how many submissions come before each end.
+        /// Ended fetches, and the number of submissions before each end.
         var endedFetches: [(number: Int, isAnswered: Bool, after: Int)] = []
-        /// What else there is, in no order with the submissions.
+        /// Everything else, in no order relative to the submissions.
         var arrivals = Arrivals()
         var events = 0
         var bytes = 0
@@ -26,11 +26,11 @@ package final class Intake: Sendable {
         var isAbandoned = false
         var isNudged = false
         var ownerSleeps = false
-        /// Whether anything waits that an end may set free.
+        /// Whether the end of a delivery may release a held push.
         var awaitsEnds = true
 
-        /// Takes out the oldest submissions until they have `limit` events, or requests when there are none or when it
-        /// is their turn, the ends of fetches that are not behind others, and everything else.
+        /// Removes the oldest submissions up to `limit` events. Also removes requests if there are no events or it is
+        /// their turn, fetches whose submissions are all taken, and everything else.
         mutating func take(_ limit: Int, at time: Deadline) -> Arrivals {
             defer {
                 arrivals = Arrivals()
@@ -68,31 +68,31 @@ package final class Intake: Sendable {
             self.bytes -= bytes - requests.bytes
         }
 
-        /// Whether the owner has to be woken, which is then seen to.
+        /// Whether the caller must wake the owner. Resets the flag.
         mutating func mustWake() -> Bool {
             defer { ownerSleeps = false }
             return ownerSleeps
         }
     }
 
-    /// While so many events come that there are always some, requests wait no longer for their turn.
+    /// The longest time that requests wait for their turn while events keep coming.
     private static let longestWait: Duration = .milliseconds(200)
 
-    /// So many ends are not left lying until the owner comes by itself.
+    /// The number of ends that wake the owner even if it does not wait for them.
     private static let mostEnds = 1_000
 
     private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
     private let limit: Int
     private let byteLimit: ByteCount
-    /// How many events the owner gets at a time.
+    /// The number of events that the owner gets at a time.
     private let portion: Int
     private let answered: (@Sendable (EventSource, _ events: Int, _ nanoseconds: UInt64) -> Void)?
     private let now: @Sendable () -> Deadline
 
-    /// No more events are taken when `limit` events or `byteLimit` of them wait. The owner gets `portion` of them at a
-    /// time, or more where the last submission has more: what comes of a portion can be sent while the next one is
-    /// worked on. `answered` receives how long the answer to each submission took, on the pipeline's thread.
+    /// Refuses events while `limit` events or `byteLimit` bytes of them wait. The owner gets `portion` events at a
+    /// time, or more if the last submission has more. The pushes of a portion can be sent while the next portion is
+    /// processed. `answered` receives the time that the answer to each submission took, on the pipeline's thread.
     package init(
         limit: Int = 100_000,
         byteLimit: ByteCount = .mebibytes(128),
@@ -107,13 +107,12 @@ package final class Intake: Sendable {
         self.now = now
     }
 
-    /// Hands `submission` over to the pipeline. Any thread; never blocks.
+    /// Passes `submission` to the pipeline. Can be called from any thread; never blocks.
     package func submit(_ submission: Submission) { submit([submission]) }
 
-    /// The same for several, which the pipeline finds together.
+    /// Passes several submissions, which the pipeline gets together.
     ///
-    /// Events go before what is asked for over the API: an event is not to wait behind a notification that somebody
-    /// sends to thousands.
+    /// Events come before API requests: an event must not wait for a notification to thousands of people.
     package func submit(_ submissions: [Submission]) {
         guard !submissions.isEmpty else { return }
         let submissions = submissions.map(timed)
@@ -140,7 +139,7 @@ package final class Intake: Sendable {
         for (submission, refusal) in refusals { Self.refuse(submission, refusal) }
     }
 
-    /// Wakes the owner if `body` says that it is to come; returns what it says.
+    /// Wakes the owner if `body` returns true. Returns the result of `body`.
     @discardableResult
     private func change(_ body: (inout sending State) -> Bool) -> Bool {
         let (isCalled, mustWake) = state.withLock { state in
@@ -158,7 +157,7 @@ package final class Intake: Sendable {
 
     private static let shuttingDown = "error: shutting down, try again later"
 
-    /// Without its id a sender could not tell which event was refused.
+    /// Includes the ids, so that senders can tell which events were refused.
     private static func refuse(_ submission: Submission, _ message: String) {
         var scanner = EventScanner()
         submission.completion(
@@ -179,8 +178,8 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Tells the pipeline that everything a fetch found was submitted; `isAnswered`: some relay said that this was all.
-    /// The pipeline reads this after the events that the fetch found.
+    /// Notifies the pipeline that all results of a fetch were submitted. `isAnswered` is whether a relay confirmed that
+    /// it sent everything. The pipeline reads this after the results.
     func fetchEnded(_ number: Int, isAnswered: Bool = true) {
         change { state in
             state.endedFetches.append((number, isAnswered, after: state.taken + state.submissions.count))
@@ -188,7 +187,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Tells the pipeline whether the owners of its accounts' partitions kept an event.
+    /// Notifies the pipeline whether the owners of its accounts' partitions kept an event.
     func handOverEnded(_ event: EventID, isKept: Bool) {
         change { state in
             state.arrivals.endedHandOvers.append((event, isKept))
@@ -196,10 +195,11 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Tells the pipeline how deliveries ended; once it is closed, only the outbox knows. Any thread; never blocks.
+    /// Notifies the pipeline how deliveries ended. After `close()` only the outbox records this. Can be called from any
+    /// thread; never blocks.
     ///
-    /// Where nothing waits for them the owner finds them with what comes next, as each would cost it a batch. Returns
-    /// whether it is to come for them.
+    /// If no held push waits for them, the owner gets them with the next arrivals, because each wake-up costs a batch.
+    /// Returns whether the owner is woken.
     @discardableResult
     package func ended(_ ends: [PushEnd]) -> Bool {
         guard !ends.isEmpty else { return false }
@@ -210,11 +210,11 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Says whether any end may set something free that waits. For the owner, before it looks for what has come.
+    /// Sets whether the end of a delivery may release a held push. The owner calls this before it takes arrivals.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
-    /// A portion of what waits; blocks until there is something, or until `patience` is over. Nil once closed and
-    /// empty. For the pipeline's thread alone.
+    /// Returns a portion of the arrivals. Blocks until there are some or `patience` has passed. Nil after the intake is
+    /// closed and empty. Only for the pipeline's thread.
     func next(within patience: Duration? = nil) -> Arrivals? {
         let deadline = patience.map { Deadline.now() + $0 }
         while true {
@@ -235,7 +235,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// A whole portion, if so much waits at this moment. For the pipeline's thread alone.
+    /// Returns a whole portion if that many events wait now. Only for the pipeline's thread.
     func nextPortion() -> Arrivals? {
         let time = now()
         return state.withLock { state in
@@ -244,8 +244,8 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Puts other settings in force between two batches; says so, or why not, on the pipeline's thread. A closed intake
-    /// refuses, on the caller's thread.
+    /// Applies new settings between two batches, and reports the result on the pipeline's thread. A closed intake
+    /// reports an error on the caller's thread.
     package func adopt(
         _ settings: PipelineSettings,
         completion: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -258,7 +258,7 @@ package final class Intake: Sendable {
         if !isTaken { completion(.failure(CancellationError())) }
     }
 
-    /// Takes out settings that wait, in their order.
+    /// Removes waiting settings, in order.
     func takeSettings() -> [SettingsChange] {
         state.withLock { state in
             defer { state.arrivals.settings = [] }
@@ -266,7 +266,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Has the pipeline's thread come round, although nothing came.
+    /// Makes the pipeline's thread run once, even without arrivals.
     func nudge() {
         change { state in
             state.isNudged = true
@@ -274,18 +274,17 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Events that come before anything that is asked for over the API now: those that wait, and those that the owner
-    /// works on.
+    /// The number of events that are processed before new API requests: those that wait, and those in progress.
     package var eventsAhead: Int { state.withLock { $0.events - $0.requests.events + $0.underWay } }
 
-    /// What waits at this moment.
+    /// The events that wait now.
     package var backlog: IntakeBacklog {
         state.withLock { IntakeBacklog(events: $0.events, bytes: $0.bytes, limit: limit) }
     }
 
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Lets what waits be processed and takes nothing more.
+    /// Stops taking submissions; those that wait are still processed.
     package func close() {
         change { state in
             state.isClosed = true
@@ -293,7 +292,7 @@ package final class Intake: Sendable {
         }
     }
 
-    /// Takes nothing more, and refuses what waits: no sender has an OK for it yet.
+    /// Stops taking submissions and refuses those that wait: no sender has an OK for them yet.
     package func abandon() {
         change { state in
             state.isClosed = true
@@ -303,19 +302,19 @@ package final class Intake: Sendable {
     }
 }
 
-/// What waits in an intake at a moment.
+/// The size of an intake's queue at one time.
 package struct IntakeBacklog: Sendable, Hashable {
     package var events: Int
     package var bytes: Int
-    /// How many events may wait.
+    /// The maximum number of waiting events.
     package var limit: Int
 }
 
-/// What is asked for over the API and waits behind events. Taken a part at a time, so that an event that comes
-/// meanwhile waits for one part only, however many people one request is for.
+/// API requests that wait after events. They are taken in parts, so that a new event waits for one part only, even if
+/// one request is for many people.
 struct RequestBacklog {
-    /// Events that are taken at a time, and bytes of them if the first one has not more. An event is the longer the
-    /// more people it is for.
+    /// The size of a part in events and in bytes; the first event may be larger. An event's size grows with the number
+    /// of its recipients.
     private static let part = 64
     private static let partBytes: ByteCount = .kibibytes(24)
 
@@ -332,10 +331,10 @@ struct RequestBacklog {
         waiting += submission.parts
     }
 
-    /// Whether others have gone first for that long.
+    /// Whether it has waited for that long.
     func isOverdue(at time: Deadline, _ longest: Duration) -> Bool { since.map { time - $0 >= longest } ?? false }
 
-    /// Takes out a part.
+    /// Removes a part.
     mutating func take(at time: Deadline) -> [Submission] {
         var (count, size) = (0, 0)
         for submission in waiting.prefix(Self.part) {
@@ -356,7 +355,7 @@ struct RequestBacklog {
 }
 
 extension Submission {
-    /// The same as submissions of one event each; whoever waits gets all verdicts together.
+    /// The same events as submissions of one event each. The sender gets all verdicts together.
     fileprivate var parts: [Submission] {
         guard events.count > 1 else { return [self] }
         let verdicts = GatheredAnswers(events.count, completion)
@@ -366,7 +365,7 @@ extension Submission {
     }
 }
 
-/// Verdicts of a submission's events, which come one by one.
+/// Collects the verdicts of a submission's events, which come one by one.
 private final class GatheredAnswers: Sendable {
     private struct State {
         var verdicts: [EventVerdict?]
@@ -381,7 +380,7 @@ private final class GatheredAnswers: Sendable {
         self.completion = completion
     }
 
-    /// `verdicts` of the event of that number: one.
+    /// Adds the verdict of the event with that number; `verdicts` contains one.
     func add(_ verdicts: [EventVerdict], _ number: Int) {
         let all = state.withLock { state -> [EventVerdict]? in
             if state.verdicts[number] == nil { state.missing -= 1 }

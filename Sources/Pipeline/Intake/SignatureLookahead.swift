@@ -2,54 +2,54 @@ import Dispatch
 import Nostr
 import Synchronization
 
-/// Reads the next events, and verifies them on all cores, before the pipeline's thread comes to them.
+/// Reads the next events, and verifies them on all cores before the pipeline's thread processes them.
 ///
-/// A result is about an event's bytes and nothing else, so it holds whatever the events before it change. Everything
-/// else keeps its thread and its order. What was not verified ahead is verified when its turn comes.
+/// A result depends only on an event's bytes, so earlier events cannot change it. Everything else keeps its thread and
+/// its order. Events that were not verified ahead are verified in their turn.
 final class SignatureLookahead {
-    /// An event that a signature check is probably due for.
+    /// An event whose signature will probably be checked.
     struct Candidate: Sendable {
         let event: ScannedEvent
         let json: [UInt8]
     }
 
-    /// Among so many events at least one must need a check, or reading all of them twice costs more than it saves.
+    /// If fewer than one in 16 events needs a check, reading all events twice costs more than it saves.
     private static let worthwhileShare = 16
-    /// So many of the last events decide about that.
+    /// The number of recent events that decide about that.
     static let window = 256
 
-    /// One for each thread: of those that run at a time, each has another. The first is the pipeline's.
+    /// One verifier for each thread, never shared at the same time. The first is the pipeline's.
     private let verifiers: [EventVerifier]
-    /// Of the events whose turn has come, how many needed a check, as far as it is known.
+    /// The number of recent events, and of those that needed a check.
     private var recent = (events: 0, checks: 0)
-    /// The checks that were begun and not asked for yet, with the number of each event's check by the event's place.
+    /// The started checks whose results were not taken yet, and the number of each event's check by position.
     private var begun: (checks: SignatureChecks, numbers: [Int?])?
-    /// The events of the last submissions that were looked at: a copy of one shares the verdict of the first if that is
-    /// right.
+    /// The events of the last submissions that were read. A copy of an event uses the first copy's verdict if that is
+    /// valid.
     private var lookedAt: Set<EventID> = []
     private var lookedAtBefore: Set<EventID> = []
-    /// Memory for more of them is not kept.
+    /// A larger set is deallocated after use.
     private static let largestMemory = 8_192
 
-    /// `threads` is how many verify at a time; with one nothing is done ahead.
+    /// `threads` is the number of threads that verify at the same time. With one, no event is verified ahead.
     init(threads: Int) {
         verifiers = (0..<max(1, threads)).map { _ in EventVerifier(remembersKeys: true) }
     }
 
-    /// Whether to read events ahead. Most relays' events concern nobody.
+    /// Whether to read events ahead. Most events of relays concern no account.
     var isWorthwhile: Bool {
         verifiers.count > 1 && recent.checks * Self.worthwhileShare >= recent.events
     }
 
-    /// Notes that an event's turn has come, and whether its signature was checked.
+    /// Notes a processed event, and whether its signature was checked.
     func note(isChecked: Bool) {
         if recent.events >= Self.window { recent = (recent.events / 2, recent.checks / 2) }
         recent.events += 1
         if isChecked { recent.checks += 1 }
     }
 
-    /// Begins to verify the events of submissions whose turn is next, on other threads. `candidate` reads an event; nil
-    /// where it cannot be read, or no check is probably due for it.
+    /// Starts to verify the events of the next submissions on other threads. `candidate` reads an event. It returns nil
+    /// if the event is invalid or probably needs no check.
     func begin(_ submissions: [Submission], candidate: ([UInt8], EventSource) -> ScannedEvent?) {
         guard isWorthwhile else { return }
         swap(&lookedAt, &lookedAtBefore)
@@ -73,11 +73,11 @@ final class SignatureLookahead {
         begun = (checks, numbers)
     }
 
-    /// Whether checks were begun whose results were not taken yet.
+    /// Whether there are started checks whose results were not taken yet.
     var hasBegun: Bool { begun != nil }
 
-    /// The results for the events that ``begin(_:candidate:)`` was called for last, by their places, nil where there is
-    /// none; waits for those that are missing, and helps. None when nothing was begun.
+    /// Returns the results for the events of the last call of ``begin(_:candidate:)``, by position, or nil for events
+    /// without a check. Waits for missing results, and helps to compute them. Empty if no checks were started.
     func take() -> [Verification?] {
         guard let begun else { return [] }
         self.begun = nil
@@ -94,11 +94,10 @@ final class SignatureChecks: Sendable {
     private let candidates: [SignatureLookahead.Candidate]
     /// The first candidate that no thread has taken.
     private let next = Atomic<Int>(0)
-    /// How many are not verified yet.
+    /// The number of candidates that are not verified yet.
     private let left: Atomic<Int>
     private let finished = DispatchSemaphore(value: 0)
-    // Unsafe in name only: each place is written by the one thread that took its candidate, and read when all are
-    // written.
+    // Safe: each element is written by the one thread that took its candidate, and read after all are written.
     private nonisolated(unsafe) let results: UnsafeMutableBufferPointer<Verification>
 
     init(_ candidates: [SignatureLookahead.Candidate]) {
@@ -111,18 +110,18 @@ final class SignatureChecks: Sendable {
 
     deinit { results.deallocate() }
 
-    /// Verifies on as many other threads as there are verifiers, which must be used by nobody else until all is
+    /// Verifies on other threads, one for each verifier. No other code may use the verifiers until all checks are
     /// finished.
     func begin(on verifiers: ArraySlice<EventVerifier>) {
         let threads = (candidates.count + Self.portion - 1) / Self.portion
         for verifier in verifiers.prefix(threads) {
-            // A verifier belongs to the one thread that took candidates with it, until ``finish(with:)`` returns.
+            // One thread uses a verifier until ``finish(with:)`` returns.
             nonisolated(unsafe) let verifier = verifier
             DispatchQueue.global().async { [self] in work(with: verifier) }
         }
     }
 
-    /// Helps, and returns the verdicts in the candidates' order when all are there. Once.
+    /// Helps, waits for all checks, and returns the results in the candidates' order. Call this once.
     func finish(with verifier: EventVerifier) -> [Verification] {
         work(with: verifier)
         finished.wait()

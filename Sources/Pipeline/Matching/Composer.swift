@@ -5,20 +5,20 @@ import Push
 import Registry
 import Rules
 
-/// A push to one device that is to be paced: everything about it that does not depend on when it goes.
+/// An unpaced push to one device: everything about it that does not depend on its time.
 struct Draft {
     fileprivate enum Content {
         case rendered(by: Renderer)
-        /// It says the same whatever the event.
+        /// The content is the same for every event.
         case fixed(Notification)
     }
 
     let target: TargetDevice
     let match: PaceMatch
-    /// Why the device is woken, for the trace.
+    /// The reason of the push, for the trace.
     let reason: String
     fileprivate let content: Content
-    /// What filters left of the notification, where they saw it.
+    /// The notification after the filters that run after rendering, if there are any.
     fileprivate let filtered: Notification?
     fileprivate var rendering: Rendering?
 
@@ -38,12 +38,12 @@ struct Draft {
         self.rendering = rendering
     }
 
-    /// A push whose notification is known beforehand.
+    /// Creates a push whose notification is known already.
     init(_ notification: Notification, for match: PaceMatch, to target: TargetDevice, reason: String) {
         self.init(target, match, reason: reason, .fixed(notification))
     }
 
-    /// The rule, and its keys that came out unfit, if the notification was rendered and is sent without any.
+    /// The rule and its keys with invalid values, if the notification was rendered and is sent without them.
     var leftOut: (rule: Rule, keys: [String])? {
         guard case .rendered(let renderer) = content else { return nil }
         guard let keys = rendering?.keysLeftOut(for: target.platformOfBlock(renderer)), !keys.isEmpty else {
@@ -53,14 +53,15 @@ struct Draft {
     }
 }
 
-/// The composing stage: makes notifications of what passed the filters, and seals those that only the device may read.
+/// The composing stage: makes notifications from plans that passed the filters, and seals those that only the device
+/// may read.
 struct Composer {
-    /// What a target comes to before it is paced.
+    /// The result of drafting a target, before pacing.
     enum Drafted {
         case draft(Draft)
-        /// A value of the rule is unfit, and the platform refuses a push without it.
+        /// A value of the rule is invalid, and the platform refuses a push without it.
         case withheld(Rule, keys: [String])
-        /// A filter that saw the notification drops it.
+        /// A filter after rendering drops it.
         case dropped(filter: String, reason: String)
     }
 
@@ -72,7 +73,7 @@ struct Composer {
         self.sealer = sealer
     }
 
-    /// Renders a target as far as a decision needs that. `session` says what filters make of the notification.
+    /// Renders a target as far as decisions need that. `session` runs the filters after rendering.
     func draft(
         _ target: Plan.Target,
         expiresAt: Timestamp,
@@ -126,8 +127,8 @@ struct Composer {
         }
     }
 
-    /// One notification for several events. It is the rule book's summary in the least strict mode among the members,
-    /// as far as the device may show that. Where nothing may be shown it is a wake-up.
+    /// Returns one notification for several events: the rule book's summary in the least strict mode of the members
+    /// that the device allows. If it must not show content, it is a wake-up.
     func summary(_ sum: HeldGroup, id: DeliveryID, for target: TargetDevice, at now: Timestamp) -> Notification {
         let notification = rules[target.route.app].renderSummary(
             count: sum.count,
@@ -140,13 +141,13 @@ struct Composer {
         return sealedIfNecessary(notification, id: id, for: target)
     }
 
-    /// A notification as it is held for a device.
+    /// Returns a notification in the form that is held for a device.
     func hold(_ notification: Notification, for device: DeviceID) -> HeldNotification {
         HeldNotification(notification, sealedTo: notification.sealed.isEmpty ? nil : sealer?.keyMark(of: device))
     }
 
-    /// A notification that was held, as it may go now. The device may have been registered anew, show less or have
-    /// another key.
+    /// Returns a held notification in the form to send now. Since then the device may have registered again with a
+    /// stricter mode or another key.
     func renew(_ held: HeldNotification, id: DeliveryID, for target: TargetDevice) -> Notification {
         var notification = held.notification
         while notification.mode > target.mode, let stricter = notification.stricter { notification = stricter }
@@ -157,7 +158,7 @@ struct Composer {
         return notification.stricter ?? notification
     }
 
-    /// What cannot be sealed goes in its stricter form.
+    /// Seals a notification if its mode requires that. If sealing fails, the stricter form is used.
     private func sealedIfNecessary(
         _ notification: Notification,
         id: DeliveryID,
@@ -173,7 +174,7 @@ struct Composer {
 }
 
 extension TargetDevice {
-    /// The platform whose block the rule's push to the device has; nil for the router's own envelopes, which have none.
+    /// The platform whose block in the rule applies to the push. Nil for the router's own envelopes, which have none.
     fileprivate func platformOfBlock(_ renderer: Renderer) -> String? {
         min(mode, renderer.rule.mode) != .sealed || isSealedByTransport ? route.platform : nil
     }

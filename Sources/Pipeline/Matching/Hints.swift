@@ -3,22 +3,22 @@ import Nostr
 import Push
 import Registry
 
-/// A partner's word that something waits for an account (kind 20062, contrib/docs/internals.md, "Hints").
+/// A partner's hint that an event waits for an account (kind 20062, contrib/docs/internals.md, "Hints").
 struct WakeUpHint {
-    /// A hint is for one account. A few more are tolerated; each costs a look at the disk before anything
-    /// proves the sender.
+    /// The maximum number of accounts in a hint. It is meant for one, but a few more are tolerated; each costs a disk
+    /// access before the sender is proven.
     static let accountLimit = 8
 
     let event: EventID
     let author: PublicKey
-    /// What waits.
+    /// The signal of the waiting event.
     let signal: Signal
-    /// The key that the signer claims to speak for: `root_identity`, else their own.
+    /// The key that the signer claims to speak for: `root_identity`, or by default the signer's own.
     let partner: PublicKey
     /// Seconds since 1970, as its author claims.
     let createdAt: Int64
 
-    /// Nil when a tag cannot be read.
+    /// Nil if a tag is invalid.
     init?(_ event: Event) {
         guard let type = event.value(of: "t"), !type.isEmpty else { return nil }
         self.event = event.id
@@ -34,16 +34,17 @@ struct WakeUpHint {
     }
 }
 
-/// Limits how often and how late a partner may wake an account. Knows no registry and no clock.
+/// Limits how often and how late a partner may notify an account. It uses no registry and no clock.
 struct HintLimiter {
     struct Limits {
-        /// How far a hint's date may be off.
+        /// The maximum difference between a hint's date and now.
         var tolerance: Duration = .minutes(10)
-        /// How many hints of one partner for one account wake at once,
+        /// The number of hints of one partner for one account that may come in a burst.
         var burst = 10
-        /// and how much time lies between any further ones.
+        /// The minimum time between more hints after a burst.
         var interval: Duration = .seconds(30)
-        /// How many pairs of partner and account are counted at a time; each only until its burst is whole again.
+        /// The maximum number of counted pairs of partner and account. A pair is counted until its burst is fully
+        /// restored.
         var pairs = 100_000
     }
 
@@ -53,24 +54,24 @@ struct HintLimiter {
     }
 
     private let limits: Limits
-    /// When the burst of each is whole again (the generic cell rate algorithm).
+    /// When the burst of each pair is fully restored (the generic cell rate algorithm).
     private var wholeAt: [Pair: Timestamp] = [:]
 
     init(limits: Limits = Limits()) {
         self.limits = limits
     }
 
-    /// Whether a hint dated `createdAt`, in seconds since 1970, is about what happens at `now`.
+    /// Whether the date `createdAt`, in seconds since 1970, is close enough to `now`.
     func isFresh(_ createdAt: Int64, at now: Timestamp) -> Bool {
         let (date, second) = (Timestamp(seconds: createdAt), Timestamp(seconds: now.seconds))
         return date >= second - limits.tolerance && date <= second + limits.tolerance
     }
 
-    /// Whether one more hint of `partner`, who was proven to be one, may wake `account`; counts it if so.
+    /// Whether one more hint of `partner`, who was proven, may notify `account`. If so, counts it.
     mutating func admits(_ partner: PublicKey, for account: PublicKey, at now: Timestamp) -> Bool {
         let pair = Pair(partner: partner, account: account)
         let whole = limits.interval * limits.burst
-        // A clock that was put back must not lock anybody out.
+        // If the clock was set back, partners must not be locked out.
         var start = max(wholeAt[pair] ?? now, now)
         if start > now + whole { start = now }
         guard start + limits.interval <= now + whole else { return false }
@@ -83,15 +84,15 @@ struct HintLimiter {
     }
 }
 
-/// The hint stage: decides whether a partner's hint wakes an account, and which of its devices.
+/// The hint stage: decides whether a partner's hint notifies an account, and which of its devices.
 ///
-/// A hint wakes the devices that name the hinting root as a partner, if the hint is fresh and its signer is that root
-/// or a device in the root's kind 10050. Its sender learns nothing about that.
+/// A hint notifies the devices that name the hinting root as a partner, if it is fresh and signed by that root or by a
+/// device in the root's kind 10050. The sender does not learn the result.
 struct Hints {
     enum Decision {
-        /// It wakes these devices, which name the partner.
+        /// It notifies these devices, which name the partner.
         case wake(Set<DeviceID>)
-        /// It wakes none.
+        /// It notifies no device.
         case stop(PipelineStep)
     }
 
@@ -104,8 +105,8 @@ struct Hints {
         self.heard = heard
     }
 
-    /// The hint in an event that names that many accounts; nil when it says nothing, is dated too far from now, or
-    /// names a crowd.
+    /// Returns the hint in an event that names that many accounts. Nil if it has no content, too many recipients, or a
+    /// date too far from now.
     func read(_ event: Event, naming accounts: Int, at now: Timestamp) -> WakeUpHint? {
         guard accounts <= WakeUpHint.accountLimit, let hint = WakeUpHint(event),
             limiter.isFresh(hint.createdAt, at: now)
@@ -113,7 +114,7 @@ struct Hints {
         return hint
     }
 
-    /// Decides about a hint for one account. Throws when the registry cannot be read.
+    /// Decides about a hint for one account. Throws if the registry cannot be read.
     mutating func decide(_ hint: WakeUpHint, for account: PublicKey, at now: Timestamp) throws -> Decision {
         let partnered = try registry.partners(of: account).filter { $0.value.contains(hint.partner) }
         guard !partnered.isEmpty, try registry.speaks(hint.author, for: hint.partner) else {

@@ -5,12 +5,12 @@ import Registry
 import Rules
 import Storage
 
-/// The matching stage: finds what a verified event is to each account that it names, and by which rule it wakes which
-/// of the account's devices.
+/// The matching stage: finds the relation of a verified event to each account that it names, and the rules and devices
+/// for its notifications.
 ///
-/// No device is woken by what its account did itself, by an event that has expired, or by one from before its first
-/// registration. Only gift wraps count whatever their dates, since they are dated back. Senders' clocks differ, so a
-/// live event may be dated some minutes ago (``EventSource/clockTolerance``).
+/// A device gets no notification about its account's own actions, about expired events, or about events from before its
+/// first registration. Gift wraps are exempt from the last condition, because they are dated back. Senders' clocks
+/// differ, so a live event may be dated some minutes ago (``EventSource/clockTolerance``).
 struct Matcher {
     private let registry: Registry
     private var rules: RuleBook
@@ -35,7 +35,7 @@ struct Matcher {
         showingPlatforms = settings.showingPlatforms
     }
 
-    /// What an event comes to for each account that it names. Throws when the registry cannot be read.
+    /// Makes a plan of an event for each account that it names. Throws if the registry cannot be read.
     mutating func plan(
         _ addressed: AddressedEvent,
         in index: borrowing MatchIndex,
@@ -73,7 +73,7 @@ struct Matcher {
         return plans
     }
 
-    /// A device as it is registered now; nil when it no longer is.
+    /// Returns a device as it is registered now, or nil if it is no longer registered.
     func target(_ device: DeviceID, of account: PublicKey, in index: borrowing MatchIndex) -> TargetDevice? {
         guard let entry = index.device(device, of: account), let route = index.route(entry.route) else { return nil }
         return target(entry, of: account, route, index.languages[entry.language])
@@ -81,13 +81,13 @@ struct Matcher {
 
     // MARK: Contact lists
 
-    /// A contact list was routed: naming the same accounts again is no new follow.
+    /// Remembers a routed contact list. If it names the same accounts again, they are not new follows.
     mutating func remember(_ addressed: AddressedEvent, in index: borrowing MatchIndex) {
         if let list = contactList(addressed, in: index) { follows.add(list) }
     }
 
-    /// Remembers a contact list that was there before anybody listened. False where the event is none. Throws when
-    /// earlier ones cannot be written.
+    /// Remembers a contact list that predates the router's subscription. Returns false if the event is of another kind.
+    /// Throws if earlier lists cannot be written.
     mutating func rememberBaseline(_ addressed: AddressedEvent, in index: borrowing MatchIndex) throws -> Bool {
         guard let list = contactList(addressed, in: index) else { return false }
         try follows.catchUp()
@@ -104,12 +104,12 @@ struct Matcher {
 
     // MARK: One account
 
-    /// An event, as it is the same for all accounts.
+    /// The parts of an event that are the same for all accounts.
     private struct News {
         let facts: EventFacts
         let reading: EventReading
         let renderers: EventRenderers
-        /// It is news to a device that was registered later if it is dated then or later.
+        /// For devices that registered later, the event is new if it is dated at or after this time.
         let newSince: Timestamp
         let expiresAt: Timestamp
         /// The signal of direct messages.
@@ -138,7 +138,7 @@ struct Matcher {
             return plans.append(.nobody(.own, event, of: key))
         }
         let question = try question(news.facts, relevance, of: key)
-        // In its place among the others, since a plan is large.
+        // Modified in the array, because a plan is large.
         let place = plans.count
         plans.append(
             Plan(
@@ -158,7 +158,7 @@ struct Matcher {
             switch decisions.decision(by: rules, for: language, route) {
             case .notify(let by): renderer = by
             case .nobody(let step, let reason, let isNew):
-                // Another language, or what is not known yet, may change that.
+                // Another language, or context that is not known yet, may change that.
                 plans[place].isOfInterest = true
                 if isNew { plans[place].exclusions.append(Plan.Exclusion(step: step, reason: reason)) }
                 return
@@ -188,7 +188,7 @@ struct Matcher {
         return question
     }
 
-    /// Adds a device to a plan, unless the push shows nothing and the device's platform can only show.
+    /// Adds a device to a plan, unless the push shows nothing and the device's platform can only show notifications.
     private func add(
         _ device: TargetDevice,
         _ renderer: Renderer,
@@ -203,9 +203,9 @@ struct Matcher {
         }
     }
 
-    // MARK: What somebody asked for
+    // MARK: API requests
 
-    /// What an order comes to for each account that its event names. Nothing has to be matched.
+    /// Makes a plan of an API request for each account that its event names, without matching.
     private func plan(
         _ order: NotificationOrder,
         _ addressed: AddressedEvent,
@@ -260,8 +260,8 @@ struct Matcher {
         )
     }
 
-    /// Whether the account itself is behind an event. A gift wrap does not say who made it, and one goes to its author
-    /// too (NIP-17): there a client that signed in on our socket is believed.
+    /// Whether the account itself is the author of an event. A gift wrap does not show its author, and one copy goes to
+    /// the author too (NIP-17), so the router relies on the keys that the client authenticated on its socket.
     private func isOwn(
         _ event: Event,
         speakingFor root: PublicKey?,
@@ -286,13 +286,13 @@ extension EventSource {
 }
 
 extension Event {
-    /// When the event expires (NIP-40); the epoch: never.
+    /// When the event expires (NIP-40); the epoch means never.
     fileprivate var expiresAt: Timestamp {
-        // A date before 1970 is over too.
+        // A date before 1970 has passed too.
         expiration.map { max(Timestamp(milliseconds: 1), Timestamp(seconds: $0)) } ?? .epoch
     }
 
-    /// Whether the event happened since the device was registered, or since `moment`. Gift wraps do not say: they are
+    /// Whether the event was made after the device registered, or after `moment`. Always true for gift wraps, which are
     /// dated back (NIP-59).
     fileprivate func isNew(to device: DeviceEntry, orSince moment: Timestamp) -> Bool {
         kind.isGiftWrap || createdAt >= min(device.firstRegisteredAt, moment).seconds
@@ -300,12 +300,12 @@ extension Event {
 }
 
 extension Kind {
-    /// Whether events of this kind are dated back and signed by a key made for each (NIP-59).
+    /// Whether events of this kind are dated back and signed by one-time keys (NIP-59).
     var isGiftWrap: Bool { self == .giftWrap || self == .ephemeralGiftWrap }
 }
 
 extension NotificationOrder {
-    /// Nil where the book has no such rule.
+    /// The rule to use; nil if the book has no such rule.
     fileprivate func rule(of book: RuleBook) -> Rule? {
         switch content {
         case .rule(let rule): rule
@@ -314,7 +314,7 @@ extension NotificationOrder {
     }
 }
 
-/// Finds the new follows in contact lists (NIP-02), which name everybody each time.
+/// Finds the new follows in contact lists (NIP-02), which always contain all follows.
 struct Follows {
     private let registry: Registry
     private let feed: IndexFeed?
@@ -322,10 +322,10 @@ struct Follows {
     private let now: @Sendable () -> Timestamp
     /// Lists of this batch.
     private var fresh: [ContactList] = []
-    /// Lists whose follows are on their way and which the disk has not taken yet.
+    /// Lists whose events were processed, but which the disk has not taken yet.
     private var unwritten: [ContactList] = []
 
-    /// `feed`: the accounts that this is about; nil: all.
+    /// `feed` limits this to its accounts; nil means all.
     init(registry: Registry, feed: IndexFeed?, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
         self.registry = registry
         self.feed = feed
@@ -333,7 +333,7 @@ struct Follows {
         self.now = now
     }
 
-    /// The accounts that `list` names and that its author did not follow before.
+    /// Returns the accounts in `list` that its author did not follow before.
     mutating func new(in list: ContactList, seen: ContactListSighting) throws -> Set<PublicKey> {
         try catchUp()
         let ofAuthor = fresh.filter { $0.author == list.author }
@@ -341,18 +341,17 @@ struct Follows {
         return Set(try registry.newFollows(list, seen: seen, of: feed)).subtracting(ofAuthor.flatMap(\.named))
     }
 
-    /// The accounts in `list` count as followed once the batch is kept.
+    /// Counts the accounts in `list` as followed after the batch is on disk.
     mutating func add(_ list: ContactList) { fresh.append(list) }
 
-    /// Writes what the disk did not take before; throws while it still does not.
+    /// Writes the lists that the disk refused before; throws if it refuses again.
     mutating func catchUp() throws {
         guard !unwritten.isEmpty else { return }
         try registry.remember(unwritten, of: feed)
         unwritten = []
     }
 
-    /// The pushes of the batch are kept, or not; if so, its lists are remembered. False when the disk does not have
-    /// them.
+    /// Ends the batch. If its pushes are on disk, writes its lists. Returns false if these cannot be written.
     mutating func conclude(isKept: Bool) -> Bool {
         defer { fresh = [] }
         guard isKept else { return true }
@@ -361,8 +360,8 @@ struct Follows {
             try catchUp()
             return true
         } catch {
-            // The pushes are on their way, so the sender must not try again. The next contact list does, and waits for
-            // it.
+            // The pushes are already queued, so the sender must not try again. The next contact list repeats the write,
+            // and waits for it.
             trouble.occurred(error, at: now())
             return false
         }

@@ -7,21 +7,21 @@ import Rules
 /// A verified event, and the accounts that it names.
 struct AddressedEvent {
     let event: Event
-    /// Each once.
+    /// Without duplicates.
     let accounts: [AccountNumber]
     let source: EventSource
 
-    /// Whether it stands for a notification sent over the API.
+    /// Whether it represents a notification sent over the API.
     var isRequested: Bool {
         if case .api = source { true } else { false }
     }
 }
 
 extension [MatchHit] {
-    /// So many are looked through, which is faster than a set: most events name one or two accounts.
+    /// Up to this number, searching the array is faster than a set: most events name one or two accounts.
     private static var fewAccounts: Int { 16 }
 
-    /// The accounts whose concern an event of that kind is, each once, in the order in which they are named.
+    /// The accounts that an event of that kind concerns, without duplicates, in the order in which they are named.
     func accounts(for kind: Kind) -> [AccountNumber] {
         guard !isEmpty else { return [] }
         var accounts: [AccountNumber] = []
@@ -40,19 +40,19 @@ extension [MatchHit] {
     }
 }
 
-/// A device of an account, as far as its notifications depend on that.
+/// The properties of an account's device that affect its notifications.
 struct TargetDevice {
     let account: PublicKey
     let device: DeviceID
     let route: Route
-    /// What the registration asked for, or the operator's default. The rule may be stricter.
+    /// The mode of the registration, or the operator's default. The rule may be stricter.
     let mode: Mode
     let language: LanguageTag?
-    /// Whether its transport seals what only the device may read, and so gets the whole notification.
+    /// Whether its transport seals notifications itself, and so gets the whole notification.
     let isSealedByTransport: Bool
 }
 
-/// What an event comes to for one account: which of its devices it wakes, and by which rule.
+/// The plan of an event for one account: the devices that it notifies, and the rules for that.
 struct Plan {
     struct Target {
         let device: TargetDevice
@@ -61,7 +61,7 @@ struct Plan {
         let preferences: DevicePreferences
     }
 
-    /// Why one device, or all devices without another reason, are not woken.
+    /// The reason why one device, or all devices without another reason, get no notification.
     struct Exclusion {
         let step: PipelineStep
         var reason = ""
@@ -72,16 +72,16 @@ struct Plan {
     let account: PublicKey
     /// Nil when the event does not concern the account.
     var relevance: Relevance?
-    /// When the event expires (NIP-40); the epoch: never.
+    /// When the event expires (NIP-40); the epoch means never.
     var expiresAt = Timestamp.epoch
     var targets: [Target] = []
     var exclusions: [Exclusion] = []
-    /// Whether knowing more about the event could matter to any device of the account.
+    /// Whether more context of the event could matter to any device of the account.
     var isOfInterest = true
-    /// Whether rules ask for the account's follows and no contact list of it is known.
+    /// Whether rules use the account's follows and its contact list is not known.
     var lacksContactList = false
 
-    /// An event that wakes no device of an account.
+    /// A plan that notifies no device of an account.
     static func nobody(_ step: PipelineStep, _ event: EventID, of account: PublicKey, reason: String = "") -> Plan {
         Plan(event: event, account: account, exclusions: [Exclusion(step: step, reason: reason)])
     }
@@ -91,7 +91,7 @@ struct Plan {
         exclusions.append(Exclusion(step: step, reason: reason, device: device))
     }
 
-    /// What the plan or its notifications lack and is worth looking for.
+    /// The missing context of the plan and its notifications that should be fetched.
     func missing(in context: inout EventContext, at now: Timestamp) -> ContextWants {
         guard var relevance, isOfInterest || !targets.isEmpty else { return ContextWants() }
         if !isOfInterest { relevance.openQuestion = nil }
@@ -109,12 +109,12 @@ struct Plan {
     }
 }
 
-/// The decisions of the rules about an event for one recipient, asked once for each kind of device that they
+/// The decisions of the rules about an event for one recipient. Rules run once for each kind of device that they
 /// distinguish.
 struct DeviceDecisions {
     enum Decision {
         case notify(Renderer)
-        /// It wakes no such device. `isNew`: this decision is new.
+        /// No such device is notified. `isNew` is whether the decision was made just now.
         case nobody(PipelineStep, reason: String, isNew: Bool)
     }
 
@@ -129,7 +129,7 @@ struct DeviceDecisions {
     private let recipient: PublicKey
     private let relevance: Relevance
     private let renderers: EventRenderers
-    /// One or a few.
+    /// Usually one or a few entries.
     private var known: [(asked: Asked, decision: Decision)] = []
 
     init(
@@ -144,7 +144,7 @@ struct DeviceDecisions {
         self.renderers = renderers
     }
 
-    /// `rules` are the same each time. A book is too large to be kept here for each recipient of an event.
+    /// `rules` must be the same each time. A book is too large to store it here for each recipient of an event.
     mutating func decision(by rules: RuleBook, for language: LanguageTag?, _ route: Route) -> Decision {
         let asked = Asked(
             language: rules.asksForLanguage ? language : nil,

@@ -3,11 +3,10 @@ import Delivery
 import Nostr
 import Push
 
-/// How one device is woken: its push history, and the groups of matches that wait for it. Knows no clock, no disk and
-/// no other device.
+/// The pacing state of one device: its push history and held groups. It uses no clock, disk or other device.
 package struct DevicePace: Hashable, Sendable {
     package enum Admission: Equatable, Sendable {
-        /// It goes now, as one push with these, which waited.
+        /// Sent now, as one push with these held groups.
         case goes(with: [HeldGroup])
         case held(HoldReason, in: HeldGroup)
     }
@@ -19,15 +18,15 @@ package struct DevicePace: Hashable, Sendable {
 
     init() {}
 
-    /// As the disk has it, without its groups.
+    /// Creates the stored state, without its groups.
     init(_ row: PaceRow) {
         history = PushHistory(row)
     }
 
-    /// Adds a group that the disk has.
+    /// Adds a stored group.
     mutating func restore(_ group: HeldGroup) { groups.append(group) }
 
-    /// One more match. `hasCapacity` counts when nothing else stands against a push; see ``isReady(for:_:at:)``.
+    /// Admits one more match. `hasCapacity` matters only if no other obstacle exists; see ``isReady(for:_:at:)``.
     mutating func admit(
         _ match: PaceMatch,
         account: PublicKey,
@@ -38,7 +37,7 @@ package struct DevicePace: Hashable, Sendable {
         settle(pace, at: now)
         let turn = history.turn(of: match, pace, at: now)
         let obstacle = history.obstacle(turn, pace, at: now)
-        // Nothing overtakes what waits under its mark and may be later.
+        // A match must not overtake a group that is held under its mark and may be newer.
         if let index = index(of: match.mark) {
             groups[index].add(match, freeNumber)
             return .held(obstacle?.reason ?? .underWay, in: groups[index])
@@ -49,7 +48,7 @@ package struct DevicePace: Hashable, Sendable {
         return .held(reason, in: hold(match, account, hasOverflowed: turn.hasOverflowed, at: now))
     }
 
-    /// Whether one more match could go now if the outbox has capacity. Changes nothing.
+    /// Whether one more match could be sent now if the outbox has capacity. Changes no state.
     func isReady(for match: PaceMatch, _ pace: Pace, at now: Timestamp) -> Bool {
         guard index(of: match.mark) == nil else { return false }
         var history = history
@@ -58,8 +57,8 @@ package struct DevicePace: Hashable, Sendable {
         return history.obstacle(turn, pace, at: now) == nil
     }
 
-    /// Takes out what may go now. What is counted is one push for what is seen and one for what is not; each of the
-    /// others is one by itself. `hasCapacity` is asked for each push.
+    /// Removes the groups to send now. Counted groups form one push per nature; each other group is a separate push.
+    /// `hasCapacity` is called for each push.
     mutating func takeReady(_ pace: Pace, at now: Timestamp, hasCapacity: () -> Bool = { true }) -> [[HeldGroup]] {
         guard !groups.isEmpty else { return [] }
         settle(pace, at: now)
@@ -81,11 +80,11 @@ package struct DevicePace: Hashable, Sendable {
         return taken
     }
 
-    /// The group that goes by an event.
+    /// The group that is named after an event.
     func heldGroup(of first: EventID) -> HeldGroup? { groups.first { $0.event == first } }
 
-    /// Takes an event out of the group that goes by `first`, which goes with the last one. Returns the group as it was;
-    /// nil when there is none, or it no longer has the event.
+    /// Removes an event from the group named after `first`; an empty group is removed too. Returns the former group, or
+    /// nil if there is none or it no longer contains the event.
     mutating func withdraw(_ event: EventID, fromGroupOf first: EventID) -> HeldGroup? {
         guard let index = groups.firstIndex(where: { $0.event == first }) else { return nil }
         let group = groups[index]
@@ -100,29 +99,29 @@ package struct DevicePace: Hashable, Sendable {
         return dropped
     }
 
-    /// When anything that waits may go as far as is known now; nil: not before something else happens.
+    /// The earliest time at which a held group may be sent. Nil if that depends on another event.
     func due(_ pace: Pace, at now: Timestamp) -> Timestamp? {
         let due = groups.map { history.obstacle($0.turn, pace, at: now)?.until ?? now }.min()
         return due == .distantFuture ? nil : due
     }
 
-    /// What stands against one more match of that nature that may not pass quiet hours.
+    /// The obstacle for one more match of that nature that may not pass quiet hours.
     mutating func obstacle(to pace: Pace, _ nature: PushNature = .alert, at now: Timestamp) -> Obstacle? {
         settle(pace, at: now)
         let turn = PushHistory.Turn(nature: nature, hasOverflowed: history.isWindowFull(pace, at: now))
         return history.obstacle(turn, pace, at: now)
     }
 
-    /// What stands against a group, as it waits now.
+    /// The obstacle for a held group now.
     mutating func obstacle(to group: HeldGroup, _ pace: Pace, at now: Timestamp) -> Obstacle? {
         settle(pace, at: now)
         return history.obstacle(group.turn, pace, at: now)
     }
 
-    /// Whether nothing of it can matter to any pace any more.
+    /// Whether its state no longer matters to any pace.
     func isInert(at now: Timestamp) -> Bool { groups.isEmpty && history.isInert(at: now) }
 
-    /// Lets a match wait: in the place of another one, in a group of its own, or in one that counts.
+    /// Holds a match: replaces another one, starts a group, or adds it to a counted group.
     private mutating func hold(
         _ match: PaceMatch,
         _ account: PublicKey,
@@ -159,8 +158,7 @@ package struct DevicePace: Hashable, Sendable {
         HeldGroup(match, freeNumber ?? 0, slot: freeSlot, account, hasOverflowed: hasOverflowed, at: now)
     }
 
-    /// Brings all times up to now, and lets groups that waited for the end of a window that is over wait for it no
-    /// longer.
+    /// Moves all times to at most now. Groups that waited for the end of a finished window become ready.
     private mutating func settle(_ pace: Pace, at now: Timestamp) {
         history.settle(at: now)
         guard !history.isWindowOpen(pace, at: now) else { return }
@@ -177,8 +175,8 @@ package struct DevicePace: Hashable, Sendable {
         groups.remove(at: own)
     }
 
-    /// Takes out the groups that are part of the same push as a match that goes now. Other groups that may go now need
-    /// not wait for the next turn.
+    /// Removes the groups that join the push of a match that is sent now. Other ready groups need not wait for the next
+    /// turn.
     private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         let ready = readyGroups(pace, at: now)
         guard !ready.isEmpty else { return [] }
@@ -191,20 +189,20 @@ package struct DevicePace: Hashable, Sendable {
         return along
     }
 
-    /// Groups that nothing stands against, the oldest first.
+    /// Groups without an obstacle, the oldest first.
     private func readyGroups(_ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         groups.filter { history.obstacle($0.turn, pace, at: now) == nil }
             .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }
 
-    /// The group that waits under that mark.
+    /// The group that is held under that mark.
     private func index(of mark: Int64?) -> Int? {
         guard let mark else { return nil }
         return groups.firstIndex { $0.mark == mark }
     }
 
-    /// The group that gives way to a match of another mark where there is no place for one more that is no alert: the
-    /// oldest of its nature, or else the oldest of all of them.
+    /// The group to replace with a match of another mark if the slots for non-alerts are full: the oldest of its
+    /// nature, or else the oldest of all.
     private func indexToReplace(by match: PaceMatch) -> Int? {
         guard match.nature != .alert else { return nil }
         let others = groups.indices.filter { groups[$0].isKept(.silent) || groups[$0].isKept(.special) }
@@ -213,7 +211,7 @@ package struct DevicePace: Hashable, Sendable {
         return (alike.isEmpty ? others : alike).min { groups[$0].since < groups[$1].since }
     }
 
-    /// A number for one more held event; nil: all are taken.
+    /// A free number for one more held event; nil if there is none.
     private var freeNumber: UInt8? {
         let taken = groups.flatMap { $0.members.map(\.number) }
         return (UInt8.min...UInt8.max).first { !taken.contains($0) }
@@ -230,6 +228,6 @@ extension HeldGroup {
         PushHistory.Turn(nature: nature, isMessage: isMessage, hasOverflowed: hasOverflowed, isDue: isDue)
     }
 
-    /// Whether it keeps the latest push of that nature.
+    /// Whether it holds the latest push of that nature.
     fileprivate func isKept(_ nature: PushNature) -> Bool { mark != nil && self.nature == nature }
 }

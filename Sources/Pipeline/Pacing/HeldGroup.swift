@@ -3,14 +3,14 @@ import Delivery
 import Nostr
 import Push
 
-/// Matches that wait for each other and go as one push.
+/// Matches that are held together and sent as one push.
 ///
-/// Where all of them count, it knows how many they are. Under a ``mark`` only the latest counts. The disk keeps the
-/// notifications of a few ``members``: one is sent as itself when its author's others, or everybody's, are deleted.
+/// A counted group knows the number of its matches. In a group with a ``mark`` only the latest match counts. The disk
+/// stores the notifications of a few ``members``: if all other events are deleted, the remaining one is sent itself.
 package struct HeldGroup: Hashable, Sendable {
-    /// One of its events, with what it adds to the group.
+    /// One event of the group, with its effects on the group.
     struct Member: Hashable, Sendable {
-        /// Among the device's held events; the disk knows it by that.
+        /// The number among the device's held events, which identifies it on disk.
         let number: UInt8
         let event: EventID
         let signal: Signal
@@ -29,7 +29,7 @@ package struct HeldGroup: Hashable, Sendable {
             madeAt = match.mark == nil ? 0 : match.madeAt
         }
 
-        /// As the disk has it; nil when the row is not one that we wrote.
+        /// Reads a stored row; nil if the row is invalid.
         init?(_ row: HeldMember) {
             guard let event = Bytes32(bytes: row.event) else { return nil }
             number = row.key.number
@@ -46,50 +46,50 @@ package struct HeldGroup: Hashable, Sendable {
         }
     }
 
-    /// Which of the device's groups it is; the disk knows it by that.
+    /// The slot among the device's groups, which identifies it on disk.
     let slot: UInt8
     var nature: PushNature
-    /// Shared by matches that replace each other; nil: all count.
+    /// The mark of matches that replace each other; nil if all count.
     var mark: Int64?
-    /// When the event of the latest was made, in seconds since 1970; 0 where all count.
+    /// When the latest event was made, in seconds since 1970; 0 in a counted group.
     var madeAt: Int64
-    /// Direct messages may pass quiet hours, so they wait apart.
+    /// Direct messages have separate groups, because they may pass quiet hours.
     var isMessage: Bool
-    /// Whether it waits for the end of the window too.
+    /// Whether it must also wait for the end of the window.
     var hasOverflowed: Bool
     /// The owner of the device.
     let account: PublicKey
-    /// Of the first member. The group's delivery is named after this event, so that a repeat after a crash is the same
+    /// The first member's event. The group's delivery is named after it, so that a repeat after a crash is the same
     /// push.
     let event: EventID
-    /// Of the first member, or of the latest where only that counts.
+    /// The signal of the first member, or of the latest in a group with a mark.
     var signal: Signal
-    /// When the first member came.
+    /// When the first member arrived.
     let since: Timestamp
     var count: UInt32
-    /// The least strict one of its members', or the latest one's.
+    /// The least strict mode of its members, or the latest member's.
     var mode: Mode
-    /// The highest one of its members'.
+    /// The highest urgency of its members.
     var urgency: Urgency
-    /// The latest one of its members', or that of the latest; see ``PaceMatch/expiresAt``.
+    /// The latest expiry of its members, or the latest member's; see ``PaceMatch/expiresAt``.
     var expiresAt: Timestamp
-    /// Those of its events that are known, in the order in which they came: the first ones, or the latest where only
-    /// the latest counts.
+    /// The known events in order of arrival: the first ones, or in a group with a mark the latest ones.
     private(set) var members: [Member]
-    /// Whether another push used the turn that was this one's, too: it need not wait for the next. Not on disk.
+    /// Whether another push used this group's turn, so that it need not wait for the next. Not on disk.
     var isDue = false
 
-    /// Groups that count: one for each nature, messages apart, and those that wait for the window's end apart.
+    /// Slots for counted groups: one for each nature, with separate ones for messages and for groups that wait for the
+    /// window's end.
     static let slotsOfBatches = 8
-    /// Alerts with a mark that wait for a device at most; further ones are counted.
+    /// Slots for alerts with a mark. Additional alerts are counted.
     static let slotsOfAlerts = 8
-    /// Other pushes with a mark that wait for a device at most; a further one takes the place of the oldest.
+    /// Slots for other pushes with a mark. An additional one replaces the oldest.
     static let slotsOfOthers = HeldKey.slots - slotsOfBatches - slotsOfAlerts
 
-    /// So many events of a group are known at most: all groups together have one number for each.
+    /// The maximum number of known events in a group, because all groups share the numbers.
     static let mostMembers = 256 / HeldKey.slots
 
-    /// A group of one match, which gets a number.
+    /// Creates a group of one match with a number.
     init(
         _ match: PaceMatch,
         _ number: UInt8,
@@ -115,7 +115,7 @@ package struct HeldGroup: Hashable, Sendable {
         expiresAt = match.expiresAt
     }
 
-    /// As the disk has it, with those of `members` that are its own; nil when the row is not one that we wrote.
+    /// Reads a stored row and its members among `members`. Nil if the row is invalid.
     init?(_ row: HeldRow, _ members: [UInt8: Member] = [:]) {
         guard let account = Bytes32(bytes: row.account), let event = Bytes32(bytes: row.event), row.count > 0 else {
             return nil
@@ -137,7 +137,7 @@ package struct HeldGroup: Hashable, Sendable {
         expiresAt = row.expiresAt
     }
 
-    /// What the disk keeps of it.
+    /// The row to store.
     func row(of device: DeviceID) -> HeldRow {
         HeldRow(
             key: HeldKey(device: device, slot: slot),
@@ -158,20 +158,20 @@ package struct HeldGroup: Hashable, Sendable {
         )
     }
 
-    /// Whether its push is that of a member, and no count.
+    /// Whether its push is about a single event.
     var saysItself: Bool { mark != nil || count == 1 }
 
-    /// Whether both are counts of the same sort, overflowed or not.
+    /// Whether both are counted groups of the same kind, overflowed or not.
     func isOfSameSort(as other: HeldGroup) -> Bool {
         mark == nil && other.mark == nil && isMessage == other.isMessage && nature == other.nature
     }
 
-    /// The event that its push is about, if it is about one; nil: that one is not known.
+    /// The event that its push shows; nil if the push is a count or the event is not known.
     var shown: Member? { mark == nil ? count == 1 ? members.first : nil : latest }
 
     func member(_ event: EventID) -> Member? { members.first { $0.event == event } }
 
-    /// One more match, which gets a number; nil: there is none left.
+    /// Adds a match with a number, or with nil if no number is free.
     mutating func add(_ match: PaceMatch, _ number: UInt8?) {
         guard mark != nil else {
             if let number, members.count < Self.mostMembers { members.append(Member(match, number)) }
@@ -182,7 +182,7 @@ package struct HeldGroup: Hashable, Sendable {
         if members.count > Self.mostMembers {
             members.indices.min { members[$0].madeAt < members[$1].madeAt }.map { _ = members.remove(at: $0) }
         }
-        // Relays bring stored events newest first.
+        // Relays send stored events newest first.
         if match.madeAt >= madeAt { replace(by: match) }
     }
 
@@ -191,7 +191,7 @@ package struct HeldGroup: Hashable, Sendable {
         add(count: other.count, other.mode, other.urgency, expiresAt: other.expiresAt)
     }
 
-    /// Takes a deleted event out. False where that changes nothing: it gave way to a later one long ago.
+    /// Removes a deleted event. Returns false if that changes nothing, because a later event replaced it.
     mutating func remove(_ event: EventID) -> Bool {
         if let place = members.firstIndex(where: { $0.event == event }) {
             members.remove(at: place)
@@ -214,10 +214,10 @@ package struct HeldGroup: Hashable, Sendable {
         return true
     }
 
-    /// Whether there is nothing left to push.
+    /// Whether no push is left.
     var isEmpty: Bool { count == 0 || (mark != nil && members.isEmpty) }
 
-    /// The member that counts where only the latest does.
+    /// The member that counts in a group with a mark.
     private var latest: Member? {
         members.reduce(nil) { latest, next in latest.map { $0.madeAt > next.madeAt } ?? false ? latest : next }
     }
@@ -227,13 +227,13 @@ package struct HeldGroup: Hashable, Sendable {
         madeAt = mark == nil ? 0 : member.madeAt
     }
 
-    /// One more match that is part of it.
+    /// Counts one more match.
     private mutating func countOne() {
-        // More than anybody would count.
+        // Stops at the maximum.
         if count < .max { count += 1 }
     }
 
-    /// Lets a match of another mark take the place of all that it keeps.
+    /// Replaces its members with a match of another mark.
     mutating func giveWay(to match: PaceMatch, _ number: UInt8) {
         countOne()
         members = [Member(match, number)]
@@ -251,14 +251,14 @@ package struct HeldGroup: Hashable, Sendable {
         expiresAt = match.expiresAt
     }
 
-    /// Lets all of its members count.
+    /// Turns it into a counted group.
     mutating func dropMark() { (mark, madeAt) = (nil, 0) }
 
     /// Whether all of its members have expired.
     func isExpired(at now: Timestamp) -> Bool { expiresAt > .epoch && expiresAt <= now }
 
     private mutating func add(count: UInt32, _ mode: Mode, _ urgency: Urgency, expiresAt: Timestamp) {
-        // More than anybody would count.
+        // Stops at the maximum.
         let (sum, overflow) = self.count.addingReportingOverflow(count)
         self.count = overflow ? .max : sum
         self.mode = max(self.mode, mode)

@@ -3,41 +3,41 @@ import Delivery
 import Nostr
 import Push
 
-/// Which events wait in which groups, so that an event that its author deletes is found. In memory and bounded: after a
-/// restart it knows only the members of held groups.
+/// An index of held events and their groups, for finding events that their author deletes. It is in memory and bounded.
+/// After a restart it knows only the members of held groups.
 struct HeldMatches {
     struct Place: Hashable {
         let device: DeviceID
-        /// The event that its group goes by.
+        /// The event that its group is named after.
         var first: EventID
     }
 
     struct Match {
-        /// Nil until it is known who signed the event.
+        /// Nil until the event's signer is known.
         var origin: EventOrigin?
         var places: Set<Place> = []
-        /// The event of the same author that was held before this one.
+        /// The event by the same author that was held before this one.
         fileprivate var previous: EventID?
     }
 
     private static let capacity = 100_000
 
     private var matches = BoundedCache<EventID, Match>(capacity: capacity)
-    /// The last held event of each author: a deletion may name no event.
+    /// The last held event of each author, because a deletion may name no event.
     private var latest = BoundedCache<SIMD4<UInt64>, EventID>(capacity: capacity)
-    /// Groups that became part of others, with the event that those go by.
+    /// Merged groups, with the event that their new group is named after.
     private var merged = BoundedCache<Place, EventID>(capacity: capacity)
 
     func contains(_ event: EventID) -> Bool { matches.contains(event) }
 
-    /// An event waits in a group of a device.
+    /// Adds an event that is held in a device's group.
     mutating func add(_ event: EventID, of device: DeviceID, in group: HeldGroup) {
         var match = matches.value(of: event) ?? Match()
         match.places.insert(Place(device: device, first: group.event))
         matches.set(match, for: event)
     }
 
-    /// Remembers who signed an event, if it waits.
+    /// Records the signer of an event if it is held.
     mutating func sign(_ event: EventID, _ origin: EventOrigin) {
         guard var match = matches.value(of: event), match.origin == nil else { return }
         match.origin = origin
@@ -46,12 +46,12 @@ struct HeldMatches {
         latest.set(event, for: origin.author)
     }
 
-    /// A group of a device is part of another one from now on.
+    /// Records that a device's group was merged into another one.
     mutating func merge(_ first: EventID, into other: EventID, of device: DeviceID) {
         merged.set(other, for: Place(device: device, first: first))
     }
 
-    /// The events that wait and that a deletion names. `signer` is asked who signed an event whose author is not known.
+    /// The held events that a deletion names. `signer` returns the signer of an event whose author is not known here.
     mutating func events(of deletion: Deletion, signer: (EventID) -> PublicKey?) -> [EventID] {
         let author = SIMD4(deletion.author.bytes)
         var events = deletion.ids.filter { id in
@@ -60,7 +60,7 @@ struct HeldMatches {
         }
         let withdrawals = deletion.withdrawalsWithoutIDs
         guard !withdrawals.isEmpty else { return Array(events) }
-        // An event that was forgotten and held again may come twice.
+        // An event that was forgotten and held again may occur twice.
         var seen: Set<EventID> = []
         var next = latest.value(of: author)
         while let event = next, seen.insert(event).inserted, let match = matches.value(of: event) {
@@ -70,7 +70,7 @@ struct HeldMatches {
         return Array(events)
     }
 
-    /// Where an event waits; it is forgotten here.
+    /// Removes an event and returns its places.
     mutating func take(_ event: EventID) -> Set<Place> {
         guard var match = matches.value(of: event) else { return [] }
         defer {
@@ -80,7 +80,7 @@ struct HeldMatches {
         return Set(match.places.map { present($0) })
     }
 
-    /// Where the group of a place is now.
+    /// The current place of a group that may have been merged.
     private mutating func present(_ place: Place) -> Place {
         var place = place
         for _ in 0..<HeldKey.slots {

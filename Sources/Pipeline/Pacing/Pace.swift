@@ -1,16 +1,16 @@
 import Core
 import Registry
 
-/// How often one device may be woken: its preferences within the operator's bounds.
+/// The pace of one device: its preferences within the operator's bounds.
 package struct Pace: Hashable, Sendable {
-    /// Between the end of one push and the next one; zero: none.
+    /// The time between the end of one push and the next one; zero means none.
     package internal(set) var cooldown: Duration = .zero
-    /// Zero: none.
+    /// The length of the window; zero means none.
     package internal(set) var window: Duration = .zero
-    /// Pushes a UTC day; nil: any number.
+    /// Pushes per UTC day; nil means no limit.
     package internal(set) var dailyCap: Int?
     package internal(set) var quiet: QuietHours?
-    /// Silent pushes an hour; nil: as many as of anything else.
+    /// Silent pushes per hour; nil means no separate limit.
     package internal(set) var silentPerHour: Int?
 
     package init(
@@ -27,55 +27,56 @@ package struct Pace: Hashable, Sendable {
         self.silentPerHour = silentPerHour
     }
 
-    /// How many matches of a window go before the rest of it waits (contrib/docs/pacing.md).
+    /// The number of matches in a window that are sent before the rest is held (contrib/docs/pacing.md).
     static let matchesBeforeBatch = 3
 
-    /// Whether it makes any difference.
+    /// Whether it limits no push at all.
     var isUnlimited: Bool { !isGathering && quiet == nil }
 
-    /// Whether pushes are counted and follow each other at a distance.
+    /// Whether it counts or delays pushes.
     var isGathering: Bool { cooldown > .zero || window > .zero || dailyCap != nil || silentPerHour != nil }
 
-    /// What a longer cooldown gathers needs no window.
+    /// Whether the window has an effect. A longer cooldown makes it unnecessary.
     var hasWindow: Bool { window > cooldown }
 
-    /// When the quiet hours end that hold an alert back at `moment`; nil: none do.
+    /// When the quiet hours end that hold back an alert at `moment`; nil if none do.
     func quietEnd(at moment: Timestamp, isMessage: Bool) -> Timestamp? {
         guard let quiet, !(isMessage && quiet.letsDirectMessagesThrough) else { return nil }
         return quiet.end(at: moment)
     }
 }
 
-/// The operator's pacing: defaults for devices without preferences, and the bounds of preferences.
+/// The operator's pacing policy: defaults for devices without preferences, and bounds for preferences.
 package struct PacingPolicy: Sendable, Hashable {
-    /// Other defaults for the devices of one push service; nil: as others.
+    /// Different defaults for the devices of one push service; nil means the general default.
     package struct PlatformDefaults: Sendable, Hashable {
         package var cooldown: Duration?
         package var window: Duration?
         package var dailyCap: Int?
-        /// Silent pushes to a device in an hour; nil or 0: as many as of anything else.
+        /// Silent pushes per hour and device; nil or 0 means no separate limit.
         package var silentPerHour: Int?
 
         package init() {}
     }
 
-    /// Zero: none.
+    /// Zero means none.
     package var cooldown: Duration = .seconds(60)
-    /// Zero: none.
+    /// Zero means none.
     package var window: Duration = .seconds(30)
-    /// Pushes a UTC day; 0: any number.
+    /// Pushes per UTC day; 0 means no limit.
     package var dailyCap: Int = 100
     /// By platform name.
     package var platforms: [String: PlatformDefaults] = [:]
-    /// A registration gets no shorter one.
+    /// The minimum cooldown that a registration can request.
     package var leastCooldown: Duration = .zero
     package var leastWindow: Duration = .zero
-    /// A registration gets no more pushes a UTC day; 0: as many as it asks for.
+    /// The maximum pushes per UTC day that a registration can request; 0 means no limit.
     package var mostDailyCap: Int = 100
 
     package init() {}
 
-    /// The same with a push service's own number of silent pushes where the operator names none.
+    /// Returns a copy with the push services' own limits of silent pushes for platforms without a setting of the
+    /// operator.
     package func adding(silentPushesPerHour: [String: Int]) -> PacingPolicy {
         var policy = self
         for (platform, silent) in silentPushesPerHour {
@@ -85,9 +86,9 @@ package struct PacingPolicy: Sendable, Hashable {
         return policy
     }
 
-    /// The pace of a device of `platform` with those preferences. Bounds apply to preferences only, not to defaults.
-    /// Without a cooldown every push is sent, silent ones as well. Preferences beyond the bounds are stored as they are
-    /// and limited here, so that other bounds apply after a reload.
+    /// Returns the pace of a device of `platform` with those preferences. Bounds apply only to preferences, not to
+    /// defaults. Without a cooldown every push is sent, even silent ones. Preferences are stored unchanged and limited
+    /// here, so that other bounds apply after a reload.
     package func pace(for preferences: PacePreferences, on platform: String) -> Pace {
         let batch = preferences.batch
         let own = platforms[platform] ?? PlatformDefaults()
@@ -111,10 +112,10 @@ extension QuietHours {
     private static let minute: Int64 = 60_000
     private static let minutesOfDay: Int64 = 1440
 
-    /// When the quiet hours end that `moment` lies in; nil when it lies in none.
+    /// Returns the end of the quiet hours that contain `moment`; nil if it is outside of them.
     ///
-    /// It is quiet whenever the clock there shows a time between start and end. So a night in which clocks change is an
-    /// hour shorter or longer, and an end that the clock leaps over is where it leaps.
+    /// It is quiet while the local clock shows a time between start and end. A night with a clock change is therefore
+    /// an hour shorter or longer. If the clock skips the end, quiet hours end at the skip.
     func end(at moment: Timestamp) -> Timestamp? {
         let minutes = moment.milliseconds.flooredQuotient(by: Self.minute)
         guard let left = minutesLeft(at: minutes) else { return nil }
@@ -126,7 +127,7 @@ extension QuietHours {
 
     private static func time(_ minute: Int64) -> Timestamp { Timestamp(milliseconds: minute * Self.minute) }
 
-    /// How many minutes of quiet are left by the clock; nil for none. `minute` is since 1970.
+    /// The minutes until the end by the local clock; nil if it is not quiet. `minute` counts from 1970.
     private func minutesLeft(at minute: Int64) -> Int64? {
         let local = (minute + ahead(at: minute)).flooredRemainder(by: Self.minutesOfDay)
         let sinceStart = (local - Int64(start.minutes)).flooredRemainder(by: Self.minutesOfDay)
@@ -136,8 +137,8 @@ extension QuietHours {
 
     private func ahead(at minute: Int64) -> Int64 { Int64(zone.minutesAhead(at: Self.time(minute))) }
 
-    /// The first minute after `first` and before `last` at which the clock shows another time than expected; nil for
-    /// none. Clocks change once a day at most.
+    /// The first minute after `first` and before `last` with another time zone offset; nil if there is none. Clocks
+    /// change at most once a day.
     private func nextChange(after first: Int64, before last: Int64) -> Int64? {
         guard case .named = zone else { return nil }
         let before = ahead(at: first)
@@ -152,10 +153,10 @@ extension QuietHours {
 }
 
 extension Int64 {
-    /// Rounded down, also below zero; `divisor` is above zero.
+    /// The quotient rounded down, even for negative numbers. `divisor` must be positive.
     func flooredQuotient(by divisor: Int64) -> Int64 { (self - flooredRemainder(by: divisor)) / divisor }
 
-    /// From 0 to `divisor`, which is above zero and not reached.
+    /// The remainder from 0 to `divisor` - 1. `divisor` must be positive.
     func flooredRemainder(by divisor: Int64) -> Int64 {
         let remainder = self % divisor
         return remainder < 0 ? remainder + divisor : remainder

@@ -4,11 +4,11 @@ import Nostr
 import Push
 import Registry
 
-/// When a device is woken next, for operators who ask outside the pipeline.
+/// When a device gets its next push, for operators. Computed outside the pipeline.
 package struct PaceForecast: Sendable, Hashable {
-    /// When a push may go.
+    /// When a push may be sent.
     package struct Turn: Sendable, Hashable {
-        /// Nil: at once, or when the obstacle has gone.
+        /// Nil means immediately, or when the obstacle is gone.
         package let at: Timestamp?
         /// The obstacle that lasts longest.
         package let reason: HoldReason?
@@ -19,9 +19,9 @@ package struct PaceForecast: Sendable, Hashable {
         }
     }
 
-    /// Events that wait together.
+    /// Events that are held together.
     package struct Group: Sendable, Hashable {
-        /// The first of them.
+        /// The first event.
         package let event: EventID
         package let count: Int
         package let turn: Turn
@@ -29,21 +29,21 @@ package struct PaceForecast: Sendable, Hashable {
 
     /// The device's preferences within the operator's bounds.
     package let pace: Pace
-    /// Of the UTC day; nil: nothing limits them, so nobody counts.
+    /// The pushes of the current UTC day; nil if they are unlimited and not counted.
     package let pushesToday: Int?
-    /// What waits for it. They have turns of their own: direct messages may pass quiet hours.
+    /// The device's held groups. Each has a separate turn, because direct messages may pass quiet hours.
     package let groups: [Group]
-    /// The first of the groups' turns, or that of an event which came now where nothing waits.
+    /// The first turn of the groups, or the turn of a new event if no group is held.
     package let next: Turn
 
     private static let noCapacity = Obstacle(until: .distantFuture, reason: .behind)
 
-    /// How many events wait for it.
+    /// The number of held events.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
 
-    /// `row` and `held` are what the outbox has of the device, `pace` its preferences within the operator's bounds. `mode`
-    /// is the most that the device gets: silent pushes may have a budget. `isCrowded` says whether the outbox may lack
-    /// capacity for a group whose turn is now.
+    /// `row` and `held` are the stored state of the device, `pace` its preferences within the operator's bounds. `mode`
+    /// is the device's mode, because silent pushes may have a separate limit. `isCrowded` returns whether the outbox
+    /// may lack capacity for a group that is due.
     package init(
         _ row: PaceRow?,
         _ held: [HeldRow],

@@ -3,24 +3,25 @@ import HeapModule
 import Nostr
 import Push
 
-/// Groups that waited for a device and go as one push now.
+/// Held groups that are sent to a device as one push.
 package struct Release: Equatable, Sendable {
     package let device: DeviceID
     let pace: Pace
-    /// The oldest first, at least one, and one alone where only the latest of its members counts.
+    /// At least one group, the oldest first. A group with a mark is always the only one.
     let groups: [HeldGroup]
 }
 
-/// How all devices are woken: what waits for them, and which is next. Knows no clock, no disk and no registry.
+/// The pacing state of all devices: their held groups, and the next one that is due. It uses no clock, disk or
+/// registry.
 ///
-/// The changes of a batch are final once the disk took them, by ``commit()``; ``rollBack(until:)`` undoes them. The
-/// ends of deliveries and the removal of devices hold in either case.
+/// The changes of a batch become final with ``commit()`` after the disk took them; ``rollBack(until:)`` undoes them.
+/// Ends of deliveries and removals of devices are never undone.
 package struct Pacer {
     struct Place {
         var pace: DevicePace
-        /// When its valid timer rings; the distant future: none is set.
+        /// When its valid timer fires; the distant future means that none is set.
         var due = Timestamp.distantFuture
-        /// When to ask for capacity again; in memory alone, so that devices that waited over a restart ask at once.
+        /// When to ask for capacity again. Not stored, so that held groups ask immediately after a restart.
         var asksAgainAt = Timestamp.distantPast
     }
 
@@ -31,32 +32,32 @@ package struct Pacer {
         static func < (left: Timer, right: Timer) -> Bool { (left.due, left.device) < (right.due, right.device) }
     }
 
-    /// How far a clock may go back before all timers are reset.
+    /// The clock jump backwards that resets all timers.
     private static let tolerance: Duration = .seconds(1)
     /// A device that waits for capacity asks again after half the time that it has waited, within these bounds.
     static let pauses: ClosedRange<Duration> = .seconds(1) ... .minutes(1)
 
-    /// Devices that anything is known about.
+    /// Devices with a state.
     private(set) var places: [DeviceID: Place] = [:]
-    /// The earliest first. A device's timer is valid if it is the one at its `due`; most are.
+    /// The earliest first. A device's timer is valid if it matches the device's `due`; most are.
     private var timers = Heap<Timer>()
     private(set) var uncommitted = UncommittedPaces()
-    /// The latest moment that the clock has shown.
+    /// The latest time that the clock has shown.
     private var latest = Timestamp.distantPast
-    /// Devices for which something waits.
+    /// The number of devices with held groups.
     private(set) var waitingDevices = 0
 
     package init() {}
 
     subscript(device: DeviceID) -> DevicePace? { places[device]?.pace }
 
-    /// Timers, including those that are no longer valid.
+    /// The number of timers, including invalid ones.
     var timerCount: Int { timers.count }
 
-    /// When the first timer rings; nil: none is set.
+    /// When the first timer fires; nil if none is set.
     package var nextDue: Timestamp? { timers.min?.due }
 
-    /// Takes what the disk has of a device, before anything else happens. Groups that wait are looked at soon.
+    /// Adds the stored state of a device, before any other change. Held groups are checked soon.
     mutating func restore(_ pace: DevicePace, of device: DeviceID) {
         places[device] = Place(pace: pace)
         if !pace.groups.isEmpty {
@@ -65,7 +66,8 @@ package struct Pacer {
         }
     }
 
-    /// Looks at the clock. Resets all timers if it was put back, and forgets devices that no longer matter once a day.
+    /// Notes the current time. Resets all timers if the clock was set back, and removes devices without relevant state
+    /// once a day.
     package mutating func notice(_ now: Timestamp) {
         guard latest > .distantPast else {
             latest = now
@@ -83,11 +85,11 @@ package struct Pacer {
         }
     }
 
-    /// Whether anything waits for a device.
+    /// Whether a group is held for a device.
     func isHolding(_ device: DeviceID) -> Bool { places[device]?.pace.groups.isEmpty == false }
 
-    /// Whether one more match for a device could go now if the outbox has capacity. Drops groups that have expired, so
-    /// that the match is neither counted with them nor loses its text to them.
+    /// Whether one more match for a device could be sent now if the outbox has capacity. Drops expired groups, so that
+    /// the match does not join them.
     mutating func isReady(
         for match: PaceMatch,
         of device: DeviceID,
@@ -98,7 +100,7 @@ package struct Pacer {
         return (places[device]?.pace ?? DevicePace()).isReady(for: match, pace, at: now)
     }
 
-    /// One more match for a device. `hasCapacity` counts where the device is ready for it; see
+    /// Admits one more match for a device. `hasCapacity` matters only if the device is ready for it; see
     /// ``isReady(for:of:_:at:)``.
     package mutating func admit(
         _ match: PaceMatch,
@@ -121,7 +123,7 @@ package struct Pacer {
         return admission
     }
 
-    /// A push sets out to a device.
+    /// Records that a push to a device is sent.
     package mutating func release(
         _ delivery: DeliveryID,
         to device: DeviceID,
@@ -132,18 +134,18 @@ package struct Pacer {
         change(device) { $0.history.release(delivery, nature, pace, at: now) }
     }
 
-    /// Takes out the group that waits under `mark`: a match of that mark must not overtake it.
+    /// Removes the group held under `mark`, because a match of that mark must not overtake it.
     mutating func take(_ mark: Int64, of device: DeviceID) -> HeldGroup? {
         guard isHolding(device) else { return nil }
         return change(device, mayMerge: false) { $0.takeOut { $0.mark == mark } }.first
     }
 
-    /// The end of a delivery.
+    /// Records the end of a delivery.
     package mutating func end(_ delivery: DeliveryID, of device: DeviceID, counts: Bool, at now: Timestamp) {
         conclude(device) { $0.history.end(delivery, counts: counts, at: now) }
     }
 
-    /// A delivery failed so often that it keeps nothing else waiting.
+    /// Records that a delivery failed too often and no longer blocks others.
     mutating func standAside(_ delivery: DeliveryID, of device: DeviceID, at now: Timestamp) {
         conclude(device) { $0.history.standAside(delivery, at: now) }
     }
@@ -151,20 +153,20 @@ package struct Pacer {
     private mutating func conclude(_ device: DeviceID, _ body: (inout DevicePace) -> Bool) {
         guard var pace = places[device]?.pace, body(&pace) else { return }
         places[device]?.pace = pace
-        // Otherwise its row was last written when the push set out, and the outbox writes the end by itself.
+        // Otherwise the row was last written when the push was sent, and the outbox writes the end itself.
         guard !pace.groups.isEmpty else { return }
         uncommitted.note(device)
         reconsider(device)
     }
 
-    /// The author deleted an event of the group that goes by `first`. Returns the group as it was; nil when there is
-    /// none.
+    /// Removes an event, which its author deleted, from the group named after `first`. Returns the former group; nil if
+    /// there is none.
     mutating func withdraw(_ event: EventID, fromGroupOf first: EventID, of device: DeviceID) -> HeldGroup? {
         guard places[device] != nil else { return nil }
         return change(device, mayMerge: false) { $0.withdraw(event, fromGroupOf: first) }
     }
 
-    /// The device is registered at another place. This may come amid a batch, and holds if the disk refuses the batch.
+    /// Handles a device that moved to another push target. This may happen within a batch, and is not undone with it.
     mutating func move(_ device: DeviceID) {
         uncommitted.move(device)
         guard var pace = places[device]?.pace, pace.history.move() else { return }
@@ -173,20 +175,20 @@ package struct Pacer {
         reconsider(device)
     }
 
-    /// The device is no longer registered.
+    /// Removes a device that is no longer registered.
     mutating func forget(_ device: DeviceID) {
         let groups = places.removeValue(forKey: device)?.pace.groups
         if groups?.isEmpty == false { waitingDevices -= 1 }
         uncommitted.forget(device, groups)
     }
 
-    /// The device's preferences may have changed: what waits for it is looked at anew.
+    /// Checks a device's held groups again, because its preferences may have changed.
     mutating func reconsider(_ device: DeviceID) {
         guard let place = places[device], !place.pace.groups.isEmpty, place.due > .distantPast else { return }
         setTimer(of: device, to: .distantPast)
     }
 
-    /// The preferences of all devices may have changed.
+    /// Checks the held groups of all devices again, because preferences may have changed.
     mutating func reconsiderAll() {
         timers = Heap()
         for (device, place) in places where !place.pace.groups.isEmpty {
@@ -195,9 +197,9 @@ package struct Pacer {
         }
     }
 
-    /// The groups that go now, about `limit` pushes at most. `pace` is a device's pace; nil: it is no longer
-    /// registered, and is forgotten. `isWanted` says whether the device still wants the only event of a group.
-    /// `hasCapacity` is asked for each push; a device that gets none counts towards `limit` too.
+    /// Removes the groups to send now, about `limit` pushes at most. `pace` returns a device's pace, or nil if it is no
+    /// longer registered; it is then removed. `isWanted` returns whether the device still wants the only event of a
+    /// group. `hasCapacity` is called for each push; a device without capacity counts towards `limit` too.
     package mutating func takeDue(
         at now: Timestamp,
         limit: Int = .max,
@@ -233,24 +235,24 @@ package struct Pacer {
                 places[timer.device]?.asksAgainAt = .distantPast
             }
             releases += ready.map { Release(device: timer.device, pace: pace, groups: $0) }
-            // The groups that stay are looked at when these are on their way.
+            // The remaining groups are checked after these were sent.
             arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + .milliseconds(1))
         }
         return releases
     }
 
-    /// Sets the timer for the groups that still wait, after a release was carried out.
+    /// Sets the timer for the groups that are still held, after a release was sent.
     mutating func arm(_ device: DeviceID, _ pace: Pace, at now: Timestamp, notBefore earliest: Timestamp = .distantPast)
     {
         guard let place = places[device], !place.pace.groups.isEmpty, let due = place.pace.due(pace, at: now) else {
             return
         }
-        // A clock that was put back makes nobody wait longer.
+        // If the clock was set back, devices must not wait longer.
         let later = max(due, earliest, min(place.asksAgainAt, now + Self.pauses.upperBound))
         if later != place.due { setTimer(of: device, to: later) }
     }
 
-    /// The outbox has no capacity for a push to the device now.
+    /// Delays a device because the outbox has no capacity for it.
     private mutating func putOff(_ device: DeviceID, at now: Timestamp) {
         guard let since = places[device]?.pace.groups.map(\.since).min() else { return }
         let pause = min(max((now - since) / 2, Self.pauses.lowerBound), Self.pauses.upperBound)
@@ -267,7 +269,7 @@ package struct Pacer {
     private mutating func setTimer(of device: DeviceID, to due: Timestamp) {
         places[device]?.due = due
         timers.insert(Timer(due: due, device: device))
-        // Timers that are no longer valid go by themselves when their time comes, unless they become too many.
+        // Invalid timers are removed when they fire, unless there are too many.
         if timers.count > 2 * waitingDevices + 1024 {
             timers = Heap(
                 places.lazy.filter { $0.value.due < .distantFuture && !$0.value.pace.groups.isEmpty }
@@ -295,16 +297,16 @@ package struct Pacer {
         return result
     }
 
-    // MARK: What goes to disk
+    // MARK: Storage
 
     struct Change {
         let device: DeviceID
         let pace: DevicePace
-        /// As the disk knows it.
+        /// The state on disk.
         let former: DevicePace?
     }
 
-    /// All devices whose rows on disk are out of date.
+    /// All devices whose stored rows are out of date.
     var changes: [Change] {
         var changes = uncommitted.before.compactMap { device, former in
             places[device].map { Change(device: device, pace: $0.pace, former: former) }
@@ -316,10 +318,10 @@ package struct Pacer {
         return changes
     }
 
-    /// The disk took it.
+    /// Makes the batch final, after the disk took it.
     package mutating func commit() { uncommitted.commit() }
 
-    /// The disk refused: undoes the batch. Devices that are due wait until `moment`.
+    /// Undoes the batch, because the disk refused it. Due devices wait until `moment`.
     mutating func rollBack(until moment: Timestamp) {
         for (device, former) in uncommitted.rollBack() {
             if let pace = places[device]?.pace, !pace.groups.isEmpty { waitingDevices -= 1 }

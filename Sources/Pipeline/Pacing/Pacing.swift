@@ -5,31 +5,31 @@ import Push
 import Registry
 import Rules
 
-/// The pacing stage: decides whether a match goes now, goes with others, or waits for its device's time. It is the
-/// ``Pacer`` with the operator's policy and with what the disk keeps. Without a disk nothing waits.
+/// The pacing stage: sends a match now, sends it with others, or holds it. It combines the ``Pacer`` with the
+/// operator's policy and the stored state. Without a store every push is sent immediately.
 struct Pacing {
-    /// When a match goes.
+    /// The decision about a match.
     enum Admission {
-        /// Now. It neither waits nor counts. The group, which waited under its mark, goes before it.
+        /// Sent now, without pacing. The group held under its mark is sent before it.
         case bypasses(after: HeldGroup?)
-        /// Now, as one push with these groups, which waited.
+        /// Sent now, as one push with these held groups.
         case now(with: [HeldGroup])
-        /// When the device's time has come, as part of this group.
+        /// Held as part of this group.
         case later(HoldReason, in: HeldGroup)
     }
 
-    /// How many devices are woken in one batch because their time has come.
+    /// The maximum number of due devices that are released in one batch.
     static let releasesPerBatch = 2000
-    /// For how long nothing that is due is tried after the disk refused.
+    /// The time before due groups are tried again after the disk refused.
     static let pauseAfterRefusal: Duration = .seconds(1)
-    /// How long to go without a look at the clock while anything waits: it may jump.
+    /// The maximum time between two clock checks while groups are held, because the clock may jump.
     static let longestSleep: Duration = .seconds(15)
 
     private var policy: PacingPolicy?
     private let store: (any PaceStore)?
     private var pacer = Pacer()
     private var matches = HeldMatches()
-    /// The notifications of held events, until the disk has them.
+    /// The notifications of held events that are not on disk yet.
     private var unkept: [HeldMemberKey: HeldNotification] = [:]
 
     init(policy: PacingPolicy?, store: (any PaceStore)?) {
@@ -37,7 +37,7 @@ struct Pacing {
         self.store = store
     }
 
-    /// Takes up what the disk has. Devices that are no longer registered are forgotten.
+    /// Loads the stored state. Devices that are no longer registered are removed.
     mutating func load(_ index: borrowing MatchIndex, at now: Timestamp) throws {
         guard let store, policy != nil else { return }
         var paces: [DeviceID: DevicePace] = [:]
@@ -64,18 +64,18 @@ struct Pacing {
         pacer.notice(now)
     }
 
-    // MARK: What it decides by
+    // MARK: Settings
 
-    /// Whether anything can wait. If not, nothing needs capacity in the outbox either.
+    /// Whether throttling is enabled. If not, pushes need no capacity in the outbox either.
     var isOn: Bool { policy != nil }
 
-    /// Decides by other bounds and defaults from now on.
+    /// Switches to other bounds and defaults.
     mutating func follow(_ policy: PacingPolicy?) {
         self.policy = store == nil ? nil : policy
         pacer.reconsiderAll()
     }
 
-    /// At what pace a device of `platform` is woken; nil: whenever there is something.
+    /// Returns the pace of a device of `platform`; nil means that every push is sent immediately.
     func pace(for preferences: PacePreferences, on platform: String) -> Pace? {
         Self.pace(for: preferences, on: platform, by: policy)
     }
@@ -95,7 +95,7 @@ struct Pacing {
         }
     }
 
-    /// Takes up the time of a batch, and the ends of deliveries.
+    /// Starts a batch at `now` with these ends of deliveries.
     mutating func begin(at now: Timestamp, _ ends: [PushEnd]) {
         pacer.notice(now)
         for end in ends {
@@ -108,18 +108,18 @@ struct Pacing {
         }
     }
 
-    /// How long to wait at most before the next look; nil: without limit.
+    /// The maximum time until the next check; nil means no limit.
     func patience(at now: Timestamp) -> Duration? {
         guard let due = pacer.nextDue else { return nil }
         return due <= now ? .zero : min(due - now, Self.longestSleep)
     }
 
-    /// Devices for which something waits.
+    /// The number of devices with held groups.
     var waitingDevices: Int { pacer.waitingDevices }
 
     // MARK: Matches
 
-    /// Whether the outbox's capacity decides about a match. Its answer is handed to
+    /// Whether a match depends on the outbox's capacity, which is then an argument of
     /// ``admit(_:to:at:hasCapacity:now:)``.
     mutating func dependsOnCapacity(_ match: PaceMatch, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Bool {
         guard isOn else { return false }
@@ -128,7 +128,7 @@ struct Pacing {
         return pacer.isReady(for: match, of: device, pace ?? Pace(), at: now)
     }
 
-    /// Decides about a match for a device. `hasCapacity` says whether the outbox takes a push to it now.
+    /// Decides about a match for a device. `hasCapacity` is whether the outbox takes a push to it now.
     mutating func admit(
         _ match: PaceMatch,
         to target: TargetDevice,
@@ -137,11 +137,11 @@ struct Pacing {
         now: Timestamp
     ) -> Admission {
         let device = target.device
-        // What is no alert cannot become part of a batch, so it needs no capacity.
+        // Background pushes are never batched, so they skip the capacity check.
         if hasCapacity || match.nature == .special, bypasses(match, at: pace, now: now) {
             return .bypasses(after: match.mark.flatMap { pacer.take($0, of: device) })
         }
-        // Nothing overtakes what waits for capacity.
+        // A match must not overtake a group that waits for capacity.
         if hasCapacity, pace == nil, !pacer.isHolding(device) { return .bypasses(after: nil) }
         let admission = pacer.admit(
             match,
@@ -159,7 +159,7 @@ struct Pacing {
         }
     }
 
-    /// A push that was admitted or released sets out. If `mayLeaveMore`, others wait on for their time.
+    /// Records that a push is sent. `mayLeaveMore` is whether other groups may still be held.
     mutating func release(
         _ delivery: DeliveryID,
         to device: DeviceID,
@@ -172,8 +172,8 @@ struct Pacing {
         if mayLeaveMore { pacer.arm(device, pace, at: now) }
     }
 
-    /// The groups whose time has come; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences` are
-    /// those of a device and its platform; nil: it is no longer registered.
+    /// Removes the groups that are due; see ``Pacer/takeDue(at:limit:isWanted:hasCapacity:pace:)``. `preferences`
+    /// returns those of a device and its platform, or nil if it is no longer registered.
     mutating func takeDue(
         at now: Timestamp,
         isWanted: (DeviceID, HeldGroup) -> Bool,
@@ -188,32 +188,31 @@ struct Pacing {
             hasCapacity: hasCapacity
         ) { device, account in
             guard let (preferences, platform) = preferences(device, account) else { return nil }
-            // A device that may be woken at any time by now waits no longer.
+            // A device that has no limits now waits no longer.
             return Self.pace(for: preferences, on: platform, by: policy) ?? Pace()
         }
     }
 
-    /// Whether alerts and others of that pace go at once. Quiet hours hold alerts all the same: the device asked for
-    /// them.
+    /// Whether a match is sent without pacing. Quiet hours still hold alerts, because the device requested them.
     private func bypasses(_ match: PaceMatch, at pace: Pace?, now: Timestamp) -> Bool {
         guard match.pace == .immediate else { return false }
         return match.nature != .alert || pace?.quietEnd(at: now, isMessage: match.signal == .dm) == nil
     }
 
-    // MARK: What waits
+    // MARK: Held events
 
-    /// Remembers a held event's notification until the disk has it.
+    /// Keeps a held event's notification until it is on disk.
     mutating func keep(_ notification: HeldNotification, of member: HeldGroup.Member, _ device: DeviceID) {
         unkept[HeldMemberKey(device: device, number: member.number)] = notification
     }
 
-    /// The notification of an event that waits no longer; nil when the disk has none.
+    /// Returns the notification of a held event; nil if it is not stored.
     func notification(of member: HeldGroup.Member, _ device: DeviceID) throws -> HeldNotification? {
         let key = HeldMemberKey(device: device, number: member.number)
         return try unkept[key] ?? store?.heldNotification(key)
     }
 
-    /// When a group may go as far as is known now: after a push under way not before the cooldown.
+    /// When a group may be sent, as far as that is known: after a push in progress, not before the cooldown.
     func due(_ group: HeldGroup, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Timestamp? {
         let pace = pace ?? Pace()
         guard var held = pacer[device], let obstacle = held.obstacle(to: group, pace, at: now) else { return nil }
@@ -221,14 +220,14 @@ struct Pacing {
         return obstacle.until == .distantFuture ? nil : obstacle.until
     }
 
-    /// Whether an event waits in any group.
+    /// Whether an event is held in any group.
     func holds(_ event: EventID) -> Bool { matches.contains(event) }
 
-    /// Remembers who signed an event that waits.
+    /// Records the signer of a held event.
     mutating func sign(_ event: Event) { matches.sign(event.id, EventOrigin(event)) }
 
-    /// Takes the events that a deletion names out of the groups that they wait in; returns these as they were. `signer`
-    /// is asked who signed an event whose author is not known any more.
+    /// Removes the events that a deletion names from their groups, and returns the former groups. `signer` returns the
+    /// signer of an event whose author is no longer known.
     mutating func withdraw(
         _ deletion: Deletion,
         signer: (EventID) -> PublicKey?
@@ -243,9 +242,9 @@ struct Pacing {
         return withdrawn
     }
 
-    // MARK: What goes to disk
+    // MARK: Storage
 
-    /// What this batch does to paces; remembers which groups became part of others.
+    /// The changes of this batch. Also records which groups were merged.
     mutating func takeUncommitted() -> UncommittedPaces {
         let uncommitted = pacer.uncommitted
         for merge in uncommitted.merges { matches.merge(merge.group.event, into: merge.into, of: merge.device) }

@@ -1,15 +1,15 @@
 import Nostr
 import Push
 
-/// A group that is part of another one of its device's from now on.
+/// A group that was merged into another one of the same device.
 struct GroupMerge: Equatable {
     let device: DeviceID
     let group: HeldGroup
-    /// The other one's first event.
+    /// The other group's first event.
     let into: EventID
 
-    /// The groups of `old` that became part of others. At the end of its window a group joins the one of its sort that
-    /// did not wait for that (``DevicePace``). Only merged groups leave without a release.
+    /// The groups of `old` that were merged. At the end of its window, a group joins the one of its kind that did not
+    /// wait for it (``DevicePace``). Only merged groups disappear without a release.
     static func merges(of device: DeviceID, from old: [HeldGroup], to new: [HeldGroup]) -> [GroupMerge] {
         old.compactMap { group in
             guard group.hasOverflowed, group.mark == nil, !new.contains(where: { $0.event == group.event }),
@@ -20,35 +20,35 @@ struct GroupMerge: Equatable {
     }
 }
 
-/// A group that was held for a device and is not sent.
+/// A held group that will not be sent.
 struct DroppedGroup {
     let device: DeviceID
     let group: HeldGroup
-    /// Why not.
+    /// The reason.
     let step: PipelineStep
 
     var reason: String { step == .unwanted ? group.signal.rawValue : StepReason.whileHeld.rawValue }
 }
 
-/// What a batch of events did to the devices' paces, until the disk took it or refused it.
+/// The changes of a batch to the devices' paces, until the disk takes or refuses them.
 struct UncommittedPaces {
-    /// The devices as they were before this batch touched them; nil: nothing was known of them.
+    /// The devices' states before this batch changed them; nil if they had none.
     private(set) var before: [DeviceID: DevicePace?] = [:]
-    /// Devices whose rows on disk are out of date. A crash may lose the difference.
+    /// Devices whose stored rows are out of date. A crash may lose the difference.
     private(set) var outdated: Set<DeviceID> = []
-    /// Whether the disk must take one of those all the same: otherwise it would wait again after a restart.
+    /// Whether the disk must take one of those with this batch: otherwise it would wait again after a restart.
     private var isWriteDue = false
-    /// Devices that are gone and whose rows are still on disk, with what waited for them.
+    /// Removed devices whose rows are still on disk, with their held groups.
     private(set) var forgotten: [DeviceID: [HeldGroup]] = [:]
-    /// Groups that became part of others in this batch.
+    /// Groups that were merged in this batch.
     private(set) var merges: [GroupMerge] = []
-    /// Held groups that this batch found expired or unwanted.
+    /// Held groups that were expired or unwanted in this batch.
     private(set) var dropped: [DroppedGroup] = []
 
-    /// Whether there is anything that the disk must take for this batch to be kept.
+    /// Whether the batch must write to disk.
     var isTouched: Bool { !before.isEmpty || !forgotten.isEmpty || isWriteDue }
 
-    /// The batch changes a device, which was `former`.
+    /// Records the former state of a device that the batch changes.
     mutating func touch(_ device: DeviceID, _ former: DevicePace?) {
         if before.index(forKey: device) == nil { before.updateValue(former, forKey: device) }
     }
@@ -57,32 +57,33 @@ struct UncommittedPaces {
 
     mutating func note(dropped group: DroppedGroup) { dropped.append(group) }
 
-    /// A delivery to the device ended. This holds whatever becomes of the batch, and the disk need not know at once.
+    /// Records that a delivery to the device ended. This is not undone with the batch, and may be written later.
     mutating func note(_ device: DeviceID) {
         outdated.insert(device)
     }
 
-    /// The device moved to another place. This holds whatever becomes of the batch.
+    /// Records that the device moved to another push target. This is not undone with the batch.
     mutating func move(_ device: DeviceID) {
         if case .some(.some(var former)) = before[device], former.history.move() {
             before.updateValue(former, forKey: device)
         }
     }
 
-    /// The disk must take the device's row with this batch.
+    /// Requires writing the device's row with this batch.
     mutating func requireWrite(of device: DeviceID) {
         note(device)
         isWriteDue = true
     }
 
-    /// The device is gone, whatever becomes of the batch. `groups` waited for it; nil where nothing was known of it.
+    /// Records that a device was removed. This is not undone with the batch. `groups` were held for it; nil if it had
+    /// no state.
     mutating func forget(_ device: DeviceID, _ groups: [HeldGroup]?) {
         before[device] = nil
         outdated.remove(device)
         if let groups { forgotten[device, default: []] += groups }
     }
 
-    /// The disk took it.
+    /// Ends a batch that the disk took.
     mutating func commit() {
         clear()
         outdated.removeAll(keepingCapacity: true)
@@ -90,7 +91,7 @@ struct UncommittedPaces {
         forgotten.removeAll(keepingCapacity: true)
     }
 
-    /// The disk refused. Returns what the devices are again.
+    /// Ends a batch that the disk refused. Returns the devices' former states.
     mutating func rollBack() -> [DeviceID: DevicePace?] {
         defer { clear() }
         return before

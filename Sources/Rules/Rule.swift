@@ -2,22 +2,22 @@ import Core
 import Nostr
 import Push
 
-/// A rule as the file says it.
+/// A rule as written in the file.
 struct RuleDefinition: Sendable {
     var name: String
     var place: RulePlace?
     var match: RuleMatch
-    /// The signal that device filters and wake-ups use; nil: the one that the match stage chose.
+    /// The signal for device filters and wake-ups; nil means the match stage's choice.
     var signal: Signal?
-    /// Such events wake nobody.
+    /// Whether matching events send no notification.
     var drops = false
-    /// The most that a push service may see.
+    /// The most revealing mode that the rule allows.
     var mode: Mode
     var urgency: Urgency
     var texts: RuleTexts
     var payload: RulePayload
     var pace: RulePace
-    /// How texts show what they mention.
+    /// How texts show the people and events that they mention.
     var mentions: MentionStyle
 
     /// Whether any of its templates uses a variable.
@@ -26,16 +26,16 @@ struct RuleDefinition: Sendable {
     }
 }
 
-/// What one kind of event becomes. A class, because each decision returns one.
+/// A rule: how one kind of event becomes a notification. It is a class, because each decision returns one.
 package final class Rule: Sendable {
     private let definition: RuleDefinition
     private let forms: StricterForms
     private let needs: RuleNeeds
-    /// Whether its notifications may say different things to different recipients of one event.
+    /// Whether recipients of the same event may get different notifications.
     package let speaksOfRecipient: Bool
     private let platforms: PlatformCatalog
 
-    /// `nudge` is the rule book's, and `shared` what all of its rules have in common.
+    /// `nudge` is the rule book's, and `shared` the parts that all of its rules have in common.
     init(
         _ definition: RuleDefinition,
         nudge: NeutralTemplates,
@@ -49,16 +49,16 @@ package final class Rule: Sendable {
         speaksOfRecipient = ["recipient.pubkey", "recipient.npub"].contains(where: definition.speaks)
     }
 
-    /// The same rule in a book whose rules have `shared` in common.
+    /// Returns the same rule for a book whose rules have `shared` in common.
     func sharing(_ shared: SharedPresentation, nudge: NeutralTemplates) -> Rule {
         Rule(definition, nudge: nudge, shared: shared, platforms: platforms)
     }
 
     /// For traces and for `carillon rules try`.
     package var name: String { definition.name }
-    /// Its place in the file.
+    /// The rule's position in the file.
     package var place: RulePlace? { definition.place }
-    /// The most that a push service may see.
+    /// The most revealing mode that the rule allows.
     package var mode: Mode { definition.mode }
     package var urgency: Urgency { definition.urgency }
     var match: RuleMatch { definition.match }
@@ -72,17 +72,17 @@ package final class Rule: Sendable {
     var payload: RulePayload { definition.payload }
     var mentions: MentionStyle { definition.mentions }
 
-    /// Whether its condition on kinds holds for `kind`.
+    /// Whether its condition on kinds accepts `kind`.
     package func isFor(_ kind: Kind) -> Bool {
         conditions.kinds?.contains(kind.rawValue) ?? true
     }
 
-    /// Whether its notifications show nothing on devices of `platform` in mode alert, and so may show nothing in any
+    /// Whether its notifications show nothing on devices of `platform` in mode alert, and so must not do so in any
     /// other mode.
     package func isSilent(on platform: String) -> Bool { forms.visibility.isSilent(on: platform) }
 
-    /// What a notification in `mode` needs besides the event. It goes out without what is still unknown then. Wake-ups
-    /// and nudges need nothing.
+    /// Returns the context that a notification in `mode` needs in addition to the event. Missing context is omitted.
+    /// Wake-ups and nudges need none.
     package func needs(in mode: Mode) -> RuleNeeds {
         min(mode, self.mode) > .nudge ? needs : []
     }
@@ -90,7 +90,7 @@ package final class Rule: Sendable {
     private static func needs(of rule: RuleDefinition) -> RuleNeeds {
         var needs: RuleNeeds = []
         if rule.speaks(of: "author.name") { needs.insert(.authorName) }
-        // The event's own keys carry it, whatever the texts say.
+        // The event's own keys contain it, independent of the texts.
         if rule.payload.customKeys.saysEvent || rule.speaks(of: "referenced.kind")
             || rule.speaks(of: "referenced.content")
         {
@@ -105,7 +105,7 @@ package final class Rule: Sendable {
 
     // MARK: Pacing
 
-    /// This rule's push to a device of `platform` in `mode`, for pacing.
+    /// Returns the type of this rule's push to a device of `platform` in `mode`, for pacing.
     package func push(on platform: String, in mode: Mode) -> PacedPush {
         definition.pace.push(on: platform, in: min(mode, self.mode))
     }
@@ -113,15 +113,16 @@ package final class Rule: Sendable {
     /// The key of a push: pushes of one type with the same key replace each other.
     package func paceKey(of push: PacedPush, _ input: RuleInput, now: Timestamp) -> String {
         let key = definition.pace.key.render(TemplateValues(input, now: now, mentions: mentions))
-        // Alerts of two rules say different things. A device has one Live Activity, one widget state and one sync.
+        // Alerts of two rules have different content. A device has one Live Activity, one widget state and one sync.
         return push.type + "\n" + (key.isEmpty && push.nature == .alert ? name : key)
     }
 
     // MARK: Rendering
 
-    /// This rule's notification for `input` in the device's `language`, in the stricter of `mode` and the rule's mode.
+    /// Returns this rule's notification for `input` in the device's `language`, in the stricter of `mode` and the
+    /// rule's mode.
     ///
-    /// Relative times need `now`. `isSilent`: no stricter form may show anything, see ``isSilent(on:)``.
+    /// `now` is for relative times. `isSilent` is whether stricter forms must show nothing, see ``isSilent(on:)``.
     package func rendering(
         _ input: consuming RuleInput,
         signal: Signal,
@@ -136,7 +137,7 @@ package final class Rule: Sendable {
         return rendering
     }
 
-    /// The notification of ``rendering(_:signal:mode:language:isSilent:now:)``.
+    /// Returns the notification of ``rendering(_:signal:mode:language:isSilent:now:)``.
     package func render(
         _ input: RuleInput,
         signal: Signal,
@@ -148,10 +149,10 @@ package final class Rule: Sendable {
         rendering(input, signal: signal, mode: mode, language: language, isSilent: isSilent, now: now).notification
     }
 
-    /// Whether the rule sends nothing to `platform` for some events.
+    /// Whether the rule sends no push to `platform` for some events.
     package func mayWithhold(_ platform: String) -> Bool { payload.blocks.mayWithhold(platform) }
 
-    /// When a push service should give up the rule's notification; the epoch: the transport decides.
+    /// When a push service should drop the rule's notification; the epoch means that the transport decides.
     package func expiresAt(from now: Timestamp) -> Timestamp { payload.lifetime.end(from: now) }
 
     private func content(
@@ -204,13 +205,13 @@ package final class Rule: Sendable {
     }
 }
 
-/// What stricter modes show instead of a rule's notification.
+/// The replacements of a rule's notification in stricter modes.
 private struct StricterForms: Sendable {
     /// Replaces its texts in ``Mode/nudge``.
     let nudge: NeutralTemplates
-    /// Wraps them in ``Mode/sealed``.
+    /// The visible texts around it in ``Mode/sealed``.
     let cover: NeutralTemplates
-    /// How platforms show wake-ups to people.
+    /// The blocks of platforms that show wake-ups to people.
     let blocksOfWakeUps: PlatformBlocks
     let visibility: RuleVisibility
 
@@ -229,7 +230,7 @@ private struct StricterForms: Sendable {
     }
 }
 
-/// What a rule's notification mentions that is not in the event itself.
+/// The context of a rule's notification that is not in the event itself.
 package struct RuleNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -253,42 +254,43 @@ package struct RuleNeeds: OptionSet, Sendable, Hashable {
     package var readsNotes: Bool { !isDisjoint(with: [.referencedEvent, .mentions]) }
 }
 
-/// The place of a rule. Editors and terminals turn the form `file:line` into a link.
+/// The position of a rule. Editors and terminals turn the form `file:line` into a link.
 package struct RulePlace: Hashable, Sendable, CustomStringConvertible {
-    /// The file's name as it was given.
+    /// The file's name as given.
     package let file: String
-    /// From 1.
+    /// Starts at 1.
     package let line: Int
 
     package var description: String { "\(file):\(line)" }
 }
 
-/// The notification that a rule makes of an event, and the values that are missing from it.
+/// The notification that a rule makes from an event, and the omitted values.
 package struct Rendering: Sendable {
     package var notification: Notification
-    /// The values that are left out.
+    /// The omitted values.
     private(set) var omissions: [Omission] = []
 
     package init(notification: Notification) {
         self.notification = notification
     }
 
-    /// A value that is left out, because variables gave something that its key does not take.
+    /// A value that is omitted, because variables produced a value that is invalid for its key.
     struct Omission: Hashable, Sendable {
         /// Its path in the rule, such as `data.amount`.
         let key: String
-        /// The platform of its block; nil: it is for all.
+        /// The platform of its block; nil means all platforms.
         let platform: String?
         /// Whether the platform gets no push, because it would refuse the block without this value.
         let withholds: Bool
     }
 
-    /// The keys of the rule that are missing from a push to `platform`; nil is for a push without any platform's block.
+    /// Returns the keys of the rule that are missing from a push to `platform`; nil means a push without a platform's
+    /// block.
     package func keysLeftOut(for platform: String?) -> [String] {
         omissions.filter { $0.platform == nil || $0.platform == platform }.map(\.key)
     }
 
-    /// The missing keys without which nothing may be sent to `platform`; empty if a push may go.
+    /// Returns the missing keys that prevent a push to `platform`; empty if it can be sent.
     package func keysWithholding(_ platform: String) -> [String] {
         omissions.filter { $0.platform == platform && $0.withholds }.map(\.key)
     }
@@ -300,8 +302,8 @@ package struct Rendering: Sendable {
         omissions += paths.paths.map { Omission(key: $0, platform: platform, withholds: withholds) }
     }
 
-    /// The URL that `template` gives, or nothing. Records an omission if the template gave something else, or is only a
-    /// variable.
+    /// Returns the URL that `template` produces, or an empty string. Records an omission if the result is invalid, or
+    /// empty although the template is only a variable.
     mutating func url(_ template: Template, _ values: TemplateValues, of key: String) -> String {
         let text = template.render(values)
         let url = AbsoluteURL.ifOne(text)

@@ -4,17 +4,17 @@ import Push
 import Storage
 
 extension RuleBook {
-    /// The name under which the built-in rules appear in mistakes.
+    /// The name of the built-in rules in error messages.
     package static let defaultName = "built-in rules"
 
-    /// The rules in force without an operator's own: every kind that notifies by default, the other kinds of direct
-    /// message, and zaps for devices that ask for them.
+    /// The default rules: every kind that notifies by default, the other kinds of direct message, and zaps for devices
+    /// that request them.
     package static func builtIn(platforms: PlatformCatalog) throws(Diagnostics) -> RuleBook {
         try RuleBook(yaml: defaultYAML(platforms: platforms), name: defaultName, platforms: platforms)
     }
 
-    /// The built-in rules as a file, for `carillon rules default` and as a start for one's own. The loaded platforms
-    /// say what stands in their blocks.
+    /// The built-in rules as a file, for `carillon rules default` and as a template for custom rules. The loaded
+    /// platforms provide the contents of their blocks.
     package static func defaultYAML(platforms: PlatformCatalog) -> String {
         let lines = platforms.blocks.compactMap { key, platform in
             platforms[platform]?.defaultBlock.map { "    \(key): \($0.yaml)\n" }
@@ -98,7 +98,7 @@ extension RuleBook {
 }
 
 extension JSONValue {
-    /// The value as people write it in YAML on one line. Texts stand without quotes where YAML takes them for texts.
+    /// The value as one line of YAML. Strings are unquoted if YAML reads them as strings.
     fileprivate var yaml: String {
         switch self {
         case .object(let object):

@@ -3,21 +3,21 @@ import Nostr
 import Push
 import Storage
 
-/// An operator's rules in order. The first match decides. Apps may have books of their own.
+/// An operator's rules in order. The first match decides. Apps may have separate books.
 package struct RuleBook: Sendable {
     package let rules: [Rule]
-    /// The file's texts for several events.
+    /// The file's texts for batches.
     private let summary: NotificationTemplate
     let nudge: NeutralTemplates
-    /// What several events say together.
+    /// The texts for batches.
     private let batch: BatchTemplates
-    /// The same if none of them is more urgent than low.
+    /// The same if all events of the batch have low urgency.
     private let quietBatch: BatchTemplates
     private let index: RuleIndex
     private let platforms: PlatformCatalog
-    /// The languages that conditions name and that texts are written in, each once.
+    /// The languages of conditions and texts, without duplicates.
     package let languages: [LanguageTag]
-    /// Whether any rule depends on contact lists; else they need not be known.
+    /// Whether any rule depends on contact lists.
     package let asksForFollows: Bool
     /// Whether any rule depends on the device's platform.
     package let asksForPlatform: Bool
@@ -25,10 +25,10 @@ package struct RuleBook: Sendable {
     package let asksForApp: Bool
     /// Warnings about all rules files, including those of single apps.
     package let warnings: [Diagnostic]
-    /// The books of apps with rules of their own: these rules first, then the common ones.
+    /// The books of apps with separate rules: these come first, then the common ones.
     package let ofApps: [String: RuleBook]
 
-    /// `platforms` are the platforms that rules have blocks for.
+    /// `platforms` are the platforms that have blocks in rules.
     init(
         rules: [Rule],
         summary: NotificationTemplate,
@@ -56,7 +56,7 @@ package struct RuleBook: Sendable {
         asksForApp = rules.contains { $0.conditions.apps != nil } || !ofApps.isEmpty
     }
 
-    /// The same with books of apps.
+    /// Returns the same book with books of apps.
     func with(_ ofApps: [String: RuleBook]) -> RuleBook {
         RuleBook(rules: rules, summary: summary, nudge: nudge, warnings: warnings, ofApps: ofApps, platforms: platforms)
     }
@@ -64,7 +64,7 @@ package struct RuleBook: Sendable {
     /// The book for devices of that app.
     package subscript(app: String) -> RuleBook { ofApps[app] ?? self }
 
-    /// What any notification in `mode` may need besides its event, whatever the app.
+    /// Returns the context that any notification in `mode` may need, for all apps.
     package func needs(in mode: Mode) -> RuleNeeds {
         let common = rules.reduce(into: RuleNeeds()) { $0.formUnion($1.needs(in: mode)) }
         return ofApps.values.reduce(into: common) { $0.formUnion($1.needs(in: mode)) }
@@ -72,9 +72,9 @@ package struct RuleBook: Sendable {
 
     /// The rules' decision about an event for one recipient.
     package enum Decision: Sendable {
-        /// Wake the recipient's devices that want `signal`.
+        /// Notify the recipient's devices that want `signal`.
         case notify(Rule, Signal)
-        /// A rule says that such events wake nobody.
+        /// A rule drops such events.
         case drop(Rule)
         /// No rule matches, or the event has no signal.
         case unmatched
@@ -85,7 +85,7 @@ package struct RuleBook: Sendable {
         if let book = ofApps[question.app] { return book.decide(question) }
         for rule in index[question.event.kind.rawValue] where rule.match.holds(for: question) {
             if rule.drops {
-                // Somebody without a list yet would get nothing.
+                // Otherwise people without a known list would get no notifications.
                 if rule.conditions.isFollowed == false, question.isAuthorFollowed == nil { continue }
                 return .drop(rule)
             }
@@ -95,7 +95,7 @@ package struct RuleBook: Sendable {
         return .unmatched
     }
 
-    /// The kinds that rules can notify about; nil if some rule names no kinds, so that every event must be looked at.
+    /// The kinds that rules can notify about. Nil if some rule accepts all kinds, so that every event must be checked.
     /// The gate drops every other kind.
     package var notifiableKinds: Set<UInt16>? {
         var kinds: Set<UInt16> = []
@@ -111,20 +111,20 @@ package struct RuleBook: Sendable {
         return kinds
     }
 
-    /// The signals that the rules define besides the well-known ones.
+    /// The signals of the rules, without the well-known ones.
     package var namedSignals: Set<Signal> {
         ofApps.values.reduce(into: Set(rules.compactMap(\.signal)).subtracting(Signal.wellKnown)) {
             $0.formUnion($1.namedSignals)
         }
     }
 
-    /// Whether any rule depends on the device's language; else it need not be looked up.
+    /// Whether any rule depends on the device's language.
     package var asksForLanguage: Bool {
         !languages.isEmpty
     }
 
-    /// How many events were too expensive for a pattern, which then did not match, by rule name. This is worth a line
-    /// in the log: somebody may send such events on purpose, or the pattern needs a correction.
+    /// The number of events that were too expensive for a pattern and thus did not match, by rule name. They should be
+    /// logged: such events may be an attack, or the pattern needs a correction.
     package var exceededPatterns: [String: UInt64] {
         let counts: [String: UInt64] = rules.reduce(into: [:]) { counts, rule in
             let count = rule.conditions.values.reduce(0) { $0 + ($1.pattern?.exceededCount ?? 0) }
@@ -133,7 +133,7 @@ package struct RuleBook: Sendable {
         return ofApps.values.reduce(into: counts) { $0.merge($1.exceededPatterns, uniquingKeysWith: +) }
     }
 
-    /// One notification for `count` events that waited for each other, in the device's language.
+    /// Returns one notification for `count` batched events, in the device's language.
     package func renderSummary(
         count: UInt32,
         signal: Signal,
@@ -147,7 +147,7 @@ package struct RuleBook: Sendable {
             .render(count: count, signal: signal, urgency: urgency, mode: mode, language: language, now: now)
     }
 
-    /// The languages of conditions and texts; a default's language is unknown.
+    /// The languages of conditions and texts; the language of defaults is unknown.
     private static func languages(
         of rules: [Rule],
         _ summary: RuleTexts,
@@ -189,16 +189,16 @@ package struct RuleOutline: Hashable, Sendable {
     package var dropCount = 0
     /// The kinds that they name, without those that are only dropped.
     package var kinds: Set<UInt16> = []
-    /// Some rule that drops nothing names no kinds.
+    /// Whether a rule that does not drop accepts all kinds.
     package var isForAllKinds = false
     /// The signals that they name.
     package var signals: Set<Signal> = []
-    /// Some rule leaves the signal to the match stage.
+    /// Whether a rule uses the match stage's signal.
     package var takesSignalsOfEvents = false
 }
 
 extension RuleBook {
-    /// The outline of the rules in `file`, including an app's own.
+    /// Returns the outline of the rules in `file`, including rules for one app.
     package func outline(of file: String) -> RuleOutline {
         let books = [self] + ofApps.values
         let rules = books.lazy.map { $0.rules.filter { $0.place?.file == file } }.first { !$0.isEmpty } ?? []

@@ -3,28 +3,28 @@ import Nostr
 import Push
 import Synchronization
 
-/// What a rule matches and what its texts use: an event as it concerns one recipient.
+/// The input of a rule: an event in relation to one recipient.
 package struct RuleInput: Sendable {
     package var event: Event {
         get { facts.event }
         set { facts = EventFacts(newValue) }
     }
     package var recipient: PublicKey
-    /// The match stage's choice; nil for kinds that Carillon does not know.
+    /// The match stage's choice; nil for kinds unknown to Carillon.
     package var signal: Signal?
     package var relation: Relation?
-    /// Who caused it: the sender of a zap, else the event's author.
+    /// The person who caused it: the sender of a zap, or else the event's author.
     package var author: PublicKey
-    /// The author's name, or a replacement.
+    /// The author's name, or a placeholder.
     package var authorName: String
     package var referenced: ReferencedEvent?
     package var zap: ZapReceipt?
-    /// Names of mentioned people, texts of mentioned events.
+    /// Names of mentioned people, and texts of mentioned events.
     package var mentioned: [NostrReference: String] = [:]
     /// The event, and values parsed out of it, shared by all recipients.
     package private(set) var facts: EventFacts
 
-    /// The event is parsed for this input alone, and its author caused it.
+    /// Creates an input that does not share the event's parsed values. The event's author caused it.
     package init(
         event: Event,
         recipient: PublicKey,
@@ -42,7 +42,7 @@ package struct RuleInput: Sendable {
         self.referenced = referenced
     }
 
-    /// An event whose `facts` others read as well.
+    /// Creates an input that shares `facts` with others.
     package init(
         _ facts: EventFacts,
         recipient: PublicKey,
@@ -58,14 +58,14 @@ package struct RuleInput: Sendable {
     }
 }
 
-/// The event that another one reacts to, reposts or answers. Its id is always known from the tag; the rest is known
-/// only with the event itself.
+/// The event that another one reacts to, reposts or replies to. Its id is always known from the tag, the rest only
+/// after the event was received.
 package struct ReferencedEvent: Sendable, Hashable {
     package var id: EventID
     package var kind: Kind?
     package var content: String?
     package var author: PublicKey?
-    /// The author's name, or a replacement.
+    /// The author's name, or a placeholder.
     package var authorName: String?
 
     package init(
@@ -83,7 +83,7 @@ package struct ReferencedEvent: Sendable, Hashable {
     }
 }
 
-/// What rules read out of an event: each once, when it is asked for first, however many rules and recipients ask.
+/// Parsed values of an event. Each is parsed once, at its first use by any rule or recipient.
 package final class EventFacts: Sendable {
     private struct Known {
         var json: JSONValue??
@@ -91,9 +91,9 @@ package final class EventFacts: Sendable {
         var references: [NostrReference]?
     }
 
-    /// In bytes. What is longer counts as no JSON.
+    /// The limit in bytes. Longer content does not count as JSON.
     private static let jsonLimit = 65_536
-    /// How many references of a text are looked up.
+    /// The maximum number of references in a text that are resolved.
     package static let referenceLimit = 8
 
     package let event: Event
@@ -113,7 +113,7 @@ package final class EventFacts: Sendable {
         }
     }
 
-    /// Whom the `p` tags name.
+    /// The keys in the `p` tags.
     var mentionedKeys: [PublicKey] {
         known.withLock { known in
             if let keys = known.mentionedKeys { return keys }
@@ -123,7 +123,7 @@ package final class EventFacts: Sendable {
         }
     }
 
-    /// What the content names by `nostr:` URIs, the first few.
+    /// The first few `nostr:` references in the content.
     package var references: [NostrReference] {
         known.withLock { known in
             if let references = known.references { return references }
@@ -142,7 +142,7 @@ package final class EventFacts: Sendable {
     }
 }
 
-/// The way to a value inside of JSON: names of members, numbers of a list's elements from 0, with dots between them.
+/// A path to a value inside of JSON: names of members or indices of elements from 0, separated by dots.
 struct JSONPath: Hashable, Sendable {
     static let expectation =
         "expected the names on the way to a field, at most 8, with dots between them, as in order.total"
@@ -166,7 +166,7 @@ extension JSONValue {
         path.names.reduce(self as JSONValue?) { value, name in value?[part: name] }
     }
 
-    /// The member of that name, or the element of that number; nil where it is `null`, too.
+    /// The member of that name, or the element at that index. Nil for a `null` element too.
     subscript(part name: String) -> JSONValue? {
         switch self {
         case .object(let object): return object[name]

@@ -56,7 +56,7 @@ extension RuleTexts {
     /// The keys of a rule that are read here.
     static let keys = ["title", "subtitle", "body", "category", "thread", "collapse", "url", "actions"]
 
-    /// Takes the texts out of `rule`. The localisation keys among them belong to ``PlatformBlocks``.
+    /// Reads the texts of `rule`. The localisation keys among them belong to ``PlatformBlocks``.
     init(reading rule: YAMLMapping, speakingOf vocabulary: TemplateVocabulary = .event) {
         func text(_ key: String, _ place: TextPlace) -> LocalizedTemplate {
             rule[key].flatMap { LocalizedTemplate($0, in: place, speakingOf: vocabulary, mayHaveKey: true) } ?? .empty
@@ -99,15 +99,15 @@ extension RuleTexts {
     }
 }
 
-/// A text in the languages that an operator wrote it in.
+/// A text in the languages that the operator provides.
 struct LocalizedTemplate: Sendable {
-    /// For every language that has no text of its own.
+    /// The text for all other languages.
     var fallback: Template
     var translations: [LanguageTag: Template] = [:]
 
     static let empty = LocalizedTemplate(fallback: .empty)
 
-    /// In `language`, in the nearest one that there is (de for de-AT, pt-BR for pt-PT), or in the default.
+    /// Returns the text in `language`, or the nearest language (de for de-AT, pt-BR for pt-PT), or the default.
     func render(_ values: TemplateValues, in language: LanguageTag?) -> String {
         guard let tag = language?.nearest(among: translations.keys), let translation = translations[tag] else {
             return fallback.render(values)
@@ -115,7 +115,7 @@ struct LocalizedTemplate: Sendable {
         return translation.render(values.speaking(tag))
     }
 
-    /// The same with `values` filled in permanently.
+    /// Returns the same text with `values` filled in permanently.
     func rendered(_ values: TemplateValues) -> LocalizedTemplate {
         LocalizedTemplate(
             fallback: Template(literal: fallback.render(values)),
@@ -128,8 +128,8 @@ struct LocalizedTemplate: Sendable {
 }
 
 extension LocalizedTemplate {
-    /// Reads a text, or a map of texts by language tag with a `default`. If it `mayHaveKey`, it may also name a text of
-    /// the app, which ``LocalizationKeys`` reads.
+    /// Reads a text, or a map of texts by language tag with a `default`. If `mayHaveKey`, it may also name a localised
+    /// text of the app, which ``LocalizationKeys`` reads.
     init?(
         _ value: YAMLValue,
         in place: TextPlace = .line,
@@ -158,7 +158,7 @@ extension LocalizedTemplate {
     }
 
     private static func tag(_ key: String, _ text: YAMLValue) -> LanguageTag? {
-        // A longer tag would be cut, and its meaning lost.
+        // A longer tag would be cut and lose its meaning.
         guard let tag = LanguageTag(key), tag.description.utf8.count == key.utf8.count else {
             text.mistake(
                 "'\(key.prefix(40))' is no language; expected 'default' or a tag such as de, pt-BR or zh-Hant"

@@ -2,23 +2,22 @@ import Nostr
 import Push
 import Rules
 
-/// What an event is to one account that it names: the signal, how it refers to the account, which event it is about,
-/// and who did it.
+/// The meaning of an event for one account that it names: signal, relation to the account, referenced event and author.
 package struct Relevance: Sendable, Hashable {
-    /// Nil for kinds that only a rules file gives a signal.
+    /// Nil for kinds that get their signal from a rules file.
     package var signal: Signal?
     package var relation: Relation?
-    /// The event whose author decides whether and how it concerns the account; nil when that is decided. Tags that name
-    /// several people and no author leave this open. The answer is worth waiting for in every mode.
+    /// The event whose author decides whether and how the event concerns the account. Nil if that is decided. Tags that
+    /// name several people and no author leave it open. Events wait for the answer in every mode.
     package var openQuestion: EventID?
     package var referencedID: EventID?
-    /// The person that a notification names: the sender of a zap, else the event's author.
+    /// The person that a notification names: the sender of a zap, or else the event's author.
     package var author: PublicKey
     package var zap: ZapReceipt?
 }
 
 extension Relevance {
-    /// What `event`, which names `account` in a `p` tag, is to that account; ``EventReading`` says more.
+    /// Returns the relevance of `event` to `account`, which it names in a `p` tag. See ``EventReading``.
     package static func classify(
         _ event: Event,
         for account: PublicKey,
@@ -28,11 +27,11 @@ extension Relevance {
     }
 }
 
-/// Why an event that names an account does not concern it.
+/// The reason why an event that names an account does not concern it.
 package enum Irrelevance: Error, Sendable, Hashable, CustomStringConvertible {
-    /// It is about somebody else's event.
+    /// It is about another author's event.
     case notTarget
-    /// The recipient of the zap sent it.
+    /// The recipient sent the zap.
     case ownZap
     case invalidZap(ZapReceiptError)
 
@@ -53,12 +52,14 @@ package enum Irrelevance: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What an event is about, by its kind. Read once for all accounts that it names, which may be thousands.
+/// The subject of an event, by its kind. It is parsed once for all accounts that the event names, which may be
+/// thousands.
 struct EventReading {
     private enum Subject {
         case message
         case follow
-        /// To which event, and who is said to have written that; no more of its target, which is many texts.
+        /// The referenced event and its author as tagged. Other parts of the target are not stored, because they are
+        /// large.
         case reaction(to: EventID?, by: PublicKey?)
         case repost(of: EventID?, isForOne: Bool)
         case zap(Result<ZapReceipt, ZapReceiptError>)
@@ -85,11 +86,11 @@ struct EventReading {
         }
     }
 
-    /// What the event, which names `account` in a `p` tag, is to that account. `authors` gives the authors of an event,
-    /// if they are known: its signer, and the key that the signer claims to speak for.
+    /// Returns the relevance of the event to `account`, which it names in a `p` tag. `authors` returns the authors of
+    /// an event if known: its signer, and the key that the signer claims to speak for.
     ///
-    /// Throws when it does not concern the account: a reaction names everybody in a thread and is for the last `p`
-    /// (NIP-25).
+    /// Throws if the event does not concern the account: a reaction names all participants of a thread, and is for the
+    /// last `p` (NIP-25).
     func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> Relevance {
         switch subject {
         case .message: return Relevance(signal: .dm, author: author)
@@ -128,7 +129,7 @@ struct EventReading {
         return Relevance(signal: .reaction, referencedID: id, author: author)
     }
 
-    /// NIP-18 has `p` name the author of what is reposted; of several that are named, only one can be that.
+    /// NIP-18: `p` names the author of the reposted event. If there are several, only one can be the author.
     private func repost(
         _ id: EventID?,
         _ isForOne: Bool,
@@ -165,7 +166,7 @@ extension Event {
         values(of: "e").lazy.compactMap { EventID(hex: $0) }.first
     }
 
-    /// The event that a note answers, else the one it quotes, else the one that an `e` tag mentions.
+    /// The event that a note replies to, or else quotes, or else mentions in an `e` tag.
     fileprivate var answeredOrQuoted: EventID? {
         if case .event(let parent)? = comment?.parent { return parent.id }
         if let thread { return thread.parent.id }

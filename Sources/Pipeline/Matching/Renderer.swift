@@ -5,8 +5,8 @@ import Push
 import Registry
 import Rules
 
-/// Renders an event by one rule, for one recipient or for all to whom it says the same: once for each mode and language
-/// that its devices ask for, and once for platforms where it shows nothing.
+/// Renders an event by one rule, for one recipient or for all that get the same content. It renders once for each mode
+/// and language of the devices, and once for platforms where the event is silent.
 final class Renderer {
     private struct Form: Equatable {
         let mode: Mode
@@ -18,12 +18,12 @@ final class Renderer {
     let signal: Signal
     private let recipient: PublicKey
     let relevance: Relevance
-    /// The event, and what is read out of it, shared by all recipients.
+    /// The event and its parsed parts, shared by all recipients.
     let facts: EventFacts
-    /// What ``rule`` reads; only where paces ask for it, which they do for each device. A rendering is asked for once
-    /// or a few times, and what it reads is large.
+    /// The input of ``rule``. Kept only for pacing, which reads it for each device. A rendering reads it once or a few
+    /// times, and its input is large.
     private var paceInput: RuleInput?
-    /// Devices of a crowd have one or a few. Beyond ``most``, looking costs more than rendering.
+    /// Many devices share one or a few forms. Beyond ``most`` forms, searching costs more than rendering.
     private var rendered: [(form: Form, rendering: Rendering)] = []
     private static let most = 32
     private var signals: SignalSet?
@@ -36,7 +36,7 @@ final class Renderer {
         self.facts = facts
     }
 
-    /// The event as a device of `platform` may see it, in that mode or a stricter one of the rule.
+    /// Returns the event for devices of `platform`, in that mode or the rule's stricter one.
     func rendering(
         in mode: Mode,
         _ language: LanguageTag?,
@@ -59,7 +59,7 @@ final class Renderer {
         return rendering
     }
 
-    /// The set of its signal, which is looked up once: `names` do not change while an event is worked on.
+    /// The signal's set, which is looked up once. `names` must not change while an event is processed.
     func signals(of names: SignalNames) -> SignalSet {
         if let signals { return signals }
         let signals = names[signal]
@@ -67,8 +67,8 @@ final class Renderer {
         return signals
     }
 
-    /// What matters about the notification to the pace of a device of `platform`. `eventExpiresAt` is the event's own
-    /// expiry (NIP-40).
+    /// Returns the parts of the notification that matter to the pace of a device of `platform`. `eventExpiresAt` is the
+    /// event's own expiry (NIP-40).
     func paceMatch(
         on platform: String,
         in mode: Mode,
@@ -96,12 +96,12 @@ final class Renderer {
         return match
     }
 
-    /// The earlier of two moments, of which the epoch and what is before it are none.
+    /// Returns the earlier of two times. Times up to the epoch mean "none".
     private static func earlier(_ one: Timestamp, _ other: Timestamp) -> Timestamp {
         one > .epoch && other > .epoch ? min(one, other) : max(max(one, other), .epoch)
     }
 
-    /// Equal for all events that replace each other, also after a restart.
+    /// A mark that is equal for all events that replace each other, even after a restart.
     private func paceMark(of push: PacedPush, context: inout EventContext, at now: Timestamp) -> Int64 {
         let input = paceInput ?? input(context: &context)
         paceInput = input
@@ -128,10 +128,10 @@ final class Renderer {
     }
 }
 
-/// The renderers of one event. Recipients share one where the rule says the same to all of them: an event may name
+/// The renderers of one event. Recipients share a renderer if the rule's content is the same for all: an event may name
 /// thousands.
 final class EventRenderers {
-    /// There are a few rules and ways to be meant; beyond that, looking costs more than rendering.
+    /// There are few rules and relations; beyond this, searching costs more than rendering.
     private static let limit = 16
 
     private let facts: EventFacts

@@ -4,19 +4,19 @@ import Nostr
 import Push
 import Rules
 
-/// An event that is to wake a device, with what matters to the device's pace.
+/// An event that should notify a device, with the properties that matter to the device's pace.
 package struct PaceMatch: Sendable {
     let event: EventID
     let signal: Signal
     let mode: Mode
     let urgency: Urgency
-    /// When it expires by the event (NIP-40) or its rule; the epoch: never.
+    /// The expiry of the event (NIP-40) or its rule; the epoch means never.
     let expiresAt: Timestamp
     var pace = PushPace.batch
     let nature: PushNature
-    /// Shared by matches that replace each other; nil: all count.
+    /// The mark of matches that replace each other; nil if all count.
     var mark: Int64?
-    /// When the event was made, in seconds since 1970; of use with a mark alone.
+    /// When the event was made, in seconds since 1970; only used with a mark.
     var madeAt: Int64 = 0
 
     package init(
@@ -36,46 +36,46 @@ package struct PaceMatch: Sendable {
     }
 }
 
-/// What stands against a push to a device.
+/// The obstacle to a push to a device.
 struct Obstacle: Equatable {
-    /// Until when at the earliest; the distant future where something has to happen first.
+    /// The earliest end; the distant future if another event must happen first.
     let until: Timestamp
     let reason: HoldReason
 }
 
-/// What a device was sent lately, and so when the next push may go. Knows no clock and nothing of what waits.
+/// The recent pushes to a device, which determine when the next one may be sent. It uses no clock, and no held groups.
 struct PushHistory: Hashable, Sendable {
-    /// The properties of a match or a group that decide when it may go.
+    /// The properties of a match or a group that determine when it may be sent.
     struct Turn {
         var nature = PushNature.alert
         var isMessage = false
-        /// Whether its window had enough matches already.
+        /// Whether its window already reached the limit of matches.
         var hasOverflowed = false
-        /// Whether its turn has begun with another push.
+        /// Whether its turn started with another push.
         var isDue = false
     }
 
     static let day: Duration = .days(1)
     static let hour: Duration = .hours(1)
 
-    /// When the last push was delivered; the epoch: never.
+    /// When the last push was delivered; the epoch means never.
     private var pushedAt = Timestamp.epoch
     private var windowStart = Timestamp.epoch
-    /// In the window.
+    /// The number of matches in the window.
     private var matches: Int32 = 0
-    /// Counted in UTC days since 1970.
+    /// The UTC day of ``pushes``, counted from 1970.
     private var dayOfPushes: Int32 = 0
-    /// Of that day.
+    /// The number of pushes on that day.
     private(set) var pushes: Int32 = 0
-    /// The delivery that was released last, until its end is known. Without a cooldown earlier ones may be under way
-    /// too. Their ends change nothing, so of those that fail only the last gives its push back. When one
-    /// turn has several pushes, the end of the last one counts.
+    /// The delivery that was released last, until it ends. Without a cooldown earlier ones may still be in progress.
+    /// Their ends are ignored, so only the last delivery can give its push back if it fails. If one turn has several
+    /// pushes, the end of the last one counts.
     private(set) var underWay: DeliveryID?
-    /// How many deliveries in a row stood aside and let the next one go. Here it fits into what the id leaves free, and
-    /// each device has one of these.
+    /// The number of consecutive deliveries that failed and stopped blocking the next. Placed here to use the padding
+    /// after the id, because each device has one of these.
     private(set) var aside: Int32 = 0
     private var releasedAt = Timestamp.epoch
-    /// When the last silent pushes set out, as many as an hour has; empty where nobody counts them.
+    /// When the last silent pushes were sent, up to the hourly limit. Empty if they are not limited.
     private var silentPushes: [Timestamp] = []
 
     init() {}
@@ -92,7 +92,7 @@ struct PushHistory: Hashable, Sendable {
         silentPushes = row.silentPushes
     }
 
-    /// What the disk keeps of it.
+    /// The row to store.
     func row(of device: DeviceID) -> PaceRow {
         PaceRow(
             device: device,
@@ -112,20 +112,20 @@ struct PushHistory: Hashable, Sendable {
         Int32(clamping: moment.milliseconds.flooredQuotient(by: 86_400_000))
     }
 
-    /// The pushes of the UTC day that `now` lies in.
+    /// The number of pushes on the UTC day of `now`.
     func pushes(onDayOf now: Timestamp) -> Int { dayOfPushes == Self.number(ofDay: now) ? Int(pushes) : 0 }
 
-    /// The pushes that the day has left.
+    /// The remaining pushes of the day.
     func pushesLeft(_ pace: Pace, at now: Timestamp) -> Int { pace.dailyCap.map { $0 - pushes(onDayOf: now) } ?? .max }
 
-    /// The silent pushes that the hour has left.
+    /// The remaining silent pushes of the hour.
     func silentPushesLeft(_ pace: Pace, at now: Timestamp) -> Int {
         pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
     }
 
-    /// What stands longest against a push now; nil: nothing.
+    /// The obstacle that lasts longest; nil if there is none.
     func obstacle(_ turn: Turn, _ pace: Pace, at now: Timestamp) -> Obstacle? {
-        // Pushes that need no distance do not wait for the end of the one before.
+        // Without a cooldown, pushes do not wait for the end of the one before.
         guard underWay == nil || pace.cooldown == .zero || turn.isDue else {
             return Obstacle(until: .distantFuture, reason: .underWay)
         }
@@ -145,25 +145,25 @@ struct PushHistory: Hashable, Sendable {
         return reason.map { Obstacle(until: until, reason: $0) }
     }
 
-    /// Whether the window that `now` lies in has had its matches.
+    /// Whether the window that contains `now` has reached its limit of matches.
     func isWindowFull(_ pace: Pace, at now: Timestamp) -> Bool {
         isWindowOpen(pace, at: now) && Int(matches) >= Pace.matchesBeforeBatch
     }
 
-    /// Whether a window is open that began before `now`.
+    /// Whether a window that started before `now` is still open.
     func isWindowOpen(_ pace: Pace, at now: Timestamp) -> Bool { pace.hasWindow && now < windowStart + pace.window }
 
-    /// Whether nothing of it can matter to any pace any more.
+    /// Whether its state no longer matters to any pace.
     func isInert(at now: Timestamp) -> Bool {
         underWay == nil && dayOfPushes < Self.number(ofDay: now) && max(pushedAt, windowStart) < now - Self.day
     }
 
-    /// Counts a match, which may find its window full.
+    /// Counts a match, and returns its turn.
     mutating func turn(of match: PaceMatch, _ pace: Pace, at now: Timestamp) -> Turn {
         Turn(nature: match.nature, isMessage: match.signal == .dm, hasOverflowed: count(pace, at: now))
     }
 
-    /// Counts a match; true when its window had enough.
+    /// Counts a match. Returns true if its window had reached the limit.
     private mutating func count(_ pace: Pace, at now: Timestamp) -> Bool {
         guard pace.hasWindow else { return false }
         if now >= windowStart + pace.window {
@@ -174,7 +174,7 @@ struct PushHistory: Hashable, Sendable {
         return Int(matches) > Pace.matchesBeforeBatch
     }
 
-    /// Nothing has happened later than now, whatever the clock said then.
+    /// Moves times that are later than `now` back to it, in case the clock was set back.
     mutating func settle(at now: Timestamp) {
         pushedAt = min(pushedAt, now)
         windowStart = min(windowStart, now)
@@ -183,7 +183,7 @@ struct PushHistory: Hashable, Sendable {
         if let last = silentPushes.last, last > now { silentPushes = silentPushes.map { min($0, now) } }
     }
 
-    /// A push sets out.
+    /// Records that a push is sent.
     mutating func release(_ delivery: DeliveryID, _ nature: PushNature, _ pace: Pace, at now: Timestamp) {
         let today = Self.number(ofDay: now)
         if dayOfPushes != today {
@@ -198,8 +198,8 @@ struct PushHistory: Hashable, Sendable {
         }
     }
 
-    /// The end of a delivery; false if it is not the one under way. One that failed counts for nothing, but one that
-    /// its push service refused does: otherwise a device whose pushes are refused would have no pace.
+    /// Records the end of a delivery. Returns false if it is not the one in progress. A failed delivery does not count,
+    /// but one that the push service refused does. Otherwise a device whose pushes are refused would have no pace.
     mutating func end(_ delivery: DeliveryID, counts: Bool, at now: Timestamp) -> Bool {
         guard underWay == delivery else { return false }
         if counts {
@@ -212,8 +212,8 @@ struct PushHistory: Hashable, Sendable {
         return true
     }
 
-    /// A delivery failed so often that the courier lets others pass; false if it is not the one under way, or if too
-    /// many did so in a row. Its later end counts for nothing.
+    /// Records that a delivery failed too often and no longer blocks others. Returns false if it is not the one in
+    /// progress, or if too many did so in a row. Its later end does not count.
     mutating func standAside(_ delivery: DeliveryID, at now: Timestamp) -> Bool {
         guard underWay == delivery, aside < PaceRow.mostAside else { return false }
         aside += 1
@@ -221,8 +221,8 @@ struct PushHistory: Hashable, Sendable {
         return true
     }
 
-    /// The device moved to another push service, or another place there. It no longer matters whether the former one is
-    /// down, nor what waits for it. False if that changes nothing.
+    /// Handles a device that moved to another push service or target: failures of the former one no longer matter.
+    /// Returns false if that changes nothing.
     mutating func move() -> Bool {
         guard underWay != nil || aside > 0 else { return false }
         aside = 0
@@ -230,7 +230,7 @@ struct PushHistory: Hashable, Sendable {
         return true
     }
 
-    /// The push under way counts for nothing.
+    /// Uncounts the push in progress.
     private mutating func giveBack(at now: Timestamp) {
         underWay = nil
         if Self.number(ofDay: min(releasedAt, now)) == dayOfPushes, pushes > 0 { pushes -= 1 }

@@ -3,7 +3,7 @@ import Nostr
 import Push
 import Storage
 
-/// What rules are read with: the platforms that are loaded, and the button categories that the files list.
+/// The context for reading rules: the loaded platforms, and the button categories in the files.
 struct RuleContext {
     let platforms: PlatformCatalog
     let checks: BlockChecks
@@ -24,12 +24,12 @@ struct RuleContext {
 struct BlockReader {
     let context: RuleContext
     let rule: YAMLMapping
-    /// Whether the blocks are for several events, or for none in particular.
+    /// Whether the blocks are those of `summary` or `nudge`.
     let isSummary: Bool
 
     private var hasTexts: Bool { rule.hasTexts }
 
-    /// The blocks; what is wrong in them is noted as mistakes.
+    /// Returns the blocks, and records their errors.
     func blocks() -> PlatformBlocks {
         let platforms = context.platforms
         var blocks = platforms.blocks.compactMap { key, platform in
@@ -37,7 +37,7 @@ struct BlockReader {
         }
         for (name, value) in rule["native"]?.mapping()?.members ?? [] where value.mapping() != nil {
             if let owner = platforms.blocks.first(where: { [$0.platform, $0.key].contains(name) }) {
-                // Without a check, a mistake in it would break every notification.
+                // This is not checked, and an error in it would break every notification.
                 value.mistake("this is the rule's own '\(owner.key)'; here stands what other plugins get")
             } else {
                 block("native.\(name)", name, value).map { blocks.append($0) }
@@ -69,7 +69,7 @@ struct BlockReader {
         return PlatformBlocks.Block(key: key, platform: platform, template: template)
     }
 
-    /// Asks the plugin, which may begin its answer with a JSON pointer to the value at fault.
+    /// Calls the plugin's check. Its message may start with a JSON pointer to the invalid value.
     private func checkByPlugin(
         _ template: JSONTemplate,
         _ platform: String,
@@ -108,7 +108,7 @@ private struct BlockChecker {
     let rule: YAMLMapping
     let hasTexts: Bool
     let isSummary: Bool
-    /// Limits on what variables make of values, as the checks put them on literals.
+    /// The checks' limits, to apply to values from variables.
     private(set) var bounds: [(JSONTemplate) -> JSONTemplate] = []
 
     init(kind: String, categories: ButtonCategories, rule: YAMLMapping, hasTexts: Bool, isSummary: Bool) {
@@ -119,7 +119,7 @@ private struct BlockChecker {
         self.isSummary = isSummary
     }
 
-    /// Checks an object of the block, and the objects in it. `path` leads to it; nil: it is in a list.
+    /// Checks an object of the block, and its inner objects. `path` is its path, or nil if it is in a list.
     mutating func check(_ mapping: YAMLMapping, _ schema: ObjectSchema, path: [String]? = []) {
         let facts = WrittenBlock(mapping, schema: schema, rule: rule, hasTexts: hasTexts, isSummary: isSummary)
         for name in schema.required where facts.place(of: [name]) == nil {
@@ -182,7 +182,7 @@ private struct BlockChecker {
         }
     }
 
-    /// `message` with the literals that it names.
+    /// Returns `message` with its placeholders replaced by the literals.
     private func words(_ message: String, _ facts: WrittenBlock) -> String {
         var words = ""
         var rest = message[...]
@@ -196,7 +196,7 @@ private struct BlockChecker {
     }
 }
 
-/// A block as it stands in the file.
+/// A block as written in the file.
 struct WrittenBlock: BlockFacts {
     private let block: YAMLMapping?
     private let schema: ObjectSchema?
@@ -204,7 +204,7 @@ struct WrittenBlock: BlockFacts {
     let hasTexts: Bool
     let isSummary: Bool
 
-    /// `block` is nil where the rule has none.
+    /// `block` is nil if the rule has none.
     init(_ block: YAMLMapping?, schema: ObjectSchema?, rule: YAMLMapping, hasTexts: Bool, isSummary: Bool) {
         self.block = block
         self.schema = schema
@@ -215,7 +215,7 @@ struct WrittenBlock: BlockFacts {
 
     func value(at path: [String]) -> BlockValue? { place(of: path).map(\.blockValue) }
 
-    /// Where the value at `path` stands.
+    /// The location of the value at `path`.
     func place(of path: [String]) -> YAMLValue? {
         if path.first == "rule" { return Self.place(of: path.dropFirst(), in: rule, nil) }
         return block.flatMap { Self.place(of: path[...], in: $0, schema) }
@@ -234,7 +234,7 @@ struct WrittenBlock: BlockFacts {
 }
 
 extension ValueSchema {
-    /// The schema of the object that may stand there.
+    /// The schema of the object that is allowed here.
     fileprivate var objectSchema: ObjectSchema? {
         switch self {
         case .object(let object), .either(_, orObject: let object): object
@@ -244,12 +244,12 @@ extension ValueSchema {
 }
 
 extension YAMLMapping {
-    /// The member of that name, under the other spelling that `schema` knows, too.
+    /// The member of that name or its alias in `schema`.
     fileprivate func value(of name: String, _ schema: ObjectSchema?) -> YAMLValue? {
         self[name] ?? schema?[name]?.alias.flatMap { self[$0] }
     }
 
-    /// Whether a rule says itself what is shown.
+    /// Whether a rule defines its own texts.
     var hasTexts: Bool { ["title", "subtitle", "body"].contains { self[$0] != nil } }
 }
 
@@ -273,7 +273,7 @@ extension [YAMLValue] {
 }
 
 extension JSONValue {
-    /// Whether the two are of one type, or both say yes or no: others were refused as values already.
+    /// Whether the two have the same type or are both flags. Values of other types were refused already.
     fileprivate func isComparable(to other: JSONValue) -> Bool {
         switch (self, other) {
         case (.number, .number), (.string, .string), (.bool, .bool): true
@@ -309,7 +309,7 @@ extension YAMLValue {
         }
     }
 
-    /// Whether it is `1` or `true`; nil if it is no flag.
+    /// Whether it is `1` or `true`; nil if it is not a flag.
     var isOn: Bool? {
         switch scalar() {
         case .flag(let flag): flag

@@ -1,7 +1,7 @@
 import Push
 import Storage
 
-/// The categories of buttons that rules may name: those that the loaded platforms predefine, and those that the files
+/// The categories of buttons that rules may name: predefined ones of the loaded platforms, and those that the files
 /// list.
 struct ButtonCategories: Sendable {
     private let platforms: [ButtonNames]
@@ -33,14 +33,14 @@ struct ButtonCategories: Sendable {
         self.init(known, listed)
     }
 
-    /// Checks that a rule's own category, which goes to every platform, uses no name that a platform reserves.
+    /// Checks that a rule's own category, which is sent to every platform, uses no name that a platform reserves.
     func check(_ category: YAMLValue?) {
         guard let category, let name = category.literal else { return }
         guard let names = platforms.first(where: { $0.reserves(name) }) else { return }
         _ = category.choice(names.names)
     }
 
-    /// These and what another file lists.
+    /// Returns these categories and those of another file.
     func adding(_ others: ButtonCategories) -> ButtonCategories {
         ButtonCategories(platforms, Set(listed + others.listed))
     }
@@ -48,7 +48,7 @@ struct ButtonCategories: Sendable {
     /// All categories that a push may name under such a key.
     func known(_ names: ButtonNames) -> [String] { names.names + listed }
 
-    /// Checks that a block's category is known, and that `actions` are of its buttons.
+    /// Checks that a block's category is known, and that `actions` belong to its buttons.
     func check(_ category: YAMLValue?, actions: YAMLValue?, _ names: ButtonNames) {
         guard let category else {
             actions?.mistake("'category' is missing: which buttons these are")
@@ -90,7 +90,7 @@ extension ButtonNames {
     fileprivate func reserves(_ category: String) -> Bool { !reserved.isEmpty && category.hasPrefix(reserved) }
 }
 
-/// Seed 002's requirements on a rule's buttons beyond each one's keys.
+/// Seed 002's requirements on a rule's buttons, beyond the keys of each.
 enum ButtonChecks {
     /// iOS cuts longer labels.
     private static let longestLabel = 30

@@ -4,12 +4,12 @@ import Push
 import Storage
 
 extension JSONTemplate {
-    /// Any value of the file: its strings are templates, and a template under YAML's tag `!!int` or `!!float` becomes a
-    /// number.
+    /// Reads any value of the file. Its strings are templates, and a template with YAML's tag `!!int` or `!!float`
+    /// becomes a number.
     ///
-    /// If it `isComplete`, an object that lacks a member is left out as a whole: the app could not decode it.
+    /// If `isComplete`, an object that lacks a member is omitted as a whole, because the app could not decode it.
     ///
-    /// Nil, with the mistake noted, for a broken template.
+    /// Returns nil and records the error if a template is invalid.
     init?(free value: YAMLValue, isComplete: Bool = false) {
         if value.isMapping {
             guard let members = value.mapping()?.members else { return nil }
@@ -18,7 +18,7 @@ extension JSONTemplate {
             let elements = (value.list() ?? []).compactMap { JSONTemplate(free: $0, isComplete: isComplete) }
             self = .joined(elements, areRequired: isComplete)
         } else if let digits = value.clientDigits {
-            // As it was written: an id of 20 digits is another number as a Double.
+            // Kept as written: a 20-digit id would change as a Double.
             guard Double(digits)?.isFinite ?? false else {
                 value.mistake("expected a number of at most 1.8e308")
                 return nil
@@ -45,7 +45,7 @@ extension JSONTemplate {
         }
     }
 
-    /// An object under whose keys, which may be any, `read` finds the values.
+    /// Creates an object with any keys, whose values `read` returns.
     init(
         members: [(key: String, value: YAMLValue)],
         areRequired: Bool = false,
@@ -61,20 +61,20 @@ extension JSONTemplate {
         )
     }
 
-    /// A text of the file.
+    /// Reads a text of the file.
     init?(free text: String, _ value: YAMLValue) {
         guard text.contains("{{") else {
             self = .literal(text)
             return
         }
-        // An app shows it as it likes, in several lines, too.
+        // Apps may show it in several lines.
         guard let template = Template.read(value, in: .paragraph) else { return nil }
         self = .text(template, .paragraph)
     }
 }
 
 extension Template {
-    /// A template where a number is wanted. Nil, with the mistake noted, unless it is one numeric variable.
+    /// Reads a template for a number. Returns nil and records the error unless it is one numeric variable.
     init?(numeric text: String, _ value: YAMLValue) {
         guard NumericVariable.isWhole(text) else {
             value.mistake(
@@ -89,7 +89,7 @@ extension Template {
 }
 
 extension JSONTemplate {
-    /// Reads `value` as an object of these keys. What is wrong is noted, and left out.
+    /// Reads `value` as an object of these keys. Invalid values are recorded and omitted.
     init?(_ value: YAMLValue, _ schema: ObjectSchema) {
         guard let mapping = value.mapping(keys: schema.names) else { return nil }
         var members: [Member] = []
@@ -108,7 +108,7 @@ extension JSONTemplate {
         self = .joined(members)
     }
 
-    /// Nil, with the mistake noted, when `value` does not fit the schema.
+    /// Returns nil and records the error if `value` does not fit the schema.
     init?(_ value: YAMLValue, _ schema: ValueSchema) {
         switch schema {
         case .text(let text): self.init(text: value, TextForm(text))
@@ -222,7 +222,7 @@ extension JSONTemplate {
         }
     }
 
-    /// A moment that is the same for every notification is written once and for all.
+    /// Reads a point in time. If it is the same for every notification, it is written only once.
     init?(moment value: YAMLValue, _ form: MomentSpelling) {
         switch value.scalar() {
         case .whole(let seconds):
@@ -241,7 +241,7 @@ extension JSONTemplate {
         }
     }
 
-    /// A length of time: `4h`, or a whole number of seconds.
+    /// Reads a duration: `4h`, or a whole number of seconds.
     init?(span value: YAMLValue, _ spelling: SpanSpelling, limit: Duration) {
         let span: Duration? =
             switch value.scalar() {

@@ -3,14 +3,15 @@ import JSON
 import Nostr
 import Push
 
-/// JSON whose strings are templates: a value of a rule's platform block, read and checked once, rendered often.
+/// JSON whose strings are templates: a value of a rule's platform block. It is read and checked once, and rendered
+/// often.
 ///
-/// A value that does not fit its key (no number where a number belongs) is left out together with its key. If the key
-/// is required, the object around it is left out, too.
+/// A value that is invalid for its key, such as a string for a number, is omitted together with its key. If the key is
+/// required, the object around it is omitted too.
 indirect enum JSONTemplate: Sendable {
     /// JSON that is the same for every notification.
     case constant([UInt8])
-    /// A text of that form. The service would refuse the whole message because of another.
+    /// A string of that form. The service would refuse the whole message with any other.
     case text(Template, TextForm)
     /// One of these words.
     case choice(Template, of: [String])
@@ -20,17 +21,17 @@ indirect enum JSONTemplate: Sendable {
     case flag(Template, FlagSpelling)
     case moment(MomentTemplate)
     case object([Member])
-    /// A list that `isComplete` is left out if one of its elements is.
+    /// If it `isComplete`, the list is omitted when one of its elements is.
     case list([JSONTemplate], isComplete: Bool)
 
     struct Member: Sendable {
         var key: String
         var value: JSONTemplate
-        /// Whether the object is left out without this.
+        /// Whether the object is omitted without this member.
         var isRequired = false
     }
 
-    /// Its JSON if it is the same for every notification; nil if variables decide.
+    /// Its JSON if it is the same for every notification; nil if it has variables.
     var json: String? {
         guard case .constant(let bytes) = self else { return nil }
         return String(decoding: bytes, as: UTF8.self)
@@ -49,7 +50,7 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// Whether some events leave all of it out.
+    /// Whether the whole value is omitted for some events.
     var mayBeLeftOut: Bool {
         switch self {
         case .constant: false
@@ -60,14 +61,13 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// JSON text; nil if the value is left out. Adds the paths of omitted values to `omitted`.
-    ///
+    /// Returns the JSON, or nil if the value is omitted. Adds the paths of omitted values to `omitted`.
     func render(_ values: TemplateValues, now: Timestamp, omitted: inout OmittedPaths) -> String? {
         var json = JSONText()
         return append(to: &json, values, now, &omitted) ? String(decoding: json.bytes, as: UTF8.self) : nil
     }
 
-    /// Writes the value. If it is left out, returns false, and the caller removes what was written.
+    /// Writes the value. Returns false if it is omitted; the caller then removes the partial output.
     private func append(
         to json: inout JSONText,
         _ values: TemplateValues,
@@ -90,7 +90,7 @@ indirect enum JSONTemplate: Sendable {
         }
     }
 
-    /// Writes a template's result; false if it does not fit.
+    /// Writes a template's result. Returns false if it is invalid.
     private func appendRendered(to json: inout JSONText, _ values: TemplateValues, _ now: Timestamp) -> Bool {
         switch self {
         case .text(let template, let form):
@@ -109,7 +109,7 @@ indirect enum JSONTemplate: Sendable {
         case .number(let template, let range):
             let text = template.render(values)
             guard let number = NumericVariable.number(text), range.contains(number) else { return false }
-            // Beyond 2^53 a Double is another number.
+            // A Double cannot hold every integer beyond 2^53.
             if let whole = Int64(text) { json.append(whole) } else { json.append(number) }
         case .flag(let template, let form):
             guard let number = NumericVariable.number(template.render(values)) else { return false }
@@ -148,7 +148,7 @@ indirect enum JSONTemplate: Sendable {
         return isWhole
     }
 
-    /// False when an element is left out.
+    /// Returns false if an element is omitted.
     private static func append(
         _ elements: [JSONTemplate],
         to json: inout JSONText,
@@ -209,7 +209,7 @@ extension JSONTemplate {
         constant { $0.append(number) }
     }
 
-    /// An object of these members; a constant if all of them are.
+    /// Creates an object of these members. It is a constant if all of them are.
     static func joined(_ members: [Member]) -> JSONTemplate {
         var json = JSONText()
         json.append("{")
@@ -224,7 +224,7 @@ extension JSONTemplate {
         return .constant(json.bytes)
     }
 
-    /// A list of these elements; a constant if all of them are.
+    /// Creates a list of these elements. It is a constant if all of them are.
     static func joined(_ elements: [JSONTemplate], areRequired: Bool = false) -> JSONTemplate {
         var json = JSONText()
         json.append("[")
@@ -238,10 +238,10 @@ extension JSONTemplate {
     }
 }
 
-/// Objects that change after they were read.
+/// Changes of objects after reading.
 extension JSONTemplate {
-    /// This object with `members` in the object under `key`. Nil if either is no object, or if one of the members is
-    /// there already.
+    /// Returns this object with `members` added to the object under `key`. Nil if either is not an object, or if it
+    /// already has one of the members.
     func adding(_ members: [Member], under key: String) -> JSONTemplate? {
         guard var outer = self.members else { return nil }
         guard let index = outer.firstIndex(where: { $0.key == key }) else {
@@ -254,7 +254,7 @@ extension JSONTemplate {
         return .joined(outer)
     }
 
-    /// This object with `change` made to the value at `path`, where it depends on the event.
+    /// Returns this object with `change` applied to the value at `path`, if it depends on the event.
     func changing(_ path: some Collection<String>, _ change: (JSONTemplate) -> JSONTemplate) -> JSONTemplate {
         guard let key = path.first else { return change(self) }
         guard case .object(var members) = self, let index = members.firstIndex(where: { $0.key == key }) else {
@@ -264,13 +264,13 @@ extension JSONTemplate {
         return .object(members)
     }
 
-    /// The value at `path`; nil where there is none.
+    /// The value at `path`; nil if there is none.
     func value(at path: some Collection<String>) -> JSONTemplate? {
         guard let key = path.first else { return self }
         return members?.first { $0.key == key }?.value.value(at: path.dropFirst())
     }
 
-    /// The part that is the same for every event; nil if there is none.
+    /// The part without variables; nil if there is none.
     var literals: JSONTemplate? {
         switch self {
         case .constant: self
@@ -283,7 +283,7 @@ extension JSONTemplate {
         }
     }
 
-    /// The members of an object; nil for everything else.
+    /// The members of an object; nil for other values.
     var members: [Member]? {
         switch self {
         case .object(let members): return members

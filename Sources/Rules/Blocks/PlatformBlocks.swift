@@ -4,11 +4,9 @@ import Nostr
 import Push
 import Storage
 
-/// A rule's blocks for single platforms (`native` and the platforms' own keys), for what the other platforms do not
-/// know.
+/// A rule's blocks for single platforms (`native` and the platforms' own keys), for features that other platforms lack.
 ///
-/// A plugin gets its block as `native` and trusts nothing in it. A block that contradicts itself costs that message and
-/// nothing else.
+/// A plugin gets its block as `native` and must validate it. A contradictory block makes only that message fail.
 struct PlatformBlocks: Sendable {
     /// One platform's block as it was read.
     struct Block: Sendable {
@@ -18,10 +16,10 @@ struct PlatformBlocks: Sendable {
         var template: JSONTemplate
     }
 
-    /// What is the same for every notification, by platform name.
+    /// Blocks without variables, by platform name.
     private let constant: [String: String]
     private let templates: [Block]
-    /// The platforms whose block some events leave without a required value.
+    /// The platforms whose block may lack a required value for some events.
     private let withheld: Set<String>
 
     init(_ blocks: [Block]) {
@@ -39,12 +37,12 @@ struct PlatformBlocks: Sendable {
         withheld = Set(templates.filter(\.template.mayBeLeftOut).map(\.platform))
     }
 
-    /// Combined blocks. Nothing in them is left out, so they need no key for reports.
+    /// Creates combined blocks. No value in them is omitted, so they need no key for reports.
     init(_ blocks: [(platform: String, template: JSONTemplate)]) {
         self.init(blocks.map { Block(key: $0.platform, platform: $0.platform, template: $0.template) })
     }
 
-    /// The members of a platform's block, in their order; none where there is no block.
+    /// The members of a platform's block, in order. Empty if there is no block.
     func members(of platform: String) -> [JSONTemplate.Member] { block(of: platform)?.members ?? [] }
 
     private func block(of platform: String) -> JSONTemplate? {
@@ -57,13 +55,13 @@ struct PlatformBlocks: Sendable {
         RenderedBlock(block: block(of: platform), hasTexts: hasTexts)
     }
 
-    /// The same with the blocks of `others` for platforms that have none.
+    /// Returns these blocks, and those of `others` for platforms that have none.
     func adding(_ others: PlatformBlocks) -> PlatformBlocks {
         let missing = others.platforms.filter { !platforms.contains($0) }
         return PlatformBlocks((all + missing.map { ($0, .joined(others.members(of: $0))) }))
     }
 
-    /// The same with those members of `others` that its blocks lack.
+    /// Returns these blocks with the members of `others` that they lack.
     func addingMembers(of others: PlatformBlocks) -> PlatformBlocks {
         PlatformBlocks(
             Set(platforms + others.platforms).sorted().map { platform in
@@ -86,11 +84,10 @@ struct PlatformBlocks: Sendable {
         templates.reduce(into: []) { $0.formUnion($1.template.variables) }
     }
 
-    /// Whether some event may leave the block of `platform` without a required value.
+    /// Whether the block of `platform` may lack a required value for some events.
     func mayWithhold(_ platform: String) -> Bool { withheld.contains(platform) }
 
-    /// JSON objects by platform name: a transport gets its own as `native`. Adds what is left out to `rendering`.
-    ///
+    /// Returns JSON objects by platform name; a transport gets its own as `native`. Adds omitted values to `rendering`.
     /// Relative dates count from `now`.
     func render(_ values: TemplateValues, now: Timestamp, into rendering: inout Rendering) -> [String: String] {
         var blocks = constant
@@ -103,7 +100,7 @@ struct PlatformBlocks: Sendable {
         return blocks
     }
 
-    /// The same without untrusted values, so that everything fits.
+    /// Renders without untrusted values, so that no value is omitted.
     func render(_ values: TemplateValues, now: Timestamp) -> [String: String] {
         var rendered = constant
         for block in templates {
@@ -114,7 +111,7 @@ struct PlatformBlocks: Sendable {
     }
 }
 
-/// A block after reading. Values that variables decide are unknown.
+/// A block after reading. Values with variables are unknown.
 struct RenderedBlock: BlockFacts {
     fileprivate let block: JSONTemplate?
     let hasTexts: Bool
@@ -137,11 +134,11 @@ struct RenderedBlock: BlockFacts {
     }
 }
 
-/// The texts of a rule that the app itself contains: `{ loc-key: LIKED, loc-args: ["{{author.name}}"], default: … }`
-/// gives a text's name and its arguments. Some services take such names instead of texts.
+/// Localised texts of a rule that the app contains. `{ loc-key: LIKED, loc-args: ["{{author.name}}"], default: … }`
+/// gives a text's name and arguments. Some services take such names instead of texts.
 struct LocalizationKeys {
     static let keys = ["loc-key", "loc-args"]
-    /// In bytes of UTF-8.
+    /// The limit in UTF-8 bytes.
     private static let keyLimit = 128
     private static let argumentLimit = 16
 
@@ -150,7 +147,7 @@ struct LocalizationKeys {
         let arguments: JSONTemplate?
     }
 
-    /// By the rule's key.
+    /// The texts by the rule's key.
     private var texts: [String: Text] = [:]
 
     /// Reads them from `rule`'s texts.
@@ -160,7 +157,7 @@ struct LocalizationKeys {
         }
     }
 
-    /// Adds them to the blocks of platforms that support them; reports a block that says the same itself.
+    /// Adds them to the blocks of platforms that support them. Reports an error if a block sets the same values.
     func put(into blocks: inout [PlatformBlocks.Block], _ platforms: PlatformCatalog, _ rule: YAMLMapping) {
         for platform in platforms.platforms {
             guard let description = platforms[platform], let object = description.texts.first?.key.keys.first else {

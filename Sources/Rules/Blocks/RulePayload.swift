@@ -5,7 +5,7 @@ import Nostr
 import Push
 import Storage
 
-/// What a rule adds to payloads besides its texts, and their lifetime.
+/// The parts that a rule adds to payloads in addition to its texts, and their lifetime.
 struct RulePayload: Sendable {
     /// The keys of a rule that are read here.
     static func keys(_ platforms: PlatformCatalog) -> [String] {
@@ -18,7 +18,7 @@ struct RulePayload: Sendable {
     /// The full names of the variables that its templates use.
     let variables: Set<String>
 
-    /// Nothing besides.
+    /// An empty payload.
     init() {
         blocks = PlatformBlocks([PlatformBlocks.Block]())
         customKeys = CustomKeys()
@@ -26,8 +26,8 @@ struct RulePayload: Sendable {
         variables = []
     }
 
-    /// Reads these keys, and checks buttons and URLs. `isSummary`: `rule` is of a batch. `hasEvent`: there is an event
-    /// for seed 000's keys.
+    /// Reads these keys, and checks buttons and URLs. `isSummary` is whether `rule` is for a batch, `hasEvent` whether
+    /// it has an event for the keys of seed 000.
     init(reading rule: YAMLMapping, _ context: RuleContext, isSummary: Bool = false, hasEvent: Bool = true) {
         ButtonChecks.check(rule)
         context.categories.check(rule["category"])
@@ -40,7 +40,7 @@ struct RulePayload: Sendable {
 
 /// The app's custom keys: those about the event (``EventData``), and a rule's own `data`.
 package struct CustomKeys: Sendable {
-    /// Plugins refuse `data` with more: finding duplicates takes time squared.
+    /// The limit of plugins for `data`, because finding duplicates takes quadratic time.
     package static let mostMembers = 256
 
     /// The notification's own keys, which `data` may not replace.
@@ -57,13 +57,13 @@ package struct CustomKeys: Sendable {
     /// Whether the event's keys are included, which also describe the referenced event.
     let saysEvent: Bool
 
-    /// None.
+    /// No custom keys.
     init() {
         own = nil
         saysEvent = false
     }
 
-    /// `hasEvent`: there is an event for the event's keys.
+    /// `hasEvent` is whether there is an event for the event's keys.
     init(reading rule: YAMLMapping, _ platforms: PlatformCatalog, hasEvent: Bool) {
         saysEvent = hasEvent && rule["event_data"]?.bool() ?? true
         guard let data = rule["data"], let members = data.mapping()?.members else {
@@ -93,7 +93,7 @@ package struct CustomKeys: Sendable {
 
     var variables: Set<String> { own?.variables ?? [] }
 
-    /// A JSON object, or nothing. Adds what is left out to `rendering`.
+    /// Returns a JSON object, or an empty string. Adds omitted values to `rendering`.
     func render(
         _ source: TemplateSource,
         _ values: TemplateValues,
@@ -109,7 +109,7 @@ package struct CustomKeys: Sendable {
         return event.dropLast() + "," + own.dropFirst()
     }
 
-    /// The same without an event, and so without untrusted values.
+    /// Renders without an event, and so without untrusted values.
     func render(_ values: TemplateValues, now: Timestamp) -> String {
         var omitted = OmittedPaths()
         guard let own = own?.render(values, now: now, omitted: &omitted), own != "{}" else { return "" }
@@ -117,9 +117,9 @@ package struct CustomKeys: Sendable {
     }
 }
 
-/// How long a push service may keep a notification for a device that is off (`expires`).
+/// How long a push service may store a notification for an unreachable device (`expires`).
 struct Lifetime: Sendable {
-    /// The longest time that rules may ask for is four weeks.
+    /// The maximum that rules may request is four weeks.
     static let range: ClosedRange<Duration> = .minutes(1) ... .days(28)
 
     private let span: Duration?
@@ -142,14 +142,15 @@ struct Lifetime: Sendable {
         self.span = span
     }
 
-    /// When a push service should give up; the epoch leaves that to the transport, also if the time is unknown.
+    /// When a push service should drop the notification. The epoch means that the transport decides, also if `now` is
+    /// unknown.
     func end(from now: Timestamp) -> Timestamp {
         guard let span, now > .epoch else { return .epoch }
         return now + span
     }
 }
 
-/// The custom keys that tell an app about the event (contrib/docs/rules.md, "What an app receives").
+/// The custom keys that describe the event to an app (contrib/docs/rules.md, "What an app receives").
 enum EventData {
     /// The names of its keys.
     static let keys: Set = [
@@ -157,7 +158,8 @@ enum EventData {
         "referenced_event_content",
     ]
 
-    /// A JSON object, its keys in order. Written piece by piece: an encoder costs as much as the rest of a rendering.
+    /// Returns a JSON object with sorted keys. It is written piece by piece, because an encoder costs as much as the
+    /// rest of a rendering.
     static func json(of source: TemplateSource) -> String {
         let facts = source.input.facts
         var json = JSONText()

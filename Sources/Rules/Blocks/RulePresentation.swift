@@ -1,12 +1,12 @@
 import Push
 
-/// How a rule's notifications make themselves noticed: its blocks' values for ``PresentationKey``s. A value that
-/// variables decide counts as the quietest one.
+/// The sounds and similar attributes of a rule's notifications: its blocks' values for ``PresentationKey``s. A value
+/// with variables counts as the quietest one.
 struct RulePresentation: Sendable {
-    /// The rule's category, unless variables decide it.
+    /// The rule's category, unless it has variables.
     let category: String?
     private let blocks: PlatformBlocks
-    /// Whether the rule may show more than a nudge. Then no stricter form may be louder.
+    /// Whether the rule may show more than a nudge. If so, stricter forms must not be louder.
     private let isBounding: Bool
     private let platforms: PlatformCatalog
 
@@ -17,8 +17,8 @@ struct RulePresentation: Sendable {
         isBounding = mode > .nudge
     }
 
-    /// The blocks of the stricter forms of this rule's notifications: `common` from the file, and this rule's. `shared`
-    /// is set for the outside of a sealed push.
+    /// Returns the blocks of the stricter forms of this rule's notifications, combined from `common` in the file and
+    /// this rule's. `shared` is set for the visible part of a sealed push.
     func joined(with common: PlatformBlocks, sealedAmong shared: SharedPresentation? = nil) -> PlatformBlocks {
         let all = Set(common.platforms).union(blocks.platforms.filter { !keys(of: $0).isEmpty })
         return PlatformBlocks(
@@ -45,7 +45,8 @@ struct RulePresentation: Sendable {
 
     private func keys(of platform: String) -> [PresentationKey] { platforms[platform]?.presentation ?? [] }
 
-    /// `own` are the rule's members, `common` the file's. `seal` reduces a value of the rule to what may be seen.
+    /// Combines `own` members of the rule with `common` ones of the file. `seal` reduces a value of the rule to its
+    /// visible part.
     private func joined(
         _ own: [JSONTemplate.Member],
         _ common: [JSONTemplate.Member],
@@ -86,12 +87,12 @@ struct RulePresentation: Sendable {
 struct SharedPresentation: Sendable, Hashable {
     /// JSON by platform and key.
     private var values: [String: [String: String]] = [:]
-    /// Their common category.
+    /// The common category.
     private(set) var category: String?
 
     init() {}
 
-    /// `rules` are the texts and blocks of all rules that wake anybody.
+    /// `rules` are the texts and blocks of all rules that send notifications.
     init(_ rules: [(texts: RuleTexts, blocks: PlatformBlocks)], _ platforms: PlatformCatalog) {
         guard let first = rules.first else { return }
         if let literal = first.texts.category.literal, !literal.isEmpty,
@@ -106,7 +107,7 @@ struct SharedPresentation: Sendable, Hashable {
         }
     }
 
-    /// The visible part of a rule's value on the outside of a sealed push; nil: nothing.
+    /// The visible part of a rule's value in a sealed push; nil if there is none.
     fileprivate func seal(_ value: JSONTemplate, of key: PresentationKey, on platform: String) -> JSONTemplate? {
         guard key.tellsRule, values[platform]?[key.name] != value.json else { return value }
         return key.sealed.map { .constant(Array($0.utf8)) }

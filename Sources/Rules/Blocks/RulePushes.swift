@@ -1,8 +1,8 @@
 import Push
 import Storage
 
-/// Whether a rule's notifications show or play anything in mode alert, on each platform. What does not is silent in
-/// every other mode, too.
+/// Whether a rule's notifications show or play anything in mode alert, on each platform. If not, they are silent in
+/// every other mode too.
 struct RuleVisibility: Sendable {
     private let hasTexts: Bool
     /// Platforms whose block decides, not the texts.
@@ -18,7 +18,7 @@ struct RuleVisibility: Sendable {
         for platform in blocks.platforms {
             let pushes = platforms[platform]?.pushes ?? PushKinds()
             let shows = pushes.kind(of: blocks.facts(of: platform, hasTexts: hasTexts)).shows
-            // A rule that never shows more than a nudge has no texts of its own to show.
+            // A rule that never shows more than a nudge has no texts to show.
             if let shows, isTold || !shows { exceptions[platform] = shows }
         }
         self.exceptions = exceptions
@@ -30,16 +30,16 @@ struct RuleVisibility: Sendable {
     }
 }
 
-/// How the pushes of one rule wait: its `pace` and `key`, and the kind of its pushes on each platform.
+/// How the pushes of one rule are paced: its `pace` and `key`, and the kind of its pushes on each platform.
 struct RulePace: Sendable {
     /// The keys of a rule that are read here.
     static let keys = ["pace", "key"]
 
-    /// Pushes with the same key replace each other if only the latest counts. Empty: those of the same type, or of the
-    /// rule.
+    /// Pushes with the same key replace each other if only the latest counts. If empty, those of the same type or the
+    /// same rule do.
     let key: Template
     private let pushes: [String: PacedPush]
-    /// On platforms without a description.
+    /// For platforms without a description.
     private let others: PacedPush
 
     init(reading rule: YAMLMapping, _ platforms: PlatformCatalog) {
@@ -77,17 +77,17 @@ struct RulePace: Sendable {
     }
 }
 
-/// A push, as far as pacing needs to know it.
+/// The properties of a push that pacing needs.
 package struct PacedPush: Sendable, Hashable {
-    /// The push service's word for its type, such as `liveactivity`. Pushes of different types are never merged.
+    /// The push service's name of its type, such as `liveactivity`. Pushes of different types are never merged.
     package var type: String
     package var nature: PushNature
     package var pace: PushPace
-    /// Whether `pace` holds whatever the rule says.
+    /// Whether `pace` overrides the rule.
     private let isFixed: Bool
 
     static let alert = PacedPush(PushKind.alert)
-    /// A message with nothing but keys for the app.
+    /// A message that only contains keys for the app.
     static let data = PacedPush(PushKind.data)
 
     init(_ kind: PushKind) {
@@ -101,7 +101,7 @@ package struct PacedPush: Sendable, Hashable {
         self.isFixed = isFixed
     }
 
-    /// This push with a rule's pace. Only alerts and silent pushes can stand for several.
+    /// Returns this push with a rule's pace. Only alerts and silent pushes can be batched.
     func paced(_ stated: PushPace?) -> PacedPush {
         guard let stated, !isFixed else { return self }
         var push = self
@@ -109,8 +109,7 @@ package struct PacedPush: Sendable, Hashable {
         return push
     }
 
-    /// The wake-up for this push in ``Mode/wake``. A later one could replace nothing in it, so those that wait are
-    /// counted.
+    /// The wake-up for this push in ``Mode/wake``. Wake-ups have no content to replace, so held ones are counted.
     var wakeUp: PacedPush {
         PacedPush(type: "wake", nature: .silent, pace: pace == .immediate ? .immediate : .batch)
     }

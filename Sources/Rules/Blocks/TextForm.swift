@@ -1,14 +1,13 @@
 import JSON
 import Push
 
-/// What a text must look like where it stands in the file without variables, and what becomes of it where there are
-/// some.
+/// The form of a text: how it must look in the file without variables, and how variables are rendered in it.
 struct TextForm: Sendable {
-    /// In one line.
+    /// A single line.
     static let line = TextForm(TextSchema())
-    /// With line breaks and tabs, if need be.
+    /// A text that may contain line breaks and tabs.
     static let paragraph = TextForm(TextSchema(place: .paragraph))
-    /// With a scheme, such as `https://example.com` and `app://home`.
+    /// A URL with a scheme, such as `https://example.com` and `app://home`.
     static let absoluteURL = TextForm(TextSchema(format: .uri, place: .url))
 
     private let schema: TextSchema
@@ -17,7 +16,7 @@ struct TextForm: Sendable {
         self.schema = schema
     }
 
-    /// What variables may put in there.
+    /// The kind of text that variables may produce here.
     var place: TextPlace {
         switch schema.place {
         case .line: .line
@@ -27,14 +26,14 @@ struct TextForm: Sendable {
         }
     }
 
-    /// What is wrong with `text`, if anything.
+    /// Returns the error in `text`, if any.
     func mistake(in text: String) -> String? {
         if schema.isFilled, text.isEmpty { return "expected a text that is not empty" }
         if let pattern = schema.pattern, !pattern.matches(text) { return "expected \(pattern.expected)" }
         return schema.format.flatMap { Self.mistake(in: text, $0) }
     }
 
-    /// Whether what came of a template can go there.
+    /// Whether the result of a template is valid here.
     func takes(rendered text: String) -> Bool {
         schema.pattern?.isOnlyForLiterals ?? false || mistake(in: text) == nil
     }
@@ -45,14 +44,14 @@ struct TextForm: Sendable {
         return schema.isFilled || schema.format != nil
     }
 
-    /// A JSON Schema of such texts. What YAML takes for a number or a flag is text where text is wanted.
+    /// A JSON Schema of such texts. It accepts YAML numbers and flags as texts.
     var jsonSchema: JSONValue {
         if let pattern { return ["type": "string", "pattern": .string("\(Self.templatePattern)|\(pattern)")] }
         if schema.isFilled { return ["type": ["string", "number", "boolean"], "minLength": 1] }
         return ["type": ["string", "number", "boolean"]]
     }
 
-    /// What has variables in it, for which no form is asked.
+    /// Matches texts with variables, which may have any form.
     static let templatePattern = #"\{\{"#
 
     private var pattern: String? {
@@ -97,7 +96,7 @@ struct TextForm: Sendable {
     }
 }
 
-/// A URL that a tap may open: its scheme says which app or protocol is meant.
+/// A URL that a tap may open: its scheme selects the app or protocol.
 enum AbsoluteURL {
     static let expectation = "expected a URL with a scheme, such as https://example.com/a, app://home or nostr:note1…"
     static let pattern = "^[A-Za-z][A-Za-z0-9+.-]*:[^\\s]+$"
@@ -108,10 +107,10 @@ enum AbsoluteURL {
         return !rest.isEmpty && rest.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
-    /// `text`, or nothing if missing variables left no URL: `nostr:` alone opens no app.
+    /// Returns `text`, or an empty string if missing variables left no URL: `nostr:` without more opens no app.
     static func ifOne(_ text: String) -> String { isOne(text) ? text : "" }
 
-    /// In lower case; nil if `text` begins with none.
+    /// The scheme in lower case; nil if `text` has none.
     static func scheme(of text: String) -> String? {
         let scheme = text.utf8.prefix { $0 != 0x3A }
         guard scheme.count < text.utf8.count, let first = scheme.first, isLetter(first),

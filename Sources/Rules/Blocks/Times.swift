@@ -2,8 +2,8 @@ import Core
 import JSON
 import Push
 
-/// A moment that depends on the notification: `now`, a distance from now such as `+4h`, `-30m` or `2d`, or
-/// `{{event.created_at}}` or a tag of the event, perhaps with such a distance behind it.
+/// A point in time that depends on the notification. It is `now`, an offset such as `+4h`, `-30m` or `2d`, or
+/// `{{event.created_at}}` or a tag of the event with an optional offset after it.
 struct MomentTemplate: Sendable {
     static let expectation =
         "expected UNIX seconds, 'now', a distance from now such as +4h, -30m or 2d, or {{event.created_at}}"
@@ -22,7 +22,7 @@ struct MomentTemplate: Sendable {
     private let distance: Duration
     let form: MomentSpelling
 
-    /// Nil for what is no such text.
+    /// Nil if the text has another form.
     init?(_ text: String, form: MomentSpelling) {
         var rest = text[...]
         if rest.hasPrefix("{{"), let end = rest.firstRange(of: "}}")?.upperBound {
@@ -41,7 +41,7 @@ struct MomentTemplate: Sendable {
         } else {
             let isNegative = rest.hasPrefix("-")
             let isSigned = isNegative || rest.hasPrefix("+")
-            // `2d` alone means `+2d`; behind something else it needs a sign.
+            // A text `2d` means `+2d`; after a base it needs a sign.
             guard isSigned || rest.count == text.count,
                 let span = TimeSpan.read(isSigned ? rest.dropFirst() : rest)
             else { return nil }
@@ -61,7 +61,7 @@ struct MomentTemplate: Sendable {
         }
     }
 
-    /// Nil before 1970, after the year 9999, or if the time is unknown.
+    /// Returns nil before 1970, after the year 9999, or if the time is unknown.
     func render(_ values: TemplateValues, now: Timestamp) -> Timestamp? {
         let start: Timestamp
         switch base {
@@ -77,11 +77,11 @@ struct MomentTemplate: Sendable {
     }
 }
 
-/// The variables that are or may be numbers: a template may be one of them where a block wants a number.
+/// Variables that are or may be numbers. A template may be one of them if a block expects a number.
 enum NumericVariable {
-    /// Any tag of the event and any field of JSON content may hold a number, too.
+    /// In addition, any tag of the event and any field of JSON content may hold a number.
     static let names = ["event.kind", "event.created_at", "referenced.kind", "zap.amount", "count"]
-    /// Functions from numbers to numbers.
+    /// Functions that take and return numbers.
     private static let functions = ["sats", "round"]
     private static let namePattern = "[0-9A-Za-z_-]{1,32}"
 
@@ -96,7 +96,7 @@ enum NumericVariable {
             + (escaped + made).joined(separator: "|") + #")\)* *\}\}$"#
     }
 
-    /// Whether `text` is one numeric variable and nothing else, as in `{{count}}`, perhaps inside numeric functions.
+    /// Whether `text` is exactly one numeric variable such as `{{count}}`, or one inside numeric functions.
     static func isWhole(_ text: some StringProtocol) -> Bool {
         guard text.hasPrefix("{{"), text.hasSuffix("}}"), text.utf8.count > 4 else { return false }
         let words = text.dropFirst(2).dropLast(2).split(separator: " ")
@@ -109,14 +109,14 @@ enum NumericVariable {
             || name.hasPrefix(TemplateVariable.fieldPrefix) || name.hasPrefix("count(" + TemplateVariable.listPrefix)
     }
 
-    /// The whole number in `text`; nil if it is none or does not fit an `Int`.
+    /// The integer in `text`; nil if it has another form or does not fit an `Int`.
     static func whole(_ text: String) -> Int? {
         guard let number = number(text) else { return nil }
-        // Beyond 2^53 a Double is another number.
+        // A Double cannot hold every integer beyond 2^53.
         return Int(text) ?? Int(exactly: number)
     }
 
-    /// The number in `text`, written as digits with at most one point; nil for everything else.
+    /// The number in `text`, written as digits with at most one point; nil for other texts.
     static func number(_ text: String) -> Double? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = digits.split(separator: ".", omittingEmptySubsequences: false)
@@ -127,12 +127,12 @@ enum NumericVariable {
     }
 }
 
-/// A length of time as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several in a row, `1h30m`.
+/// A duration as people write it: `30s`, `90m`, `4h`, `2d`, `1w`, or several together, `1h30m`.
 enum TimeSpan {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "([0-9]{1,9}[smhdw])+"
 
-    /// Nil for other texts, and for more than a hundred years.
+    /// Returns nil for other texts, and for more than a hundred years.
     static func read(_ text: some StringProtocol) -> Duration? {
         var rest = Substring(text)
         var total: Duration = .zero
@@ -178,7 +178,7 @@ extension MomentSpelling {
     /// From 1970 to the end of the year 9999, the limit of RFC 3339.
     static let range: ClosedRange<Timestamp> = .epoch...Timestamp(milliseconds: 253_402_300_799_999)
 
-    /// Writes a moment within ``range``.
+    /// Writes a point in time within ``range``.
     func append(_ moment: Timestamp, to json: inout JSONText) {
         switch self {
         case .unixSeconds: json.append(moment.seconds)
@@ -198,7 +198,7 @@ extension MomentSpelling {
             + "\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))Z"
     }
 
-    /// The date of a day, counted from 1970: years begin in March here, so that leap days come last.
+    /// The date of a day, counted from 1970. Years start in March here, so that leap days come last.
     private static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let sinceMarch = days + 719_468
         let (era, dayOfEra) = sinceMarch.quotientAndRemainder(dividingBy: 146_097)
@@ -217,7 +217,7 @@ extension SpanSpelling {
     /// The same as a regular expression, for the JSON Schema.
     static let pattern = "^(\(TimeSpan.pattern)|" + #"[0-9]{1,9}\.[0-9]{1,3}s)$"#
 
-    /// The mistake in a length of time, if there is one.
+    /// Returns the error in a duration, if any.
     func mistake(in span: Duration, limit: Duration) -> String? {
         guard (.zero...limit).contains(span) else { return "expected a time of at most \(limit.seconds) seconds" }
         if self == .seconds, span.milliseconds % 1000 != 0 { return "expected whole seconds" }
@@ -231,7 +231,7 @@ extension SpanSpelling {
         }
     }
 
-    /// In seconds, with only as many decimals as needed.
+    /// Seconds, with only as many decimals as needed.
     private static func decimal(_ milliseconds: Int64) -> String {
         let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
         guard rest > 0 else { return String(seconds) }

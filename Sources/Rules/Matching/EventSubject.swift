@@ -1,14 +1,14 @@
 import Nostr
 import Push
 
-/// The kinds of events that have a signal of their own, and the signal of each.
+/// The event kinds with a default signal, and the signal of each.
 ///
-/// Declared here once: the matcher, the rules' reader and its JSON Schema go by it, and `contrib/update-docs` makes the
-/// table in `contrib/docs/rules.md` and the lists in the page /subscribe from that schema.
+/// They are declared only here: the matcher, the rule reader and its JSON Schema use them. From that schema
+/// `contrib/update-docs` makes the table in `contrib/docs/rules.md` and the lists of the page /subscribe.
 package enum EventSubject: CaseIterable, Sendable {
     case message, note, reaction, repost, follow, zap
 
-    /// Nil: only a rule gives events of that kind a signal.
+    /// Nil for kinds that get a signal only from a rule.
     package init?(_ kind: Kind) {
         guard let subject = Self.byKind[kind.rawValue] else { return nil }
         self = subject
@@ -42,18 +42,18 @@ package enum EventSubject: CaseIterable, Sendable {
         }
     }
 
-    /// All kinds with a signal of their own.
+    /// All kinds with a default signal.
     package static let allKinds = Set(byKind.keys)
 
-    /// Those of them that are never a reply, a quote or a mention; unknown kinds can be one.
+    /// The kinds among them that are never a reply, a quote or a mention; unknown kinds can be one.
     package static let kindsWithoutRelation = allKinds.subtracting(EventSubject.note.kinds.map(\.rawValue))
 
-    /// The kinds that may have `signal`; none for a signal that rules define.
+    /// The kinds that may have `signal`; empty for a signal that rules define.
     package static func kinds(of signal: Signal) -> Set<UInt16> {
         Set(allCases.filter { $0.signals.contains(signal) }.flatMap(\.kinds).map(\.rawValue))
     }
 
-    /// For documents: the kinds that may have `signal`, and the accounts that it is for.
+    /// The kinds that may have `signal` and its recipients, for documents.
     static func description(of signal: Signal) -> String {
         let kinds = kinds(of: signal).sorted().map(String.init).joined(separator: ", ")
         return "Kinds \(kinds): \(audience(of: signal))"

@@ -1,24 +1,24 @@
 import Nostr
 import Push
 
-/// Which events a rule is for: every condition that is given must hold.
+/// The conditions of a rule; all must hold for an event.
 ///
-/// What conditions compare with, such as sets of keys and numbers, is prepared when the file is read. Short lists, which
-/// are quicker to search than sets.
+/// Their values, such as sets of keys and numbers, are prepared when the file is read. Short lists are arrays, which
+/// are faster to search than sets.
 struct RuleConditions: Sendable {
-    /// Any of these; nil: every kind. ``RuleIndex`` checks it.
+    /// Any of these; nil means every kind. ``RuleIndex`` checks it.
     var kinds: Set<UInt16>?
     var relations: [Relation]?
     var signals: [Signal]?
-    /// In thousandths of a satoshi; holds for zaps only.
+    /// In thousandths of a satoshi; only true for zaps.
     var zap: ClosedRange<UInt64>?
-    /// How many `p` tags the event has.
+    /// The number of the event's `p` tags.
     var pTags: ClosedRange<Int>?
     /// Whether the recipient's own contact list names the author.
     var isFollowed: Bool?
     /// The device's language is one of these or falls back to one.
     var languages: [LanguageTag]?
-    /// Who caused it.
+    /// The person who caused it.
     var authors: Set<PublicKey>?
     var recipients: Set<PublicKey>?
     /// The event's `p` tags name one of these.
@@ -30,32 +30,32 @@ struct RuleConditions: Sendable {
     /// Conditions on content, tags and fields.
     var values: [ValueCondition] = []
 
-    /// Whether there are no conditions, so that no later rule decides anything.
+    /// Whether there are no conditions, so that later rules are never used.
     var isForEverything: Bool { kinds == nil && takesAllOfItsKinds }
 
-    /// Whether there are no conditions besides the kinds.
+    /// Whether there are no conditions apart from the kinds.
     var takesAllOfItsKinds: Bool {
         relations == nil && signals == nil && zap == nil && pTags == nil && isFollowed == nil && languages == nil
             && authors == nil && recipients == nil && mentioned == nil && platforms == nil && apps == nil
             && values.isEmpty
     }
 
-    /// If it names no kinds, the only ones that it can match: those with a signal, unless the rule has one, and zaps.
-    /// Nil: any.
+    /// The only kinds that it can match if it names none: those with a signal, unless the rule has one, and zaps. Nil
+    /// means any kind.
     func impliedKinds(forSignal named: Signal?) -> Set<UInt16>? {
         if zap != nil { return [Kind.zapReceipt.rawValue] }
         return named == nil || signals != nil ? EventSubject.allKinds : nil
     }
 }
 
-/// The conditions of a rule. A class, since rules are asked for each device that an event may wake, and copies would cost
-/// more than the answer.
+/// The conditions of a rule. It is a class, because rules run for each device of an event, and copies would cost more
+/// than the result.
 final class RuleMatch: Sendable {
     let conditions: RuleConditions
 
     init(_ conditions: RuleConditions = RuleConditions()) {
         var conditions = conditions
-        // Those with patterns last.
+        // Conditions with patterns come last.
         conditions.values =
             conditions.values.filter { $0.pattern == nil } + conditions.values.filter { $0.pattern != nil }
         self.conditions = conditions
@@ -63,7 +63,7 @@ final class RuleMatch: Sendable {
 
     /// Whether all conditions hold for an event of one of ``RuleConditions/kinds``. Cheap ones come first.
     func holds(for question: borrowing RuleQuestion) -> Bool {
-        // Without a known list, the recipient follows nobody.
+        // Without a known list, the recipient follows no one.
         if let isFollowed = conditions.isFollowed, (question.isAuthorFollowed ?? false) != isFollowed { return false }
         if let relations = conditions.relations {
             guard let relation = question.relation, relations.contains(relation) else { return false }
@@ -92,7 +92,7 @@ final class RuleMatch: Sendable {
     }
 }
 
-/// The input of a match: an event as it concerns one device of one recipient.
+/// The input of a match: an event in relation to one device of one recipient.
 package struct RuleQuestion: Sendable {
     package var event: Event {
         get { facts.event }
@@ -100,28 +100,28 @@ package struct RuleQuestion: Sendable {
     }
     /// The event, and values parsed out of it, shared by all recipients.
     package private(set) var facts: EventFacts
-    /// Who caused it: the sender of a zap, else the event's author.
+    /// The person who caused it: the sender of a zap, or else the event's author.
     package var author: PublicKey
-    /// Nil if rules are tried without a recipient.
+    /// Nil if rules are tested without a recipient.
     package var recipient: PublicKey?
     /// How the event relates to the recipient; nil for kinds without such a relation.
     package var relation: Relation?
-    /// The match stage's signal; nil for kinds that Carillon does not know.
+    /// The match stage's signal; nil for kinds unknown to Carillon.
     package var signal: Signal?
-    /// The value of the event's zap in thousandths of a satoshi; nil if it is no zap.
+    /// The value of the event's zap in thousandths of a satoshi; nil for other events.
     package var zapMillisats: UInt64?
-    /// The device's language, or the nearest one that the rules speak; nil: it named none. Matters only where
+    /// The device's language, or the nearest one in the rules; nil if it is unknown. Only used if
     /// ``RuleBook/asksForLanguage``.
     package var language: LanguageTag?
-    /// Whether the recipient's own contact list names the author; nil: nobody knows that list. Matters only where
+    /// Whether the recipient's own contact list names the author; nil if that list is unknown. Only used if
     /// ``RuleBook/asksForFollows``.
     package var isAuthorFollowed: Bool?
-    /// The device's platform. Matters only where ``RuleBook/asksForPlatform``.
+    /// The device's platform. Only used if ``RuleBook/asksForPlatform``.
     package var platform = ""
-    /// The device's app. Matters only where ``RuleBook/asksForApp``.
+    /// The device's app. Only used if ``RuleBook/asksForApp``.
     package var app = ""
 
-    /// The event is parsed for this question alone.
+    /// Creates a question that does not share the event's parsed values.
     package init(
         event: Event,
         author: PublicKey? = nil,
@@ -140,7 +140,7 @@ package struct RuleQuestion: Sendable {
         )
     }
 
-    /// A question about an event whose `facts` others read as well.
+    /// Creates a question that shares `facts` with others.
     package init(
         facts: EventFacts,
         author: PublicKey,

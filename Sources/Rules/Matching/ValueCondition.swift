@@ -41,7 +41,7 @@ enum ValueTest: Sendable {
         if case .matches(let pattern) = self { pattern } else { nil }
     }
 
-    /// Whether it holds for `text`. Patterns are matched elsewhere, for all texts of an event at once.
+    /// Whether it holds for `text`. Patterns are matched elsewhere, for all texts of an event together.
     func holdsWithoutPattern(for text: String) -> Bool {
         switch self {
         case .equals(let texts): texts.contains(text)
@@ -51,11 +51,11 @@ enum ValueTest: Sendable {
     }
 }
 
-/// A condition on an event's tags of one name; it holds if all of it holds for one tag.
+/// A condition on an event's tags of one name. It holds if all tests hold for the same tag.
 struct TagCondition: Sendable {
-    /// Which values of a tag are meant; one that fits is enough.
+    /// The values of a tag to test; one that passes is enough.
     enum Place: Sendable {
-        /// The one that stands so far behind the name, from 1.
+        /// The value at this position after the name, from 1.
         case at(Int)
         case any
 
@@ -68,14 +68,14 @@ struct TagCondition: Sendable {
     }
 
     private let name: String
-    /// There is no such tag.
+    /// Whether there must be no such tag.
     private let isAbsent: Bool
-    /// The first value is the recipient's key.
+    /// Whether the first value must be the recipient's key.
     private let namesRecipient: Bool
     private let tests: [(place: Place, test: ValueTest)]
     private let matching: (place: Place, pattern: PatternCondition)?
 
-    /// Whether there is such a tag, with a value or without.
+    /// Tests whether there is such a tag, with or without a value.
     init(_ name: String, isPresent: Bool) {
         self.name = name
         isAbsent = !isPresent
@@ -84,8 +84,8 @@ struct TagCondition: Sendable {
         matching = nil
     }
 
-    /// At most one of `tests` is a pattern, and none where it `namesRecipient`: its answer is kept for an event,
-    /// whoever is asked about.
+    /// At most one of `tests` may be a pattern, and none if it `namesRecipient`, because a pattern's result is cached
+    /// for an event and all recipients.
     init(_ name: String, _ tests: [(place: Place, test: ValueTest)], namesRecipient: Bool = false) {
         self.name = name
         isAbsent = false
@@ -120,12 +120,12 @@ struct TagCondition: Sendable {
     }
 }
 
-/// What has to be true of a field of content that is JSON.
+/// A condition on a field of JSON content.
 struct JSONCondition: Sendable {
     enum Test: Sendable {
-        /// It is a text or a number for which this holds.
+        /// The field is a string or a number for which this holds.
         case value(ValueTest)
-        /// It is `true`, or `false`.
+        /// The field is `true`, or `false`.
         case flag(Bool)
     }
 
@@ -142,7 +142,7 @@ struct JSONCondition: Sendable {
         case (.flag(let wanted), .bool(let flag)): return flag == wanted
         case (.value(.matches(let pattern)), .string(let text)), (.value(.matches(let pattern)), .number(let text)):
             return pattern.holds(for: question.event) { [text] }
-        // JSON knows more ways to write a number than tags do.
+        // JSON allows more ways to write a number than tags do.
         case (.value(.within(let range)), .number(let digits)): return Double(digits).map(range.contains) ?? false
         case (.value(let test), .string(let text)), (.value(let test), .number(let text)):
             return test.holdsWithoutPattern(for: text)
@@ -151,17 +151,17 @@ struct JSONCondition: Sendable {
     }
 }
 
-/// A pattern that values of an event have to match, with one budget for all of them.
+/// A pattern that values of an event must match, with one budget for all of them.
 ///
-/// Rules are asked for each device of each account that an event names. Where finding out was dear, the answer is kept
-/// until another event's was dear, so that an event costs that once.
+/// Rules run for each device of each account that an event names. An expensive result is cached until another event has
+/// an expensive one, so that each event costs that only once.
 final class PatternCondition: Sendable {
-    /// What may be spent again for each device.
+    /// The cost that may be spent again for each device.
     private static let cheap = 2_000
 
     private struct Answer {
-        /// The whole of it, since the id of an event that nobody verified proves nothing. One event is quickly told to
-        /// be itself.
+        /// The whole event, because the id of an unverified event proves nothing. Comparing an event with itself is
+        /// fast.
         var event: Event
         var holds: Bool
     }
@@ -174,10 +174,10 @@ final class PatternCondition: Sendable {
         self.pattern = pattern
     }
 
-    /// How many events had values that took more than the budget, so that the pattern counted as not matched.
+    /// The number of events whose values exceeded the budget, so that the pattern did not match.
     var exceededCount: UInt64 { exceeded.load(ordering: .relaxed) }
 
-    /// Whether any of `texts` matches, which for one event are always the same.
+    /// Whether any of `texts` matches. They must be the same for every call with one event.
     func holds(for event: Event, among texts: () -> some Sequence<String>) -> Bool {
         let known = dearAnswer.withLock { $0?.event == event ? $0?.holds : nil }
         if let known { return known }

@@ -4,8 +4,8 @@ import Core
 package struct Delivery: Sendable, Hashable {
     package var id: DeliveryID
     package var device: DeviceID
-    /// The device's platform and app: they choose the queue. The address itself is looked up at each attempt, so that a
-    /// renewed token is used and a removed device is left alone.
+    /// The device's platform and app, which determine the queue. The address is looked up at each attempt, so that a
+    /// renewed token is used and a removed device gets no push.
     package var platform: String
     package var app: String
     package var notification: Notification
@@ -29,10 +29,10 @@ package struct Delivery: Sendable, Hashable {
     }
 }
 
-/// Sends deliveries for one platform of one app. The plugin host's instances do.
+/// Sends deliveries for one platform of one app. Instances of the plugin host conform to it.
 package protocol Transport: Sendable {
-    /// Makes attempts that are due at the same moment, and calls the completion of each exactly once, from any thread,
-    /// perhaps before this returns: the host keeps a deadline, so a plugin that never answers ends as a retry.
+    /// Makes attempts that are due at the same time. Calls each completion exactly once, from any thread, perhaps
+    /// before this returns. The host enforces a timeout, so a plugin that does not answer results in a retry.
     func deliver(_ attempts: [DeliveryAttempt])
 }
 

@@ -1,15 +1,16 @@
-/// Names a delivery: a UUID, the same on every attempt; `apns-id` and the like are its text in lower case.
+/// The id of a delivery: a UUID that is the same on every attempt. `apns-id` and the like are its lower-case text.
 ///
-/// Both halves lie in place: ids are copied with each delivery and each report, and a text would be counted each time.
+/// Both halves are stored inline, because ids are copied with each delivery and report, and a string would need
+/// reference counting.
 package struct DeliveryID: Hashable, Sendable {
-    /// In UTF-8.
+    /// The length in UTF-8 bytes.
     package static let textLength = 36
     package static let byteCount = 16
 
-    /// The nil UUID (RFC 9562 section 5.9). Stands for an id that cannot be read.
+    /// The nil UUID (RFC 9562 section 5.9). Represents an id that cannot be read.
     package static let unknown = DeliveryID(first: 0, second: 0)
 
-    /// As they read: the first byte is the highest one of the first half.
+    /// In reading order: the first byte is the most significant one of the first half.
     private let first: UInt64
     private let second: UInt64
 
@@ -18,8 +19,8 @@ package struct DeliveryID: Hashable, Sendable {
         self.second = second
     }
 
-    // Sets and dictionaries of ids call this alone. Ids are made with a secret or at random: nobody can choose where
-    // they fall, so a hash that is cheap is enough.
+    // Only sets and dictionaries of ids call this. Ids are random or derived from a secret, so attackers cannot choose
+    // collisions, and a cheap hash is enough.
     package func _rawHashValue(seed: Int) -> Int {
         let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
         let product = (first ^ second &* factor ^ UInt64(truncatingIfNeeded: seed)).multipliedFullWidth(by: factor)
@@ -28,28 +29,28 @@ package struct DeliveryID: Hashable, Sendable {
 
     // MARK: Bytes
 
-    /// Nil unless `bytes` are 16.
+    /// Nil unless there are 16 `bytes`.
     package init?(bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
         first = UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))
         second = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
-    /// Makes a UUID of 16 bytes, whatever they are, by setting its version and variant (RFC 9562 section 4).
+    /// Makes a UUID from any 16 bytes by setting its version and variant (RFC 9562 section 4).
     package init(version: UInt8, of bytes: UnsafeRawBufferPointer) {
         let whole = DeliveryID(bytes: UnsafeRawBufferPointer(rebasing: bytes.prefix(Self.byteCount))) ?? .unknown
         first = whole.first & ~0xF000 | UInt64(version & 0xF) << 12
         second = whole.second & ~(0b11 << 62) | 0b10 << 62
     }
 
-    /// Lends the 16 bytes.
+    /// Calls `body` with the 16 bytes.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withUnsafeBytes(of: (first.bigEndian, second.bigEndian), body)
     }
 }
 
 extension DeliveryID: LosslessStringConvertible {
-    /// Takes a UUID in lower case and nothing else.
+    /// Parses a UUID in lower case.
     package init?(_ text: String) {
         var text = text
         guard let id = text.withUTF8({ DeliveryID(text: UnsafeRawBufferPointer($0)) }) else { return nil }
@@ -63,8 +64,8 @@ extension DeliveryID: LosslessStringConvertible {
         }
     }
 
-    /// Reads UTF-8. Nil unless that is a UUID in lower case. Digits and letters come in no order that could be
-    /// foreseen, so nothing depends on which it is.
+    /// Parses a UUID in lower case from UTF-8; nil for other texts. It has no branches that depend on a digit's kind,
+    /// because these would be mispredicted.
     package init?(text: UnsafeRawBufferPointer) {
         let hyphen = UInt8(ascii: "-")
         guard text.count == Self.textLength, text[8] == hyphen, text[13] == hyphen, text[18] == hyphen,
@@ -88,7 +89,7 @@ extension DeliveryID: LosslessStringConvertible {
         guard isHex else { return nil }
     }
 
-    /// Lends the text, which lies on the stack.
+    /// Calls `body` with the text, which is on the stack.
     package func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withUnsafeTemporaryAllocation(byteCount: Self.textLength, alignment: 1) { room in
             write(to: room)
@@ -96,7 +97,7 @@ extension DeliveryID: LosslessStringConvertible {
         }
     }
 
-    /// Writes the text into `room`, which has at least ``textLength`` bytes.
+    /// Writes the text into `room`, which must have at least ``textLength`` bytes.
     package func write(to room: UnsafeMutableRawBufferPointer) {
         var place = 0
         for index in 0..<Self.byteCount {

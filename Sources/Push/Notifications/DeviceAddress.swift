@@ -1,6 +1,6 @@
 import Core
 
-/// Where a push goes: one device as its owner registered it. Everything here is secret and stays out of logs.
+/// The address of a push: one device as its owner registered it. All of it is secret and must not be logged.
 package struct DeviceAddress: Sendable, Hashable {
     private struct Values: Sendable, Hashable {
         var platform: String
@@ -18,8 +18,8 @@ package struct DeviceAddress: Sendable, Hashable {
         init(_ values: Values) { self.values = values }
     }
 
-    /// Shared by copies: an address stays in memory and is passed on some eight times with each push, and its texts
-    /// would be counted each time.
+    /// Shared by copies: an address stays in memory and is copied about eight times with each push. Each copy of its
+    /// strings would need reference counting.
     private var storage: Storage
 
     private mutating func change(_ body: (inout Values) -> Void) {
@@ -34,12 +34,12 @@ package struct DeviceAddress: Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(storage.values) }
 
-    /// The transport that serves it: `ios`, `android`, `unifiedpush`, `web`, or what a plugin names.
+    /// The platform that serves it: `ios`, `android`, `unifiedpush`, `web`, or a plugin's name.
     package var platform: String {
         get { storage.values.platform }
         set { change { $0.platform = newValue } }
     }
-    /// The operator's app block it belongs to.
+    /// The operator's app block that it belongs to.
     package var app: String {
         get { storage.values.app }
         set { change { $0.app = newValue } }
@@ -49,23 +49,23 @@ package struct DeviceAddress: Sendable, Hashable {
         get { storage.values.token }
         set { change { $0.token = newValue } }
     }
-    /// Further fields of the registration, such as `p256dh` and `auth`.
+    /// More fields of the registration, such as `p256dh` and `auth`.
     package var fields: [String: String] {
         get { storage.values.fields }
         set { change { $0.fields = newValue } }
     }
-    /// When the owner last registered it: an older GONE says nothing about it.
+    /// When the owner last registered it. An older GONE does not apply to it.
     package var registeredAt: Timestamp {
         get { storage.values.registeredAt }
         set { change { $0.registeredAt = newValue } }
     }
-    /// Whether its push service is known to have accepted a push for this token.
+    /// Whether its push service accepted a push for this token before.
     package var isProven: Bool {
         get { storage.values.isProven }
         set { change { $0.isProven = newValue } }
     }
 
-    /// The mode of its newest registration; nil: it chose none. No push shows more.
+    /// The mode of its newest registration; nil if it chose none. No push shows more.
     package var mode: Mode? {
         get { storage.values.mode }
         set { change { $0.mode = newValue } }
@@ -102,8 +102,8 @@ package struct DeviceID: RawRepresentable, Hashable, Sendable, Comparable {
 
     package static func < (left: DeviceID, right: DeviceID) -> Bool { left.rawValue < right.rawValue }
 
-    /// What sets and dictionaries ask where they are of these values alone. The registry counts devices, so that nobody
-    /// chooses their numbers: they need no hash that withstands it, which would take three times as long.
+    /// Used only by sets and dictionaries of these values. The registry counts devices, so attackers cannot choose
+    /// their numbers. A hash that resists this would take three times as long.
     package func _rawHashValue(seed: Int) -> Int {
         let product = UInt64(bitPattern: rawValue ^ Int64(seed)).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
         return Int(truncatingIfNeeded: product.high ^ product.low)
@@ -114,44 +114,43 @@ package struct DeviceID: RawRepresentable, Hashable, Sendable, Comparable {
 package enum SealingKey: Hashable, Sendable {
     /// An x-only key on secp256k1, 32 bytes (NIP-44).
     case nip44([UInt8])
-    /// The keys of a subscription as it spells them (RFC 8291).
+    /// The keys of a subscription as in the registration (RFC 8291).
     case webPush(p256dh: String, auth: String)
 }
 
-/// The result of one delivery attempt. Each kind requires a certain action from the owner of the registration and the
-/// queue.
+/// The result of one delivery attempt. Each kind requires a specific action of the registry or the queue.
 package struct Outcome: Sendable, Hashable {
     /// The values are the ABI's `carillon_outcome_kind`.
     package enum Kind: Int32, Sendable, CaseIterable {
         /// The push service accepted the message.
         case delivered = 0
-        /// The push service says this registration is dead: only this deletes a device.
+        /// The push service reports that this registration is dead. Only this deletes a device.
         case gone = 1
-        /// This message can never be accepted: drop it.
+        /// This message can never be accepted, and is dropped.
         case rejected = 2
-        /// Transient, and every network error.
+        /// A transient error, including every network error.
         case retry = 3
-        /// Our credentials are bad: pause the transport and tell a human.
+        /// The operator's credentials are invalid. The transport is paused, and the operator is notified.
         case misconfigured = 4
     }
 
-    /// What a ``Kind/retry`` applies to, and so what pauses meanwhile. The values are the ABI's `carillon_scope`.
+    /// The scope of a ``Kind/retry``, which is paused until then. The values are the ABI's `carillon_scope`.
     package enum Scope: Int32, Sendable, CaseIterable {
-        /// If there is a time to wait and users choose the endpoint: its host; else the device.
+        /// The host, if there is a time to wait and users choose the endpoint, or else the device.
         case usual = 0
         case device = 1
-        /// Everything that goes to the host of the device's endpoint.
+        /// All deliveries to the host of the device's endpoint.
         case host = 2
-        /// Everything in the queue: the app's quota is used up.
+        /// All deliveries in the queue, because the app's quota is used up.
         case transport = 3
     }
 
     package var kind: Kind
     /// The push service's HTTP status, or 0.
     package var status: UInt32
-    /// How long the push service asked us to wait; zero: the host decides.
+    /// The delay that the push service requested. Zero means that the host decides.
     package var retryAfter: Duration
-    /// One word of a small fixed set, usable as a metric's label; never a token, key or content.
+    /// One word of a small fixed set, fit for a metric label. Must not contain tokens, keys or content.
     package var reason: String
     package var scope: Scope
 

@@ -1,6 +1,6 @@
 import Core
 
-/// What a filter is asked: one event for one recipient.
+/// A question to a filter about one event and one recipient.
 package struct FilterQuestion: Sendable {
     /// The verified event, as JSON.
     package var event: [UInt8]
@@ -9,11 +9,11 @@ package struct FilterQuestion: Sendable {
     /// The recipient's newest known event of each kind that the filter wants, as JSON.
     package var recipientEvents: [[UInt8]]
     package var signal: Signal
-    /// How the event relates to the recipient, in the rules' word; empty if it has no such relation.
+    /// The relation of the event to the recipient, named as in rules; empty if there is none.
     package var relation: String
-    /// Who caused the event, 64 hex digits; empty if unknown, as for a gift wrap.
+    /// The person who caused the event, 64 hex digits; empty if unknown, as for a gift wrap.
     package var author: String
-    /// The value of a zap; 0 if it is none or unknown.
+    /// The value of a zap; 0 for other events or if unknown.
     package var zapMillisats: UInt64
     package var followDistance: FollowDistance
     package var now: Timestamp
@@ -48,35 +48,35 @@ package struct FilterQuestion: Sendable {
 /// A filter's answer.
 package enum FilterVerdict: Sendable, Hashable {
     case pass
-    /// Send this instead; only after rendering.
+    /// Send this notification instead; only after rendering.
     case edited(Notification)
-    /// `reason` has at most 60 printable ASCII bytes and never content; empty if the filter gave none.
+    /// `reason` has at most 60 printable ASCII bytes and no content; empty if the filter gave none.
     case drop(reason: String)
-    /// The filter could not decide; `reason` is for the log and never holds content.
+    /// The filter failed. `reason` is for the log and contains no content.
     case failed(reason: String)
 }
 
-/// Which contact lists a filter needs.
+/// The contact lists that a filter needs.
 package enum FollowNeed: Int, Sendable, Hashable, Comparable {
     case nothing
     /// Whether the recipient follows the author.
     case followed
-    /// Also whether somebody that the recipient follows does. Relays may have to be asked.
+    /// Also whether any account that the recipient follows does. This may require asking relays.
     case distance
 
     package static func < (left: FollowNeed, right: FollowNeed) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// How near the author of an event is to its recipient, by the newest known contact lists (kind 3). The values are the
+/// The distance from an event's recipient to its author in the newest known contact lists (kind 3). The values are the
 /// ABI's `carillon_follow_distance`.
 package enum FollowDistance: Int32, Sendable, Hashable {
-    /// Not asked, or the recipient's list is unknown.
+    /// Not needed, or the recipient's list is unknown.
     case unknown = 0
     /// The recipient follows the author, or is the author.
     case followed = 1
-    /// Somebody that the recipient follows does.
+    /// An account that the recipient follows follows the author.
     case second = 2
     case stranger = 3
-    /// The recipient does not. It is unknown whether somebody that the recipient follows does.
+    /// The recipient does not follow the author. It is unknown whether accounts that the recipient follows do.
     case notFollowed = 4
 }

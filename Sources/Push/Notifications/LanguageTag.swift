@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A language as devices and rules name it (BCP 47): a language, perhaps a script, perhaps a region.
+/// A language tag of devices and rules (BCP 47): a language, an optional script and an optional region.
 package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
     /// In the usual spelling: `de`, `de-AT`, `zh-Hant-TW`.
     package let description: String
 
-    /// Reads `de`, `de-AT`, `de_at`, `zh-Hant-TW`; leaves out what follows the region. Nil if it is not a language tag.
+    /// Parses `de`, `de-AT`, `de_at`, `zh-Hant-TW`; ignores the rest after the region. Nil for other texts.
     package init?(_ text: some StringProtocol) {
         let parts = String(text).split(omittingEmptySubsequences: false, whereSeparator: { $0 == "-" || $0 == "_" })
             .map(String.init)
@@ -21,13 +21,13 @@ package struct LanguageTag: Hashable, Sendable, CustomStringConvertible {
         description = tag
     }
 
-    /// This tag, then what people of this language read instead, the nearest first (Unicode's CLDR): `zh-TW`,
+    /// This tag, then the alternatives for its readers, the nearest first (Unicode's CLDR). For example `zh-TW`,
     /// `zh-Hant-TW`, `zh-Hant`, `zh`; `es-MX`, `es-419`, `es`. Includes other spellings of the same tag.
     package var fallbacks: [LanguageTag] { LanguageLineage.of(self).fallbacks }
 
-    /// The one of `available` that people of this language read best: this one, the first of ``fallbacks`` in the same
-    /// script, the language of another region in the same script (`pt-BR` for `pt-PT`), or in another script. Nil:
-    /// none.
+    /// Returns the best tag in `available` for readers of this language. In this order: this tag, the first of
+    /// ``fallbacks`` in the same script, the language of another region in the same script (`pt-BR` for `pt-PT`), the
+    /// language in another script. Nil if there is none.
     package func nearest(among available: some Collection<LanguageTag>) -> LanguageTag? {
         guard !available.isEmpty else { return nil }
         if available.contains(self) { return self }
@@ -52,21 +52,22 @@ extension String {
     }
 }
 
-/// What Unicode's CLDR (in ICU's tables) says about a language: its script, and its readers' fallbacks.
+/// The script of a language and its readers' fallbacks, according to Unicode's CLDR (in ICU's tables).
 struct LanguageLineage: Sendable {
-    /// A cache: a lookup costs as much as a signature check. It is small, since registrations may name any language.
+    /// A cache, because a lookup costs as much as a signature check. It is small, because registrations may contain any
+    /// language.
     private static let memo = Mutex<[LanguageTag: LanguageLineage]>([:])
     private static let memoLimit = 512
-    /// CLDR knows no longer chain.
+    /// CLDR has no longer chain.
     private static let parentLimit = 6
 
     /// The language itself and its fallbacks in the same script, the nearest first.
     let inSameScript: [LanguageTag]
-    /// The bare language, where its usual script is another one: `zh` for `zh-TW`.
+    /// The bare language if its usual script differs: `zh` for `zh-TW`.
     let inOtherScript: LanguageTag?
-    /// The language itself, by ISO 639.
+    /// The ISO 639 code of the language itself.
     private let language: Substring
-    /// By ISO 15924; empty if unknown.
+    /// The ISO 15924 code; empty if unknown.
     private let script: String
 
     var fallbacks: [LanguageTag] { inSameScript + (inOtherScript.map { [$0] } ?? []) }
@@ -81,8 +82,8 @@ struct LanguageLineage: Sendable {
         return lineage
     }
 
-    /// The language of another region in the same script: of the region that most of its speakers live in, else of the
-    /// first by name.
+    /// Returns the language of another region in the same script: of the region with most of its speakers, or else of
+    /// the first region by name.
     func sibling(among available: some Collection<LanguageTag>) -> LanguageTag? {
         let siblings = available.filter { $0.language == language && Self.of($0).script == script }
         guard siblings.count > 1 else { return siblings.first }
@@ -110,7 +111,7 @@ struct LanguageLineage: Sendable {
         self.script = script
     }
 
-    /// With and without the script; without it only where it is the usual one.
+    /// Returns spellings with and without the script. It is left out only if it is the usual one.
     private static func spellings(_ language: String, _ script: String, _ region: String?) -> [String] {
         let short = language + (region.map { "-\($0)" } ?? "")
         let isUsual = Locale.Language(identifier: short).script?.identifier ?? "" == script

@@ -3,16 +3,16 @@
 /// The stricter of a rule's and a registration's mode wins, so the order of the raw values matters. They are the ABI's
 /// `carillon_mode` values.
 package enum Mode: Int32, Sendable, Codable, Comparable, CaseIterable {
-    /// Only that something happened: a signal and a count.
+    /// Only a signal and a count.
     case wake = 0
     /// A neutral visible text, without sender or content.
     case nudge = 1
     /// The whole notification, encrypted to the device.
     case sealed = 2
-    /// Everything, readable.
+    /// The whole notification, readable.
     case alert = 3
 
-    /// The word that rules, configuration and registrations use.
+    /// The name in rules, configuration and registrations.
     package var name: String {
         switch self {
         case .wake: "wake"
@@ -22,7 +22,7 @@ package enum Mode: Int32, Sendable, Codable, Comparable, CaseIterable {
         }
     }
 
-    /// The mode of that name, or nil when there is none.
+    /// The mode of that name; nil if there is none.
     package init?(name: some StringProtocol) {
         guard let mode = Mode.allCases.first(where: { $0.name == name }) else { return nil }
         self = mode
@@ -31,10 +31,10 @@ package enum Mode: Int32, Sendable, Codable, Comparable, CaseIterable {
     package static func < (left: Mode, right: Mode) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What happened, in one word: registrations switch it on and off, and a wake-up carries it as `t`
+/// A word for what happened. Registrations switch it on and off, and a wake-up contains it as `t`
 /// (contrib/docs/rules.md, "What an app receives").
 ///
-/// A rules file may define more than the well-known ones here.
+/// A rules file may define more signals than the well-known ones here.
 package struct Signal: RawRepresentable, Hashable, Sendable, Codable {
     package let rawValue: String
 
@@ -54,13 +54,13 @@ package struct Signal: RawRepresentable, Hashable, Sendable, Codable {
     package static let wellKnown: [Signal] = [.dm, .mention, .reply, .reaction, .repost, .follow, .zap]
 }
 
-/// How soon a device should be bothered; the values are the ABI's `carillon_urgency`.
+/// The urgency of a notification. The values are the ABI's `carillon_urgency`.
 package enum Urgency: Int32, Sendable, Codable, CaseIterable {
     case low = 0
     case normal = 1
     case high = 2
 
-    /// The word that rules use.
+    /// The name in rules.
     package var name: String {
         switch self {
         case .low: "low"
@@ -70,22 +70,22 @@ package enum Urgency: Int32, Sendable, Codable, CaseIterable {
     }
 }
 
-/// What a push does on the device. Pacing may delay or replace a push, but never changes its nature.
+/// The effect of a push on the device. Pacing may delay or replace a push, but never changes its nature.
 package enum PushNature: Int32, Sendable, Hashable, CaseIterable {
-    /// It shows a text. Several that wait may become one that gives their number.
+    /// It shows a text. Held alerts may be merged into one with their number.
     case alert = 0
-    /// It wakes the app and nobody sees it: a background push, a data message without a text.
+    /// It runs the app without showing anything: a background push, a data message without a text.
     case silent = 1
     /// The device or the app acts on it in another way: a call, a Live Activity, a widget, a badge without a text.
     case special = 2
 }
 
-/// How a push waits for a device's cooldown: a rule's `pace`, or else what its platform says about the kind of push.
+/// How a push is paced: a rule's `pace`, or else the default of its platform for the kind of push.
 package enum PushPace: String, Sendable, Hashable, CaseIterable {
-    /// It goes at once and starts no cooldown.
+    /// It is sent immediately and starts no cooldown.
     case immediate
-    /// While it waits, a later one of the same `key` takes its place.
+    /// While it is held, a later one with the same `key` replaces it.
     case latest
-    /// Those that wait together become one push that gives their number.
+    /// Held pushes are merged into one with their number.
     case batch
 }

@@ -1,11 +1,11 @@
 import JSON
 
-/// The files that the block of a platform or the settings of a filter name.
+/// The files that a platform's block or a filter's settings name.
 ///
 /// The plugin's description marks their keys (`"file": true`). Without a description, keys that end in `_file` and
-/// `_files` hold paths.
+/// `_files` are paths.
 package struct BlockFiles: Sendable {
-    /// Nil: there is no description.
+    /// Nil if there is no description.
     private let names: Set<String>?
 
     package init(_ description: PlatformDescription? = nil) {
@@ -17,7 +17,7 @@ package struct BlockFiles: Sendable {
         }
     }
 
-    /// Each file with its key, in the order of the keys. `json` is the block.
+    /// Returns each file with its key, sorted by key. `json` is the block.
     package func named(in json: String) -> [(key: String, path: String)] {
         var files: [(key: String, path: String)] = []
         for member in members(of: json).sorted(by: { $0.name < $1.name }) {
@@ -31,7 +31,7 @@ package struct BlockFiles: Sendable {
         return files
     }
 
-    /// `json` with each path put through `path`.
+    /// Returns `json` with each path mapped by `path`.
     package func resolving(_ json: String, _ path: (String) -> String) -> String {
         guard !members(of: json).isEmpty, case .object(var object)? = try? JSONValue(parsing: json) else { return json }
         for index in object.members.indices where isFile(object.members[index].name) {

@@ -1,15 +1,15 @@
 import JSON
 
-/// Why a platform's description is refused.
+/// The error that makes a platform's description invalid.
 package struct PlatformDescriptionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A JSON pointer (RFC 6901) to the value at fault; empty for the document as a whole.
+    /// A JSON pointer (RFC 6901) to the invalid value; empty for the document as a whole.
     package let pointer: String
     package let message: String
 
     package var description: String { pointer.isEmpty ? message : "\(pointer): \(message)" }
 }
 
-/// One value of a description. Every error names the value by its JSON pointer.
+/// One value of a description. Every error contains the value's JSON pointer.
 struct DescriptionReader {
     /// Members that this version does not know. Hosts ignore them, `plugin check` reports them.
     final class UnknownMembers {
@@ -30,7 +30,7 @@ struct DescriptionReader {
         PlatformDescriptionError(pointer: pointer, message: message)
     }
 
-    /// Notes that this value means nothing to this version.
+    /// Records that this version does not know this value.
     func noteUnknown() {
         if !unknown.pointers.contains(pointer) { unknown.pointers.append(pointer) }
     }
@@ -81,13 +81,13 @@ struct DescriptionReader {
 
     func texts() throws -> [String] { try list().map { try $0.text() } }
 
-    /// The members of an object with any names.
+    /// Returns the members of an object with any names.
     func members() throws -> [(name: String, value: DescriptionReader)] {
         guard case .object(let object) = value else { throw error("expected an object") }
         return object.members.map { ($0.name, child($0.value, $0.name)) }
     }
 
-    /// The members of an object; others than `names` are noted as unknown.
+    /// Returns the members of an object; names not in `names` are recorded as unknown.
     func members(_ names: String...) throws -> [String: DescriptionReader] {
         try Dictionary(
             uniqueKeysWithValues: members().filter { name, value in
@@ -104,7 +104,7 @@ struct DescriptionReader {
 }
 
 extension [String: DescriptionReader] {
-    /// The member of that name, which has to be there.
+    /// Returns the member of that name. Throws if it is missing.
     func required(_ name: String, of object: DescriptionReader) throws -> DescriptionReader {
         guard let member = self[name] else { throw object.error("'\(name)' is missing") }
         return member

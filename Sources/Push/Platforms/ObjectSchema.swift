@@ -1,40 +1,41 @@
 import JSON
 
-/// The keys of an object that people write: a rule's block, or a platform's configuration. Read from a subset of JSON
-/// Schema.
+/// The schema of an object that people write: a rule's block, or a platform's configuration. It is read from a subset
+/// of JSON Schema.
 package struct ObjectSchema: Hashable, Sendable {
     package struct Key: Hashable, Sendable {
         package let name: String
-        /// Another spelling that is read, and written as ``name``.
+        /// Another spelling, which is read as ``name``.
         package let alias: String?
         package let schema: ValueSchema
-        /// Whether the service refuses the object without it. If variables leave it out, the object goes too.
+        /// Whether the service refuses the object without it. If it is omitted, the object is omitted too.
         package let isEssential: Bool
-        /// One sentence for people.
+        /// A sentence that describes it.
         package let doc: String
-        /// The names of button categories that the app registers, if the key holds one.
+        /// The button categories of the app, if the key contains one.
         package let buttons: ButtonNames?
-        /// Whether it names files, which the host reads for the plugin. Only a platform's configuration has such keys.
+        /// Whether it contains file paths, which the host reads for the plugin. Only a platform's configuration has
+        /// such keys.
         package let isFile: Bool
     }
 
     package let keys: [Key]
-    /// Keys that have to be there.
+    /// The required keys.
     package let required: [String]
     package let checks: [SchemaCheck]
-    /// Whether it takes further keys of any kind.
+    /// Whether it allows unknown keys.
     package let isOpen: Bool
-    /// The schema as it was given.
+    /// The original schema.
     package let source: JSONValue
 
     package subscript(name: String) -> Key? { keys.first { $0.name == name || $0.alias == name } }
 
-    /// Every name that may stand in the file; nil: any.
+    /// All allowed names; nil if any is allowed.
     package var names: [String]? {
         isOpen ? nil : keys.flatMap { [$0.name] + ($0.alias.map { [$0] } ?? []) }
     }
 
-    /// What takes any keys.
+    /// A schema that allows any keys.
     static let open = ObjectSchema(keys: [], required: [], checks: [], isOpen: true, source: .null)
 
     private init(keys: [Key], required: [String], checks: [SchemaCheck], isOpen: Bool, source: JSONValue) {
@@ -45,7 +46,7 @@ package struct ObjectSchema: Hashable, Sendable {
         self.source = source
     }
 
-    /// Reads a schema. Only with `namingFiles` do its keys name files; marks elsewhere mean nothing.
+    /// Reads a schema. Its keys can only name files if `namingFiles`; such marks are ignored otherwise.
     init(_ reader: DescriptionReader, namingFiles: Bool = false) throws {
         let members = try reader.members(
             "type",
@@ -84,13 +85,13 @@ extension ObjectSchema.Key {
     }
 }
 
-/// The categories of buttons that a key names.
+/// The button categories that a key can contain.
 package struct ButtonNames: Hashable, Sendable {
-    /// No category but the predefined ones begins so.
+    /// The prefix that is reserved for predefined categories.
     package let reserved: String
-    /// The buttons of predefined categories, by the categories' names, in the document's order.
+    /// The predefined categories with their buttons, in the document's order.
     package let predefined: [Category]
-    /// The key beside this one whose members are named after buttons of the category.
+    /// The key next to this one whose members are named after buttons of the category.
     package let actionsKey: String?
 
     package struct Category: Hashable, Sendable {
@@ -106,21 +107,21 @@ package struct ButtonNames: Hashable, Sendable {
     }
 }
 
-/// What several keys of an object have to be together.
+/// A check of several keys of an object.
 package struct SchemaCheck: Hashable, Sendable {
-    /// Nil: always.
+    /// The condition of the check; nil means always.
     package let when: Condition?
-    /// Keys that must not be there.
+    /// Keys that must be absent.
     package let refuse: [KeyPath]
-    /// Keys that have to be there, and what each is for.
+    /// Keys that must be present, and the purpose of each.
     package let require: [Requirement]
-    /// What these keys may be, if they are literals.
+    /// The allowed literals of keys.
     package let allow: [Allowance]
-    /// The numbers that these keys may be, variables included.
+    /// The allowed numbers of keys, including values from variables.
     package let range: [Bounds]
-    /// Where a missing key is reported: at the first of these that is there, else at the object.
+    /// The location for errors about a missing key: the first of these keys that is present, or else the object.
     package let at: [KeyPath]
-    /// What is said about a value. `{key}` stands for the literal of that key, `{kind}` for the kind of push.
+    /// The error message. `{key}` is replaced by the literal of that key, `{kind}` by the kind of push.
     package let message: String
 
     package struct Requirement: Hashable, Sendable {
@@ -161,38 +162,38 @@ package struct SchemaCheck: Hashable, Sendable {
     }
 }
 
-/// What a condition can ask of a block that somebody wrote.
+/// The facts about a block that conditions use.
 package protocol BlockFacts {
-    /// The value under a key, or under keys in objects of the block (`alert`, `title`); nil where there is none. Paths
-    /// that begin with `rule` lead into the rule around the block.
+    /// Returns the value under a key, or under nested keys (`alert`, `title`); nil if there is none. Paths that start
+    /// with `rule` refer to the rule around the block.
     func value(at path: [String]) -> BlockValue?
-    /// Whether the rule itself has texts to show.
+    /// Whether the rule has texts to show.
     var hasTexts: Bool { get }
-    /// Whether the block stands for several events, or for none in particular: in `summary` and `nudge`.
+    /// Whether the block is in `summary` or `nudge`.
     var isSummary: Bool { get }
 }
 
-/// A value of a block, as far as conditions look at it.
+/// A value of a block, as conditions see it.
 package enum BlockValue: Hashable, Sendable {
     /// A text, number or flag that is the same for every event.
     case literal(JSONValue)
     case object
     case list
-    /// What variables decide.
+    /// A value with variables.
     case variable
 }
 
-/// A question about a block: every member has to hold.
+/// A condition on a block; all of its members must hold.
 package struct Condition: Hashable, Sendable {
-    /// All of these keys are there.
+    /// All of these keys are present.
     private var has: [KeyPath] = []
-    /// At least one of these keys is there.
+    /// At least one of these keys is present.
     private var any: [KeyPath] = []
-    /// None of these keys is there.
+    /// All of these keys are absent.
     private var lacks: [KeyPath] = []
-    /// Each of these keys holds an object.
+    /// Each of these keys has an object.
     private var objects: [KeyPath] = []
-    /// Each of these keys holds one of the literals.
+    /// Each of these keys has one of the literals.
     private var literals: [KeyPath: [JSONValue]] = [:]
     private var texts: Bool?
     private var summary: Bool?
@@ -228,7 +229,7 @@ package struct Condition: Hashable, Sendable {
         opposites = try members["not"].map { [try Condition($0)] } ?? []
     }
 
-    /// `kind` is the name of the block's kind of push, where that is known already.
+    /// Whether it holds. `kind` is the name of the block's kind of push, if known.
     package func holds(_ facts: some BlockFacts, kind: String? = nil) -> Bool {
         func isThere(_ path: KeyPath) -> Bool { facts.value(at: path.keys) != nil }
         if let texts, texts != facts.hasTexts { return false }
@@ -247,7 +248,7 @@ package struct Condition: Hashable, Sendable {
     }
 }
 
-/// Keys that lead to a value, one object after the other: `alert.title`.
+/// A path of keys to a value in nested objects: `alert.title`.
 package struct KeyPath: Hashable, Sendable, CustomStringConvertible {
     package let keys: [String]
 
@@ -265,8 +266,7 @@ extension DescriptionReader {
 }
 
 extension JSONValue {
-    /// Whether a value that somebody wrote says the same as `literal` of a description: flags may be written as numbers
-    /// and as words.
+    /// Whether a written value equals `literal` of a description: flags may be written as numbers or words.
     package func says(_ literal: JSONValue) -> Bool {
         if self == literal { return true }
         switch (self, literal) {

@@ -1,50 +1,50 @@
 import Core
 import JSON
 
-/// What a transport says about its platform: the document behind `describe` of the plugin ABI. The core knows platforms
-/// by nothing else.
+/// The description of a platform by its transport: the document of `describe` in the plugin ABI. The core knows
+/// platforms only by it.
 package struct PlatformDescription: Sendable, Hashable {
     /// The version of the format that this host reads.
     package static let version = 1
-    /// In bytes of UTF-8.
+    /// The limit in UTF-8 bytes.
     package static let limit = 262_144
 
-    /// For people, such as `Apple Push Notification service`.
+    /// The display name, such as `Apple Push Notification service`.
     package let name: String
-    /// The rule key whose block is for this platform; nil: rules say `native: {<platform>: …}`.
+    /// The rule key of this platform's block; nil means `native: {<platform>: …}`.
     package let block: String?
-    /// One sentence on the rule block.
+    /// A sentence about the rule block.
     package let doc: String
     package let target: PushTargetDescription
-    /// What a registration may say beside its target.
+    /// The fields of a registration in addition to its target.
     package let fields: [RegistrationField]
     package let configuration: PlatformConfiguration
     /// The rule block.
     package let rules: ObjectSchema
-    /// What the built-in rules say in the block; nil: nothing.
+    /// The built-in rules' block for this platform; nil if there is none.
     package let defaultBlock: JSONValue?
-    /// Keys of the payload that a rule's `data` may not have, each with what to say about it.
+    /// Keys of the payload that a rule's `data` must not have, each with an error message.
     package let reservedData: [String: String]
-    /// Where texts go that the app has itself, by the rule's key.
+    /// The location of localised texts in the block, by the rule's key.
     package let texts: [LocalizedText]
     package let pushes: PushKinds
     package let presentation: [PresentationKey]
-    /// Whether people see wake-ups, and the keys of ``presentation`` say how.
+    /// Whether people see wake-ups, with the keys of ``presentation``.
     package let showsWakeUps: Bool
     package let batch: SummaryBlock?
     package let limits: PushLimits
-    /// Parts of a notification that the service has no place for, such as `subtitle`.
+    /// Parts of a notification that the service does not support, such as `subtitle`.
     package let cannot: [String]
-    /// What a push of the sealed ingress is; nil: the platform cannot serve it.
+    /// The push of the sealed ingress; nil if the platform cannot serve it.
     package let ingress: IngressDescription?
     package let sample: PlatformSample
 
-    /// Reads a document. Members that this version does not know are ignored.
+    /// Reads a document. Unknown members are ignored.
     package init(parsing text: String) throws(PlatformDescriptionError) {
         try self.init(parsing: text, unknown: DescriptionReader.UnknownMembers())
     }
 
-    /// The JSON pointers of the members of a document that this version does not know: mistakes, to `plugin check`.
+    /// Returns the JSON pointers of unknown members in a document, which `plugin check` reports as errors.
     package static func unknownMembers(in text: String) -> [String] {
         let unknown = DescriptionReader.UnknownMembers()
         _ = try? PlatformDescription(parsing: text, unknown: unknown)
@@ -114,23 +114,23 @@ package struct PlatformDescription: Sendable, Hashable {
     }
 }
 
-/// How a registration says where its pushes go.
+/// The target of pushes in a registration.
 package struct PushTargetDescription: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Hashable, Sendable {
         /// The registration's `token`.
         case token
-        /// `push_endpoint`, or `subscription.endpoint`; keys may be given.
+        /// `push_endpoint`, or `subscription.endpoint`; keys are optional.
         case endpoint
         /// An endpoint with the keys `p256dh` and `auth`.
         case subscription
     }
 
     package let kind: Kind
-    /// What a token looks like; nil: like any text.
+    /// The form of a token; nil means any.
     package let pattern: TextPattern?
-    /// What to tell a client whose token is missing or does not match.
+    /// The error message for a client whose token is missing or does not match.
     package let expected: String
-    /// Whether people choose it themselves, so that others can guess it.
+    /// Whether users choose it, so that others can guess it.
     package let isChosen: Bool
 
     init(_ reader: DescriptionReader) throws {
@@ -142,14 +142,14 @@ package struct PushTargetDescription: Hashable, Sendable {
     }
 }
 
-/// A field of a registration beside its target.
+/// A field of a registration in addition to its target.
 package struct RegistrationField: Hashable, Sendable {
     package let name: String
     package let isRequired: Bool
     package let isSecret: Bool
     package let pattern: TextPattern?
     package let doc: String
-    /// The kind of push that needs it; nil: any.
+    /// The kind of push that needs it; nil means any.
     package let purpose: String?
 
     init(_ reader: DescriptionReader) throws {
@@ -165,21 +165,21 @@ package struct RegistrationField: Hashable, Sendable {
 
 /// A platform's block in the configuration.
 package struct PlatformConfiguration: Hashable, Sendable {
-    /// One sentence on the block.
+    /// A sentence about the block.
     package let doc: String
     package let schema: ObjectSchema
-    /// Environment variables that say it all, for the sealed ingress alone.
+    /// Environment variables that contain the whole configuration, only for the sealed ingress.
     package let environment: [Variable]
 
     package struct Variable: Hashable, Sendable {
         package let name: String
-        /// The key of the block that it stands for.
+        /// The key of the block that it sets.
         package let key: String
         package let doc: String
         package let isRequired: Bool
-        /// Whether `\n` in it stands for the end of a line.
+        /// Whether `\n` in it means a line break.
         package let hasEscapedNewlines: Bool
-        /// Whether nobody else uses it, so that its presence says that this platform is meant.
+        /// Whether no other program uses it, so that its presence selects this platform.
         package let isDistinctive: Bool
     }
 
@@ -202,7 +202,7 @@ package struct PlatformConfiguration: Hashable, Sendable {
     }
 }
 
-/// Where the name of a text that the app has itself goes in the block.
+/// The location in the block for the name of a localised text in the app.
 package struct LocalizedText: Hashable, Sendable {
     /// The rule's key: `title`, `subtitle` or `body`.
     package let name: String
@@ -220,13 +220,13 @@ package struct LocalizedText: Hashable, Sendable {
     }
 }
 
-/// What a push of the sealed ingress is.
+/// The description of a push of the sealed ingress.
 package struct IngressDescription: Hashable, Sendable {
-    /// The block as JSON; `{{loc_key}}` stands for the app's text.
+    /// The block as JSON; `{{loc_key}}` is replaced by the name of the app's text.
     package let block: JSONValue
-    /// The size of the whole payload.
+    /// The maximum size of the whole payload.
     package let limit: ByteCount
-    /// The registration fields of a device, by a word for how it is addressed: `production`, `sandbox`.
+    /// A device's registration fields, by a word for the environment: `production`, `sandbox`.
     package let fields: [String: [String: String]]
 
     init(_ reader: DescriptionReader) throws {
@@ -243,7 +243,7 @@ package struct IngressDescription: Hashable, Sendable {
 }
 
 extension DescriptionReader {
-    /// A word as a key of a rules file.
+    /// Reads a word that can be a key of a rules file.
     fileprivate func word() throws -> String {
         let text = try text()
         guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x2E }) else {
@@ -253,11 +253,11 @@ extension DescriptionReader {
     }
 }
 
-/// What all loaded transports say about their platforms. A platform without a description is not in it.
+/// The descriptions of all loaded platforms. It omits platforms without a description.
 package struct PlatformCatalog: Sendable, Hashable {
     private let descriptions: [String: PlatformDescription]
 
-    /// By platform name, such as `ios`.
+    /// Creates a catalog of descriptions by platform name, such as `ios`.
     package init(_ descriptions: [String: PlatformDescription] = [:]) {
         self.descriptions = descriptions
     }
@@ -267,13 +267,13 @@ package struct PlatformCatalog: Sendable, Hashable {
     /// The platforms' names, sorted.
     package var platforms: [String] { descriptions.keys.sorted() }
 
-    /// The platform whose block rules write under that key.
+    /// Returns the platform that has this block key in rules.
     package func platform(ofBlock block: String) -> String? {
         platforms.first { descriptions[$0]?.block == block }
     }
 
-    /// The rule keys that hold platforms' blocks, each with its platform, sorted by platform. Of two platforms with one
-    /// key the first has it.
+    /// The block keys of rules with their platforms, sorted by platform. If two platforms have the same key, the first
+    /// one gets it.
     package var blocks: [(key: String, platform: String)] {
         var keys: Set<String> = []
         return platforms.compactMap { platform in
@@ -282,18 +282,19 @@ package struct PlatformCatalog: Sendable, Hashable {
         }
     }
 
-    /// The only platform that can serve the sealed ingress; nil where there are none or several.
+    /// The only platform that can serve the sealed ingress; nil if there are none or several.
     package var onlyIngressPlatform: String? {
         let platforms = platforms.filter { descriptions[$0]?.ingress != nil }
         return platforms.count == 1 ? platforms[0] : nil
     }
 
-    /// Keys of payloads that a rule's `data` may not have, each with what to say about it.
+    /// Keys of payloads that a rule's `data` must not have, each with an error message.
     package var reservedData: [String: String] {
         descriptions.values.reduce(into: [:]) { $0.merge($1.reservedData) { first, _ in first } }
     }
 
-    /// How many silent pushes a device gets in an hour, by platform; others get as many as of anything else.
+    /// The hourly limit of silent pushes for each device, by platform. Platforms without an entry have no separate
+    /// limit.
     package var silentPushesPerHour: [String: Int] {
         descriptions.compactMapValues(\.pushes.silentPerHour)
     }

@@ -1,13 +1,13 @@
 import Core
 import JSON
 
-/// A made-up device and configuration, for dry runs before there is a real one.
+/// An example device and configuration, for dry runs without a real one.
 package struct PlatformSample: Hashable, Sendable {
     /// The token or endpoint.
     package let token: String?
     /// Registration fields, by name.
     package let fields: [(name: String, value: Value)]
-    /// The block of the configuration; objects `{"generate": …}` in it are replaced by throw-away keys.
+    /// The block of the configuration. Objects `{"generate": …}` in it are replaced by throw-away keys.
     package let configuration: JSONValue?
 
     package enum Value: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct PlatformSample: Hashable, Sendable {
         case generated(Key)
     }
 
-    /// Throw-away keys that the host makes.
+    /// Throw-away keys that the host generates.
     package enum Key: String, CaseIterable, Hashable, Sendable {
         case p256PEM = "p256-pem"
         case rsaPEM = "rsa-pem"
@@ -37,12 +37,12 @@ package struct PlatformSample: Hashable, Sendable {
         configuration = members?["configuration"]?.value
     }
 
-    /// The configuration as JSON, with the keys that `generate` makes; nil where there is no sample.
+    /// Returns the configuration as JSON, with keys from `generate`; nil if there is no sample.
     package func configuration(generate: (Key) -> String) -> String? {
         configuration.map { Self.json($0, generate) }
     }
 
-    /// Whether the sample's configuration holds throw-away keys.
+    /// Whether the sample's configuration contains throw-away keys.
     package var hasGeneratedKeys: Bool {
         var hasKeys = false
         _ = configuration.map {
@@ -76,19 +76,19 @@ package struct PlatformSample: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(token) }
 }
 
-/// How much a push may carry, and how long a service keeps it.
+/// The maximum size of pushes, and how long a service stores them.
 package struct PushLimits: Hashable, Sendable {
-    /// The first whose header is that of the request counts; empty: not known.
+    /// The limits; the first whose headers match the request applies. Empty if unknown.
     package let payload: [Payload]
-    /// Nil: not known.
+    /// Nil if unknown.
     package let lifetime: Duration?
 
     package struct Payload: Hashable, Sendable {
         package let limit: ByteCount
-        /// Headers of the request that this limit is for, by name in lower case.
+        /// Request headers that this limit applies to, by name in lower case.
         package let headers: [String: String]
-        /// JSON pointers to the parts of the request's body that count: a text, or keys and texts of an object. Nil:
-        /// all.
+        /// JSON pointers to the counted parts of the request's body: a string, or keys and strings of an object. Nil
+        /// means the whole body.
         package let counts: [String]?
     }
 
@@ -108,7 +108,7 @@ package struct PushLimits: Hashable, Sendable {
             } ?? []
     }
 
-    /// The size of a request as the service counts it, and the most that it takes; nil if that is not known.
+    /// Returns the size of a request as the service counts it, and the limit; nil if unknown.
     package func size(
         ofBody body: [UInt8],
         headers: [(name: String, value: String)]
@@ -125,7 +125,7 @@ package struct PushLimits: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// The value at a JSON pointer into objects.
+    /// Returns the value at a JSON pointer into objects.
     fileprivate func value(at pointer: String) -> JSONValue? {
         pointer.split(separator: "/").map(String.init).reduce(self) { value, step in
             guard case .object(let object)? = value else { return nil }
@@ -133,7 +133,7 @@ extension JSONValue {
         }
     }
 
-    /// The bytes of a text, or of an object's keys and texts.
+    /// The bytes of a string, or of an object's keys and strings.
     fileprivate var textByteCount: Int {
         switch self {
         case .string(let text): text.utf8.count

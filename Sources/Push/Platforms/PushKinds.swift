@@ -1,12 +1,12 @@
 import JSON
 
-/// What kinds of push a service has, and how pacing treats each unless a rule says otherwise.
+/// The kinds of push of a service, and the default pacing of each.
 package struct PushKinds: Hashable, Sendable {
-    /// How many silent pushes a device gets in an hour; nil: as many as of anything else.
+    /// The hourly limit of silent pushes for each device; nil means no separate limit.
     package let silentPerHour: Int?
     private let kinds: [PushKind]?
 
-    /// Of a platform that says nothing about its pushes.
+    /// The kinds of a platform that does not describe its pushes.
     package init() {
         silentPerHour = nil
         kinds = nil
@@ -18,7 +18,7 @@ package struct PushKinds: Hashable, Sendable {
         kinds = try members["kinds"]?.list().map { try PushKind($0) }
     }
 
-    /// The kind of the push that a block makes: the first whose condition holds.
+    /// Returns the kind of the push that a block makes: the first whose condition holds.
     package func kind(of block: some BlockFacts) -> PushKind {
         let kind = kinds?.first { $0.when?.holds(block) ?? true }
         return kind?.applied(to: block)
@@ -30,20 +30,20 @@ package struct PushKinds: Hashable, Sendable {
 
 /// One kind of push of a service.
 package struct PushKind: Hashable, Sendable {
-    /// The service's word for it, such as `liveactivity`.
+    /// The service's name of it, such as `liveactivity`.
     package let name: String
-    /// The name for pacing, which lets pushes of two names never become one.
+    /// The name for pacing; pushes with different names are never merged.
     package private(set) var paceName: String
     package private(set) var nature: PushNature
     package private(set) var pace: PushPace
-    /// Whether `pace` holds whatever the rule says.
+    /// Whether `pace` overrides the rule.
     package private(set) var isFixed = false
-    /// Whether it shows or plays anything; nil: if the rule has texts.
+    /// Whether it shows or plays anything; nil means only if the rule has texts.
     package private(set) var shows: Bool?
     fileprivate var when: Condition?
     private var variants: [Variant] = []
 
-    /// What a kind of push says otherwise where a condition holds.
+    /// Changes to a kind of push under a condition.
     private struct Variant: Hashable, Sendable {
         var when: Condition?
         var name: String?
@@ -63,9 +63,9 @@ package struct PushKind: Hashable, Sendable {
         }
     }
 
-    /// A message with texts, unless a description says otherwise.
+    /// A message with texts, unless a description defines it.
     package static let alert = PushKind(name: "alert", nature: .alert, pace: .batch)
-    /// A message with nothing but keys for the app.
+    /// A message that only contains keys for the app.
     package static let data = PushKind(name: "data", nature: .silent, pace: .latest)
 
     private init(name: String, nature: PushNature, pace: PushPace) {
@@ -86,7 +86,7 @@ package struct PushKind: Hashable, Sendable {
         variants = try members["variants"]?.list().map { try Variant($0) } ?? []
     }
 
-    /// This kind as all variants that hold for `block` make it; the first that names a member decides it.
+    /// Returns this kind with all variants that apply to `block`; the first that sets a member wins.
     fileprivate func applied(to block: some BlockFacts) -> PushKind {
         var kind = self
         for variant in variants.reversed() where variant.when?.holds(block, kind: name) ?? true {
@@ -117,21 +117,21 @@ extension DescriptionReader {
     }
 }
 
-/// A key of a block that says how a notification makes itself noticed, and nothing about its content. A stricter mode
-/// keeps its value where that is the same for every event.
+/// A key of a block that sets how a notification attracts attention, and not its content. A stricter mode keeps its
+/// value if it is the same for every event.
 package struct PresentationKey: Hashable, Sendable {
     package let name: String
-    /// The values as JSON from the quietest to the loudest, where they have such an order.
+    /// The values as JSON from the quietest to the loudest, if they have such an order.
     package let order: [String]
-    /// What counts as the value where the key is missing, one of `order`.
+    /// The meaning of a missing key, one of `order`.
     package let absent: String?
-    /// Whether the key can make a notification louder by being there.
+    /// Whether the presence of the key can make a notification louder.
     package let isLoud: Bool
-    /// Whether its value may tell one rule from another: a sealed push keeps it only where all rules say the same.
+    /// Whether its value may identify a rule. A sealed push keeps it only if all rules have the same value.
     package let tellsRule: Bool
-    /// What stands in place of such a value on the outside of a sealed push, as JSON; nil: nothing.
+    /// The replacement of such a value in the visible part of a sealed push, as JSON; nil if there is none.
     package let sealed: String?
-    /// The members of a key that holds an object.
+    /// The members of a key that has an object.
     package let members: [PresentationKey]
 
     init(_ reader: DescriptionReader) throws {
@@ -149,27 +149,27 @@ package struct PresentationKey: Hashable, Sendable {
     }
 }
 
-/// What a summary of several events takes over from the blocks of the rules that it stands for.
+/// The values that a summary of several events gets from the blocks of its rules.
 package struct SummaryBlock: Hashable, Sendable {
-    /// Only rules whose blocks meet it count, and without any there is no block.
+    /// Only rules whose blocks meet it count. If there are none, there is no block.
     package let of: Condition?
-    /// Only rules that show something count.
+    /// Whether only rules count that show something.
     package let isOfShownRules: Bool
     package let members: [Member]
 
     package struct Member: Hashable, Sendable {
         package let path: KeyPath
-        /// Its value as JSON, whatever the rules say.
+        /// Its value as JSON, regardless of the rules.
         package let always: String?
-        /// The value where the rules' blocks differ; nil: the key is left out.
+        /// The value if the rules' blocks differ; nil omits the key.
         package let differing: String?
-        /// The value where some rule's block lacks the key.
+        /// The value if some rule's block lacks the key.
         package let unlessAll: Choice
-        /// The value where no event is more urgent than low.
+        /// The value if no event is more urgent than low.
         package let quiet: Choice
     }
 
-    /// What a member becomes in a case that the document names or does not name.
+    /// The value of a member in one case, if the document sets it.
     package enum Choice: Hashable, Sendable {
         case unnamed
         case leftOut

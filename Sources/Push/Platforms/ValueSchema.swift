@@ -2,7 +2,7 @@ import Core
 import JSON
 import Storage
 
-/// What a key of an object takes.
+/// The type of a key's value.
 package indirect enum ValueSchema: Hashable, Sendable {
     case text(TextSchema)
     case textOrNull
@@ -11,57 +11,58 @@ package indirect enum ValueSchema: Hashable, Sendable {
     /// One of these, never a template.
     case integers([Int])
     case number(ClosedRange<Double>)
-    /// One of these words. A fixed one is never a template: other keys depend on it.
+    /// One of these words. A fixed one is never a template, because other keys depend on it.
     case choice([String], isFixed: Bool)
     case moment(MomentSpelling)
-    /// Of at most that length.
+    /// A duration up to a limit.
     case span(SpanSpelling, limit: Duration)
-    /// From so many to so many values.
+    /// A list whose length is in this range.
     case list(of: ValueSchema, ClosedRange<Int>)
     case object(ObjectSchema)
-    /// An object under whose keys, which may be any, such a value stands.
+    /// An object with any keys and such values.
     case dictionary(of: ValueSchema)
-    /// An object with anything in it. The app decodes a complete one as a whole and refuses it if a member is missing.
+    /// An object with any content. If it `isComplete`, the app decodes it as a whole, and refuses it without all
+    /// members.
     case freeObject(isComplete: Bool)
-    /// Two types that are distinguished by their form: the first is no object, the second is one.
+    /// Two types that differ in form: the first is not an object, the second is one.
     case either(ValueSchema, orObject: ObjectSchema)
-    /// Anything: this version knows no more about it.
+    /// Any value, because this version does not know the type.
     case any
 
     package static let anyNumber = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
 }
 
-/// How a push service wants yes and no.
+/// How a push service spells flags.
 package enum FlagSpelling: String, CaseIterable, Hashable, Sendable {
     /// `true` and `false`.
     case bool
-    /// `1` and `0`, as Apple has them.
+    /// `1` and `0`, as for Apple.
     case oneOrZero = "one-or-zero"
-    /// `"yes"` and `"no"`, as ntfy has them.
+    /// `"yes"` and `"no"`, as for ntfy.
     case yesOrNo = "yes-or-no"
 }
 
-/// How a push service wants a moment.
+/// How a push service spells points in time.
 package enum MomentSpelling: String, CaseIterable, Hashable, Sendable {
     case unixSeconds = "unix-seconds"
     case unixMilliseconds = "unix-milliseconds"
-    /// Text such as `2026-02-24T12:00:00Z`.
+    /// A string such as `2026-02-24T12:00:00Z`.
     case rfc3339
 }
 
-/// How a push service wants a length of time.
+/// How a push service spells durations.
 package enum SpanSpelling: String, CaseIterable, Hashable, Sendable {
-    /// Text as Protocol Buffers have it in JSON, `3.5s`.
+    /// A string as in Protocol Buffers' JSON, `3.5s`.
     case protobuf
     /// A whole number of seconds.
     case seconds
 }
 
-/// What a text must look like.
+/// The form of a text.
 package struct TextSchema: Hashable, Sendable {
-    /// What the rules know by themselves.
+    /// The formats that rules can check.
     package enum Format: String, CaseIterable, Hashable, Sendable {
-        /// With a scheme, such as `https://example.com` and `app://home`.
+        /// A URL with a scheme, such as `https://example.com` and `app://home`.
         case uri
         case webURL = "http-uri"
         /// The URL of a picture, which may be relative to the web app's own.
@@ -69,7 +70,7 @@ package struct TextSchema: Hashable, Sendable {
         case base64
     }
 
-    /// What variables may put into it.
+    /// The kind of text that variables may produce in it.
     package enum Place: String, CaseIterable, Hashable, Sendable {
         case line
         case paragraph
@@ -78,7 +79,7 @@ package struct TextSchema: Hashable, Sendable {
     }
 
     package var format: Format?
-    /// A regular expression that holds for the text.
+    /// A regular expression that the text must match.
     package var pattern: TextPattern?
     package var isFilled = false
     package var place: Place
@@ -89,13 +90,13 @@ package struct TextSchema: Hashable, Sendable {
     }
 }
 
-/// A regular expression for texts, with words for what it asks.
+/// A regular expression for texts, with a description.
 package struct TextPattern: Sendable {
-    /// In the syntax that JSON Schema and PCRE2 share.
+    /// In the common syntax of JSON Schema and PCRE2.
     package let source: String
-    /// What is expected, such as `a colour as #rrggbb`.
+    /// The description, such as `a colour as #rrggbb`.
     package let expected: String
-    /// Whether what variables make of a text need not match: the plugin makes something of it that does.
+    /// Whether results of variables need not match, because the plugin converts them.
     package let isOnlyForLiterals: Bool
     private let pattern: Pattern
 
@@ -119,7 +120,7 @@ extension TextPattern: Hashable {
 }
 
 extension ValueSchema {
-    /// Whether a key that takes it can name files: a text, or a list of texts.
+    /// Whether a key of this type can name files: a text, or a list of texts.
     var canNameFiles: Bool {
         switch self {
         case .text: true
@@ -128,8 +129,8 @@ extension ValueSchema {
         }
     }
 
-    /// Reads a schema; what this version does not know is left unchecked. Only the schema of a key may be marked as
-    /// that of a file.
+    /// Reads a schema; parts that this version does not know are not checked. Only the schema of a key may be marked as
+    /// a file.
     init(_ reader: DescriptionReader, ofKey isOfKey: Bool = false) throws {
         let members = try reader.members(
             "type",

@@ -2,23 +2,23 @@ import Cipher
 import Foundation
 import Nostr
 
-/// Encrypts notifications to devices (``Mode/sealed``): carriers only learn that there is one, and for which device.
+/// Encrypts notifications to devices (``Mode/sealed``): push services only see that there is one, and for which device.
 ///
 /// All envelopes of one algorithm have the same length.
 package struct Sealer: Sendable {
     private let random: RandomBytes
 
-    /// `random` yields nonces and salts.
+    /// `random` returns nonces and salts.
     package init(random: @escaping RandomBytes = SecureRandom.bytes) {
         self.random = random
     }
 
     /// Puts `notification` into an envelope, except for its urgency, expiry, neutral texts and their presentation. Its
-    /// signal and count stay for stricter modes; transports do not see them.
+    /// signal and count are kept for stricter modes; transports do not see them.
     ///
-    /// `id` is the delivery's, and `sender` the key of the router that the device knows, one half of a NIP-44
-    /// conversation. Throws ``SealingError/tooLarge`` when it does not fit an envelope after shortening, and
-    /// the ciphers' errors for an invalid key.
+    /// `id` is the delivery's id, and `sender` the router's key that the device knows, for a NIP-44 conversation.
+    /// Throws ``SealingError/tooLarge`` if the notification does not fit after shortening, and the ciphers' errors for
+    /// an invalid key.
     package func seal(
         _ notification: Notification,
         id: DeliveryID,
@@ -47,7 +47,7 @@ package struct Sealer: Sendable {
     }
 }
 
-/// Travels in place of a sealed notification: `{"v":1,"alg":…,"from":…,"ct":…}`.
+/// The envelope of a sealed notification: `{"v":1,"alg":…,"from":…,"ct":…}`.
 ///
 /// `alg` is `nip44` (version 2, between the router's key `from` and the device's) or `aes128gcm` (RFC 8291, to the
 /// device's `p256dh` and `auth`); `ct` is the payload in base64.
@@ -58,7 +58,7 @@ private struct Envelope {
     private let sender: String
     private let ciphertext: String
 
-    /// Throws when `publicKey` is no point on the curve.
+    /// Throws if `publicKey` is not a point on the curve.
     static func nip44(
         _ plaintext: [UInt8],
         to publicKey: [UInt8],
@@ -81,17 +81,17 @@ private struct Envelope {
         Envelope(algorithm: "aes128gcm", sender: Hex.encode(identity.publicKeyBytes), ciphertext: Base64.encode(body))
     }
 
-    /// Hex digits and base64 need no escapes.
+    /// The envelope as JSON. Hex digits and base64 need no escapes.
     var json: String {
         #"{"v":1,"alg":"\#(algorithm)","from":"\#(sender)","ct":"\#(ciphertext)"}"#
     }
 }
 
-/// Why a notification cannot be sealed. Quotes none of its content.
+/// The reason why a notification cannot be sealed. Contains none of its content.
 package enum SealingError: Error, Hashable, CustomStringConvertible {
     /// The parts that must not be shortened exceed ``SealedContent/byteCount`` bytes.
     case tooLarge
-    /// The custom keys are no JSON object.
+    /// The custom keys are not a JSON object.
     case badData
 
     package var description: String {
@@ -103,7 +103,7 @@ package enum SealingError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SealingKey {
-    /// Distinguishes this key from others, and reveals nothing else about it.
+    /// A number that differs between keys, without revealing more about them.
     package var mark: Int64 {
         let bytes =
             switch self {
@@ -114,15 +114,15 @@ extension SealingKey {
     }
 }
 
-/// The content of an envelope: the notification as a JSON object with the members `t`, `n` (of a batch), `id`, `title`,
-/// `subtitle`, `body`, `category`, `thread`, `url` and `actions`, each only where it is set, and the app's custom keys,
-/// which override ours of the same name.
+/// The content of an envelope. It is a JSON object with the members `t`, `n` (in a batch), `id`, `title`, `subtitle`,
+/// `body`, `category`, `thread`, `url` and `actions`, if they are set. The app's custom keys are added, and override
+/// members of the same name.
 ///
-/// Blanks follow the object, up to a fixed length.
+/// The object is padded with spaces to a fixed length.
 struct SealedContent {
-    /// Large enough for most, and small enough for its envelope to fit into every push service's payload.
+    /// Large enough for most notifications, and small enough for every push service's payload.
     static let byteCount = 2048
-    /// The members that are shortened when the whole is too long, in this order.
+    /// The members that are shortened, in this order, if the content is too long.
     private static let shortened = ["referenced_event_content", "body", "subtitle", "title"]
     private static let ellipsis = "…"
 
@@ -177,7 +177,7 @@ struct SealedContent {
         if !beginning.isEmpty { members[name] = beginning + Self.ellipsis }
     }
 
-    /// The bytes of a text in JSON, without quotes. Counted here, because it is needed for every character of a
+    /// The bytes of a text in JSON, without quotes. Computed here, because it is needed for every character of a
     /// shortened text.
     private static func length(of text: some Sequence<UInt8>) -> Int {
         text.reduce(0) { length, byte in

@@ -2,20 +2,20 @@ import Nostr
 import Push
 import Storage
 
-/// Reads the conditions of a rule. Notes what it cannot read as a mistake and leaves it out.
+/// Reads the conditions of a rule. Records invalid ones as errors and omits them.
 struct MatchReader {
     static let keys = [
         "kinds", "author", "recipient", "p", "content", "json", "relation", "signal", "tags", "zap", "p_tags",
         "followed",
         "language", "platform", "app",
     ]
-    /// All satoshis that there will ever be.
+    /// The maximum number of satoshis that can exist.
     private static let satoshis = 0...2_100_000_000_000_000
     /// More tags than any event has.
     private static let tags = 0...65535
     private static let nameLimit = 64
 
-    /// The file that the rule stands in.
+    /// The file that contains the rule.
     let file: RulesFile
     let platforms: PlatformCatalog
 
@@ -63,7 +63,7 @@ struct MatchReader {
         }
     }
 
-    /// The name that plugins and registrations use, which may differ from the rule's key for the block.
+    /// Reads the name that plugins and registrations use, which may differ from the rule's key for the block.
     private func platform(_ value: YAMLValue) -> String? {
         guard let name = name(value) else { return nil }
         if let platform = platforms.platform(ofBlock: name), platform != name {
@@ -82,14 +82,14 @@ struct MatchReader {
         return name
     }
 
-    /// One value or a list. An empty list is a mistake: it would match nothing.
+    /// Reads one value or a list. An empty list is an error, because it would never match.
     private func some<Value>(_ value: YAMLValue, _ read: (YAMLValue) -> Value?) -> [Value] {
         let values = value.oneOrMore()
         if values.isEmpty { value.mistake("expected at least one") }
         return values.compactMap(read)
     }
 
-    /// `{ min: 2, max: 10 }`, or one of them.
+    /// Reads `{ min: 2, max: 10 }`, or one of the two.
     private func range(_ value: YAMLValue, in bounds: ClosedRange<Int>) -> ClosedRange<Int>? {
         guard let mapping = value.mapping(keys: ["min", "max"]) else { return nil }
         guard !mapping.members.isEmpty else {
@@ -117,7 +117,7 @@ struct MatchReader {
     }
 }
 
-/// Finds conditions of one rule that no event meets together, although each may hold by itself.
+/// Finds conditions of one rule that contradict each other, although each can be true.
 struct MatchContradictions {
     /// The conditions.
     let match: RuleConditions
@@ -132,7 +132,7 @@ struct MatchContradictions {
         checkRelations()
     }
 
-    /// An event reaches the rules by a `p` tag that names the recipient.
+    /// Events reach the rules only if a `p` tag names the recipient.
     private func checkNames() {
         let everybody = "every event that gets here names its recipient in a p tag"
         if let most = match.pTags?.upperBound, most < 1 { mapping["p_tags"]?.mistake(everybody) }
@@ -178,7 +178,7 @@ struct MatchContradictions {
 
 /// Reads conditions on content, tags and fields of content.
 enum ValueConditionReader {
-    /// The keys of a test that is not a text or a list of texts.
+    /// The keys of a test that is neither a text nor a list of texts.
     static let tests = ["matches", "min", "max"]
     /// The positions of values after a tag's name.
     static let places = 1...9
@@ -192,7 +192,7 @@ enum ValueConditionReader {
             .map(ValueCondition.content)
     }
 
-    /// Conditions by tag name; `true` requires such a tag, `false` requires that there is none.
+    /// Reads conditions by tag name. `true` requires such a tag, `false` requires that there is none.
     static func tags(_ value: YAMLValue) -> [ValueCondition] {
         guard let tags = value.mapping() else { return [] }
         if tags.members.isEmpty { value.mistake("expected at least one tag, as in { t: nostr }") }
@@ -205,7 +205,7 @@ enum ValueConditionReader {
         }
     }
 
-    /// Conditions by path; `true` and `false` are values of the field.
+    /// Reads conditions by path; `true` and `false` are values of the field.
     static func fields(_ value: YAMLValue) -> [ValueCondition] {
         guard let fields = value.mapping() else { return [] }
         if fields.members.isEmpty { value.mistake("expected at least one field, as in { order.total: { min: 100 } }") }
@@ -250,7 +250,7 @@ enum ValueConditionReader {
         return TagCondition(name, conditions, namesRecipient: true)
     }
 
-    /// A text, a list of them, `{ matches: "…" }`, or `{ min: 2, max: 10 }`.
+    /// Reads a text, a list of texts, `{ matches: "…" }`, or `{ min: 2, max: 10 }`.
     private static func test(_ value: YAMLValue) -> ValueTest? {
         value.isMapping ? value.mapping(keys: tests).flatMap { test(value, $0) } : texts(value)
     }
@@ -296,7 +296,7 @@ enum ValueConditionReader {
         }
     }
 
-    /// Many YAML readers take `no` and `On` for a flag.
+    /// Many YAML readers interpret `no` and `On` as flags.
     private static func refusesFlag(_ value: YAMLValue, of place: String = "tag") -> Bool {
         guard value.isPlainBool else { return false }
         value.mistake("expected true or false, or quotes around it if it is the \(place)'s value")

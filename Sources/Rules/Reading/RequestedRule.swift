@@ -2,7 +2,7 @@ import JSON
 import Push
 import Storage
 
-/// What is wrong with a notification that somebody asks for.
+/// The errors in a notification that an API client requests.
 package struct RequestedRuleError: Error, Sendable {
     package struct Mistake: Sendable, Hashable {
         /// A JSON pointer (RFC 6901) to the value.
@@ -15,9 +15,9 @@ package struct RequestedRuleError: Error, Sendable {
 }
 
 extension Rule {
-    /// The rule that makes what a client asks for of an event that says nothing itself: `object` says it as rules files
-    /// do, but its texts are as they are. Neutral texts and what all rules have in common are those of `book`.
-    /// `otherKeys`: those that the caller reads itself, for the error about an unknown key.
+    /// Makes the rule of a notification request. `object` has the format of rules files, but its texts contain no
+    /// templates. Neutral texts and shared values are those of `book`. `otherKeys` are keys that the caller reads
+    /// itself, for the error about an unknown key.
     package static func requested(
         _ object: JSONObject,
         by book: RuleBook,
@@ -44,9 +44,9 @@ extension Rule {
 }
 
 extension RuleReader {
-    /// A rule without conditions and signal.
+    /// Reads a rule without conditions and signal.
     fileprivate func requested(_ value: YAMLValue, name: String, _ otherKeys: [String]) -> Rule? {
-        // Seed 000's keys about the event would be about one that nobody else has.
+        // The keys of seed 000 would describe an event that exists only in this router.
         let payloadKeys = RulePayload.keys(context.platforms).filter { $0 != "event_data" }
         let keys = otherKeys + RuleTexts.keys + payloadKeys + ["mode", "urgency"] + RulePace.keys
         guard let rule = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
@@ -67,6 +67,6 @@ extension RuleReader {
 }
 
 extension RuleBook {
-    /// The rule of that name in this book; the first one that is meant where files have rules of the same name.
+    /// Returns the rule of that name in this book, or the first one if files have rules with the same name.
     package func rule(named name: String) -> Rule? { rules.first { $0.name == name && !$0.drops } }
 }

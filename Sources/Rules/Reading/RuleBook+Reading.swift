@@ -2,12 +2,12 @@ import Nostr
 import Push
 import Storage
 
-/// What a plugin objects to in a block that its description allows, by platform. It gets the block as JSON without
-/// values that variables decide.
+/// Checks of plugins, by platform: each returns an error in a block that the description allows. It gets the block as
+/// JSON without values that contain variables.
 package typealias BlockChecks = [String: @Sendable (_ block: String) -> String?]
 
 extension RuleBook {
-    /// Part of the mistake that an unknown key with a block in it is.
+    /// Part of the error message about an unknown key that contains a block.
     package static let missingBlock = "no loaded plugin has a block of that name"
 
     private static let keys = ["version", "rules", "summary", "nudge", "categories", "mentions"]
@@ -23,9 +23,9 @@ extension RuleBook {
     }
 
     /// Reads the rules of `files` in order. The first file with a summary (or another single value) decides it. Devices
-    /// of the apps in `ofApps` have those files' rules first.
+    /// of the apps in `ofApps` use those files' rules first.
     ///
-    /// Throws the mistakes of all files at once, each with its file, its line and what was expected.
+    /// Throws the errors of all files together, each with its file, line and expectation.
     package init(
         files: [RulesFile],
         ofApps: [String: [RulesFile]] = [:],
@@ -69,8 +69,8 @@ extension RuleBook {
         return (book, mistakes)
     }
 
-    /// `files` are the top levels of the files. Checks that each rule of the first `own` files is reachable; an app's
-    /// own rules may shut out common ones.
+    /// `files` are the parsed files. Checks that each rule of the first `own` files is reachable; an app's own rules
+    /// may hide common ones.
     private init(
         _ files: [(top: YAMLMapping, file: RulesFile)],
         areAllRead: Bool,
@@ -82,7 +82,7 @@ extension RuleBook {
         func first<Value>(_ key: String, _ read: (YAMLValue) -> Value?) -> Value? {
             files.compactMap { $0.top[key].flatMap(read) }.first
         }
-        // The app's categories hold for all files.
+        // The app's categories apply to all files.
         var context = context
         for (top, _) in files {
             top["categories"].map { context.add(ButtonCategories(reading: $0, context.platforms)) }
@@ -117,7 +117,7 @@ extension RuleBook {
         )
     }
 
-    /// Traces and trials identify the rules of a file by their names.
+    /// Traces and tests identify the rules of a file by their names.
     private static func checkNames(_ rules: [YAMLValue]) {
         var lines: [String: Int] = [:]
         for (index, rule) in rules.enumerated() {
@@ -131,7 +131,7 @@ extension RuleBook {
         }
     }
 
-    /// The rules, with covers for sealed notifications that keep what all rules have in common.
+    /// Returns the rules, with the visible parts of sealed notifications that only contain values shared by all rules.
     private static func rules(
         _ rules: [Rule],
         coveredBy nudge: NeutralTemplates,
@@ -152,10 +152,9 @@ extension RuleBook {
     }
 }
 
-/// Finds rules that never decide anything, because earlier rules take all of their events. Only reliable if all rules
-/// could be read.
+/// Finds unreachable rules, because earlier rules take all of their events. Only reliable if all rules could be read.
 enum RuleReach {
-    /// `values` are the places of `rules` in their files.
+    /// `values` are the locations of `rules` in their files.
     static func check(_ rules: [Rule], _ values: [YAMLValue]) {
         checkBehindEverything(rules, values)
         checkKinds(rules, values)
@@ -170,8 +169,8 @@ enum RuleReach {
         )
     }
 
-    /// Reports each rule whose kinds are all taken by earlier rules of its own file. Those of another file may be: an
-    /// operator's own rules stand before common ones.
+    /// Reports each rule whose kinds are all taken by earlier rules in the same file. Rules of other files are
+    /// excluded, because an operator's rules come before common ones.
     private static func checkKinds(_ rules: [Rule], _ values: [YAMLValue]) {
         var takers: [UInt16: Int] = [:]
         for (index, rule) in rules.enumerated() {
@@ -192,23 +191,23 @@ enum RuleReach {
     private static func place(of value: YAMLValue) -> String { "\(value.file.name):\(value.line)" }
 }
 
-/// Reads one rule. It notes mistakes and leaves out what it cannot read, so that the rest is checked as well.
+/// Reads one rule. It records errors and omits invalid values, so that the rest is checked too.
 ///
-/// Each part of a rule knows and reads its own keys: ``MatchReader`` the conditions, ``RuleTexts`` the texts,
-/// ``RulePayload`` the rest of the payload.
+/// Each part of a rule reads its own keys: ``MatchReader`` the conditions, ``RuleTexts`` the texts, ``RulePayload`` the
+/// rest of the payload.
 struct RuleReader {
-    /// Names end up in traces and labels, so they are kept short.
+    /// Names are used in traces and labels, so they must be short.
     private static let nameLimit = 64
 
-    /// From 1; names a rule without a name.
+    /// Starts at 1; the default name of a rule.
     let number: Int
     /// The file of the rule.
     let file: RulesFile
     /// The platforms and categories for its blocks.
     let context: RuleContext
-    /// Replaces texts that may not be seen.
+    /// Replaces texts that must not be shown.
     let nudge: NeutralTemplates
-    /// How texts spell `nostr:` URIs, unless the rule says it.
+    /// How texts show `nostr:` URIs, unless the rule sets it.
     let mentions: MentionStyle
 
     func rule(_ value: YAMLValue) -> Rule? {
@@ -237,14 +236,14 @@ struct RuleReader {
             + RulePayload.keys(context.platforms) + RulePace.keys
     }
 
-    /// A rule that drops its events shows nothing to anybody.
+    /// A rule that drops its events shows no notification.
     private func checkSilence(of rule: YAMLMapping) {
         for (key, value) in rule.members where !["name", "match", "drop"].contains(key) {
             value.mistake("the rule drops its events, so nobody would see this: leave out '\(key)' or 'drop'")
         }
     }
 
-    /// Without a signal that registrations can switch on, an event wakes nobody.
+    /// Events without a signal that registrations can switch on send no notification.
     private func checkSignals(of match: RuleMatch, _ value: YAMLValue) {
         let strange = (match.conditions.kinds ?? []).subtracting(EventSubject.allKinds).sorted()
         guard let first = strange.first else { return }
@@ -253,7 +252,7 @@ struct RuleReader {
         )
     }
 
-    /// A signal is `t` in payloads and a metric's label, so it is a short plain word.
+    /// A signal is `t` in payloads and a metric label, so it is a short plain word.
     static func signal(_ value: YAMLValue) -> Signal? {
         guard let word = value.string() else { return nil }
         let plain = word.utf8.allSatisfy {

@@ -2,9 +2,9 @@ import Nostr
 import Storage
 import Synchronization
 
-/// One of the files that make up the rules.
+/// One of the files that contain the rules.
 package struct RulesFile: Sendable {
-    /// Why a file cannot be read, as the end of a sentence.
+    /// The reason why a file cannot be read, as the end of a sentence.
     package struct Unreadable: Error {
         let reason: String
 
@@ -13,12 +13,12 @@ package struct RulesFile: Sendable {
         }
     }
 
-    /// The path as it should appear in mistakes.
+    /// The path for error messages.
     package var name: String
     package var text: String
-    /// The text of another file, by its path as it stands in this one.
+    /// Returns the text of another file, by its path in this one.
     let otherFile: @Sendable (_ path: String) throws(Unreadable) -> String
-    /// Key files that were read, by their paths in this file. They are shared, since this file may be part of many
+    /// Key files that were read, by their paths in this file. They are shared, because this file may be part of many
     /// books.
     let keySets = KeySets()
 
@@ -45,11 +45,11 @@ final class KeySets: Sendable {
     }
 }
 
-/// Reads people's keys: npub or hex, one or a list of them, or `{ file: vips.txt }` with one on each line.
+/// Reads public keys: npub or hex, one or a list, or `{ file: vips.txt }` with one on each line.
 struct KeyListReader {
-    /// More than anybody lists by hand; each takes about fifty bytes.
+    /// More than people list by hand; each takes about fifty bytes.
     private static let limit = 100_000
-    /// Further mistakes in a file are only counted.
+    /// More errors in a file are only counted.
     private static let mistakeLimit = 5
 
     let file: RulesFile
@@ -79,7 +79,7 @@ struct KeyListReader {
         return nil
     }
 
-    /// Ignores empty lines and everything after `#`.
+    /// Reads one key per line. Ignores empty lines and everything after `#`.
     private func keys(in text: String, of name: String, _ place: YAMLValue) -> Set<PublicKey> {
         var keys: Set<PublicKey> = []
         var mistakes = 0

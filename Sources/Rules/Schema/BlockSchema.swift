@@ -3,7 +3,7 @@ import JSON
 import Push
 
 extension ObjectSchema {
-    /// A JSON Schema of what rules may write here.
+    /// A JSON Schema of the values that rules may contain here.
     var jsonSchema: JSONValue {
         var properties: [(key: String, value: JSONValue)] = []
         for key in keys {
@@ -23,7 +23,7 @@ extension ObjectSchema {
 }
 
 extension ValueSchema {
-    /// A JSON Schema of what rules may write here; always an object.
+    /// A JSON Schema of the values that rules may contain here; always an object.
     fileprivate var jsonSchema: JSONValue {
         switch self {
         case .text(let text): TextForm(text).jsonSchema
@@ -76,7 +76,7 @@ extension ValueSchema {
 
     private static let numericTemplate: JSONValue = ["type": "string", "pattern": .string(NumericVariable.pattern)]
 
-    /// What no document gives a bound is as large as a number can be.
+    /// A range without documented bounds has the limits of an `Int`, which are omitted.
     private static func bounded(_ type: String, _ least: Double, _ most: Double) -> JSONValue {
         let bounds = [("minimum", least), ("maximum", most)].filter { abs($0.1) < Double(Int.max) }
         return .members([("type", .string(type))] + bounds.map { ($0.0, .number($0.1)) })
@@ -93,7 +93,7 @@ extension FlagSpelling {
     }
 }
 
-/// The schema of a platform's block in the configuration, which takes no templates.
+/// The schema of a platform's block in the configuration, which allows no templates.
 extension PlatformConfiguration {
     package var jsonSchema: JSONValue {
         let properties = schema.keys.map { key in
@@ -108,8 +108,7 @@ extension PlatformConfiguration {
 }
 
 extension ValueSchema {
-    /// A JSON Schema of such values without templates. What YAML takes for a number or a flag is text where text is
-    /// wanted.
+    /// A JSON Schema of such values without templates. It accepts YAML numbers and flags as texts.
     fileprivate var plainJSONSchema: JSONValue {
         switch self {
         case .text, .textOrNull, .moment, .span: ["type": ["string", "number", "boolean"]]

@@ -83,7 +83,7 @@ enum MatchKeySchema {
 
     private static let key: JSONValue = ["type": "string", "pattern": "^([0-9a-fA-F]{64}|npub1[02-9ac-hj-np-z]{58})$"]
 
-    /// People, listed here or in a file.
+    /// Accounts, listed here or in a file.
     private static var keys: JSONValue {
         [
             "anyOf": [

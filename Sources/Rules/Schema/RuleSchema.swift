@@ -1,9 +1,10 @@
 import JSON
 import Push
 
-/// The JSON Schema of a rules file, from which editors complete and check it while it is written.
+/// The JSON Schema of a rules file. Editors use it to complete and check the file.
 package enum RuleSchema {
-    /// The schema (draft 2020-12) for these platforms. With all built-in ones it is `contrib/schema/rules.schema.json`.
+    /// Returns the schema (draft 2020-12) for these platforms. `contrib/schema/rules.schema.json` is the one for all
+    /// built-in platforms.
     package static func text(platforms: PlatformCatalog) -> String { schema(platforms).prettyPrinted + "\n" }
 
     private static func schema(_ platforms: PlatformCatalog) -> JSONValue {
@@ -50,11 +51,11 @@ package enum RuleSchema {
 
 /// The names of signals in a rules file.
 package enum SignalSchema {
-    /// A regular expression of JSON Schema. `batch` is reserved for summaries.
+    /// A regular expression for JSON Schema. `batch` is reserved for summaries.
     package static let pattern = "^(?!batch$)[a-z0-9_-]{1,32}$"
 }
 
-/// The schema of a rule's own keys; those of platforms' blocks come from the platforms' descriptions.
+/// The schema of a rule's own keys. The keys of blocks come from the platforms' descriptions.
 enum RuleKeySchema {
     static func rule(_ platforms: PlatformCatalog) -> JSONValue {
         [
@@ -63,7 +64,7 @@ enum RuleKeySchema {
         ]
     }
 
-    /// Templates that are about no event in particular: a rule's keys for what goes out.
+    /// The schema of templates for batches: a rule's keys for the notification.
     static func ofSeveralEvents(_ description: String, _ platforms: PlatformCatalog) -> JSONValue {
         let members: [(key: String, value: JSONValue)] = NotificationTemplate.keys(platforms).map {
             ($0, ["description": .string("As a rule's \($0)."), "$ref": .string("#/$defs/rule/properties/\($0)")])
@@ -227,15 +228,15 @@ enum RuleKeySchema {
     }
 }
 
-/// The schema of texts that may be given in several languages.
+/// The schema of texts that may have several languages.
 package enum LocalizedTextSchema {
-    /// A language, perhaps a script, perhaps a region; the rest of a tag is not used.
+    /// A language with an optional script and an optional region; other parts of a tag are not used.
     static let languagePattern = "[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|[0-9]{3}))?"
 
     /// A text, or one for each language.
     package static let text: JSONValue = ["anyOf": [["type": "string"], byLanguage([:])]]
 
-    /// The same, or a text of the app.
+    /// A text, one for each language, or a localised text of the app.
     package static let textOrKey: JSONValue = [
         "anyOf": [
             ["type": "string"],

@@ -2,12 +2,12 @@ import Core
 import Push
 import Storage
 
-/// Replaces a notification that may say nothing about its event (``Mode/nudge``), and wraps a sealed one: the file's
-/// `nudge`, and how a rule makes itself noticed. Knows only how many events there are. A class, since it is many
-/// templates and each rendering takes one.
+/// Replaces a notification that must not reveal its event (``Mode/nudge``), and is the visible part of a sealed one. It
+/// combines the file's `nudge` with sounds and the like of a rule. It knows only the number of events. It is a class,
+/// because it contains many templates and each rendering uses it.
 final class NeutralTemplates: Sendable {
     let template: NotificationTemplate
-    /// For one event, the most frequent case: rendered once.
+    /// The texts for one event, rendered once because this case is the most frequent.
     private let titleOfOne: LocalizedTemplate
     private let bodyOfOne: LocalizedTemplate
 
@@ -18,7 +18,7 @@ final class NeutralTemplates: Sendable {
         bodyOfOne = template.texts.body.rendered(one)
     }
 
-    /// Reads the file's `nudge`. Without a title it has the standard one.
+    /// Reads the file's `nudge`. Default title: the standard one.
     convenience init?(_ value: YAMLValue, _ context: RuleContext) {
         guard let template = NotificationTemplate(value, context, title: Self.standardTitle) else {
             return nil
@@ -36,7 +36,7 @@ final class NeutralTemplates: Sendable {
         )) ?? .empty
     )
 
-    /// The same with these blocks, and with that category unless it has its own.
+    /// Returns the same templates with these blocks, and with `category` as the default.
     func with(_ blocks: PlatformBlocks, category: String?) -> NeutralTemplates {
         var template = template
         template.payload.blocks = blocks
@@ -72,8 +72,8 @@ final class NeutralTemplates: Sendable {
     }
 }
 
-/// The file's `summary` and `nudge`, which are about no event in particular. They have the keys of a rule that say what
-/// goes out, and their texts know only how many events there are.
+/// The file's `summary` or `nudge`, which belong to no single event. They have the keys of a rule for the notification,
+/// and their texts know only the number of events.
 struct NotificationTemplate: Sendable {
     static func keys(_ platforms: PlatformCatalog) -> [String] {
         RuleTexts.keys + RulePayload.keys(platforms).filter { $0 != "event_data" } + ["urgency"]
@@ -81,10 +81,10 @@ struct NotificationTemplate: Sendable {
 
     var texts: RuleTexts
     var payload: RulePayload
-    /// Nil: the urgency of the events.
+    /// Nil means the urgency of the events.
     var urgency: Urgency?
 
-    /// Without a title of its own it has `title`.
+    /// `title` is the default title.
     init?(_ value: YAMLValue, _ context: RuleContext, title: LocalizedTemplate) {
         let keys = Self.keys(context.platforms)
         guard let mapping = value.mapping(keys: keys, missing: RuleBook.missingBlock) else { return nil }
@@ -97,7 +97,7 @@ struct NotificationTemplate: Sendable {
         for (key, value) in mapping.members where !RuleTexts.keys.contains(key) { Self.checkVariables(value) }
     }
 
-    /// A template with this title and nothing else.
+    /// Creates a template that has only this title.
     init(title: LocalizedTemplate) {
         texts = RuleTexts(title: title)
         payload = RulePayload()
@@ -117,19 +117,19 @@ struct NotificationTemplate: Sendable {
     }
 }
 
-/// The summary of several events. Unless the file says how it makes itself noticed, it does so as its rules do.
+/// The summary of several events. The default of its blocks is derived from the rules' blocks.
 struct BatchTemplates: Sendable {
     private static let category = "batch"
     private static let standardTitle = LocalizedTemplate(
         fallback: (try? Template("{{count}} new notifications", speakingOf: .batch)) ?? .empty
     )
 
-    /// Has the texts of the summary.
+    /// The texts of the summary.
     private let summary: NotificationTemplate
     /// Replaces it in stricter modes.
     private let nudge: NeutralTemplates
 
-    /// Reads the file's `summary`. Without a title it has the standard one.
+    /// Reads the file's `summary`. Default title: the standard one.
     static func summary(_ value: YAMLValue, _ context: RuleContext) -> NotificationTemplate? {
         NotificationTemplate(value, context, title: standardTitle)
     }
@@ -137,7 +137,7 @@ struct BatchTemplates: Sendable {
     /// The default, if the rules file has none.
     static let standardSummary = NotificationTemplate(title: standardTitle)
 
-    /// `isQuiet` is for batches without any event above urgency low. `rules` are all that wake anybody.
+    /// `isQuiet` is for batches without events above urgency low. `rules` are all that send notifications.
     init(
         _ summary: NotificationTemplate,
         _ nudge: NeutralTemplates,
@@ -158,7 +158,7 @@ struct BatchTemplates: Sendable {
         self.nudge = nudge.with(nudge.template.payload.blocks.addingMembers(of: blocks), category: Self.category)
     }
 
-    /// One notification for `count` events.
+    /// Returns one notification for `count` events.
     func render(
         count: UInt32,
         signal: Signal,
@@ -195,7 +195,7 @@ struct BatchTemplates: Sendable {
         )
     }
 
-    /// The summary's block for a platform, from the blocks of the rules; nil: none.
+    /// Returns the summary's block for a platform, derived from the blocks of the rules; nil if there is none.
     private static func block(
         _ summary: SummaryBlock,
         of rules: [Rule],
@@ -224,7 +224,7 @@ struct BatchTemplates: Sendable {
         return members.isEmpty ? nil : .joined(members)
     }
 
-    /// The value of a key in a summary: what the blocks agree on, or what the platform's description says.
+    /// The value of a key in a summary: the one that all blocks share, or the one in the platform's description.
     private static func value(
         of member: SummaryBlock.Member,
         in blocks: [JSONTemplate],

@@ -1,20 +1,20 @@
 import Foundation
 import Push
 
-/// How long ago something was, in one number.
+/// Formats how long ago an event happened, as one number with a unit.
 enum RelativeTime {
-    /// The units, each with the seconds it takes, the largest first.
+    /// The units with their lengths in seconds, the largest first.
     private static let units: [(seconds: Int64, short: String)] = [
         (31_536_000, "y"), (2_592_000, "mo"), (604_800, "w"), (86_400, "d"), (3600, "h"), (60, "m"),
     ]
 
-    /// `5m`, `3h`, `2d`, `1w`, `6mo`, `2y`; `now` for less than a minute and for what is yet to come.
+    /// Returns `5m`, `3h`, `2d`, `1w`, `6mo`, `2y`. Returns `now` for less than a minute and for the future.
     static func short(seconds: Int64) -> String {
         count(seconds).map { "\($0.count)\(units[$0.unit].short)" } ?? "now"
     }
 
-    /// `5 minutes ago` in `language` (English if unknown); ``short(seconds:)`` in a language that ``RelativeTimeWords``
-    /// lacks.
+    /// Returns `5 minutes ago` in `language` (default: English), or ``short(seconds:)`` in a language that
+    /// ``RelativeTimeWords`` lacks.
     static func words(seconds: Int64, in language: LanguageTag?) -> String {
         let name = language?.description.prefix { $0 != "-" } ?? "en"
         guard let words = RelativeTimeWords.byLanguage[String(name)] else { return short(seconds: seconds) }
@@ -28,15 +28,15 @@ enum RelativeTime {
     }
 }
 
-/// A language's words for how long ago something was.
+/// The words of a language for relative times.
 struct RelativeTimeWords: Sendable {
-    /// For less than a minute.
+    /// The text for less than a minute.
     let now: String
     private let before: String
     private let after: String
-    /// Between number and unit.
+    /// The text between number and unit.
     let space: String
-    /// One and several of them, in the order of ``RelativeTime``: years, months, weeks, days, hours, minutes.
+    /// Singular and plural in the order of ``RelativeTime``: years, months, weeks, days, hours, minutes.
     let units: [(one: String, other: String)]
 
     private init(
@@ -55,7 +55,7 @@ struct RelativeTimeWords: Sendable {
 
     func phrase(_ amount: String) -> String { before + amount + after }
 
-    /// By the language's name, regions left out.
+    /// By the language's name, without region.
     static let byLanguage: [String: RelativeTimeWords] = [
         "de": RelativeTimeWords(
             now: "gerade eben",
@@ -122,20 +122,20 @@ struct RelativeTimeWords: Sendable {
     ]
 }
 
-/// A decimal number, exact to the last digit, for computations in texts.
+/// An exact decimal number for computations in texts.
 struct DecimalNumber: Equatable {
-    /// In digits, before and behind the point. `Decimal` holds as many.
+    /// The maximum number of digits before and after the point, which `Decimal` can hold too.
     private static let limit = 38
-    /// The most decimals, unless the template says how many.
+    /// The default for the maximum number of decimals.
     private static let usualFraction = 6
 
     private var isNegative: Bool
-    /// Without zeros in front, and without any for 0.
+    /// Without leading zeros; empty for 0.
     private var whole: [UInt8]
-    /// Without zeros at the end.
+    /// Without trailing zeros.
     private var fraction: [UInt8]
 
-    /// Reads digits with at most one point between them, a minus before and an exponent behind them; nil for all else.
+    /// Reads digits with at most one point, an optional minus and an optional exponent; nil for other texts.
     init?(_ text: some StringProtocol) {
         var rest = Array(text.utf8)[...]
         guard rest.count <= 2 * Self.limit else { return nil }
@@ -171,7 +171,7 @@ struct DecimalNumber: Equatable {
         normalize()
     }
 
-    /// The same in thousands.
+    /// The number divided by 1,000.
     var thousandths: DecimalNumber {
         var number = self
         number.shift(-3)
@@ -179,7 +179,7 @@ struct DecimalNumber: Equatable {
         return number
     }
 
-    /// Rounded to that many decimals, half away from 0.
+    /// Returns the number rounded to `digits` decimals, half away from 0.
     func rounded(to digits: Int = 0) -> DecimalNumber {
         guard fraction.count > digits else { return self }
         var number = self
@@ -190,15 +190,15 @@ struct DecimalNumber: Equatable {
         return number
     }
 
-    /// As programs write it.
+    /// The number in plain decimal form.
     var text: String {
         let digits = { (digits: [UInt8]) in String(decoding: digits.map { $0 + 0x30 }, as: UTF8.self) }
         return (isNegative ? "-" : "") + (whole.isEmpty ? "0" : digits(whole))
             + (fraction.isEmpty ? "" : "." + digits(fraction))
     }
 
-    /// As people of `language` write it (English if unknown), with that many decimals or as many as there are. ICU
-    /// writes it, through Foundation.
+    /// Formats the number for `language` (default: English), with that many decimals, or as many as there are if nil.
+    /// Uses ICU through Foundation.
     func text(in language: LanguageTag?, fractionDigits: Int?) -> String {
         let rounded = rounded(to: fractionDigits ?? Self.usualFraction)
         guard let decimal = Decimal(string: rounded.text, locale: Locale(identifier: "en")) else { return rounded.text }
@@ -213,7 +213,7 @@ struct DecimalNumber: Equatable {
         return digits.map { $0 - 0x30 }
     }
 
-    /// Moves the point to the right, or to the left by a negative number.
+    /// Moves the point to the right, or to the left if `places` is negative.
     private mutating func shift(_ places: Int) {
         for _ in 0..<abs(places) {
             if places > 0 {

@@ -1,9 +1,10 @@
 import Mustache
 import Storage
 
-/// A text with `{{…}}` in it, read and checked once, rendered often. Mustache's syntax, without its HTML escaping.
+/// A text with `{{…}}` tags in the syntax of Mustache, without HTML escaping. It is read and checked once, and rendered
+/// often.
 ///
-/// The file's own text stays as it is. Values are made harmless for the place that the text goes to.
+/// The file's own text stays unchanged. Values are sanitized for the place of the text.
 struct Template: Sendable {
     private enum Body: Sendable {
         case literal(String)
@@ -13,19 +14,20 @@ struct Template: Sendable {
 
     private let body: Body
     private let place: TextPlace
-    /// The variables it may put in or ask for, by their whole names.
+    /// The full names of the variables that it inserts or tests.
     let variables: Set<String>
 
     static let empty = Template(literal: "")
 
-    /// A text without tags that needs no check.
+    /// Creates a text without tags that needs no check.
     init(literal: String) {
         self.body = .literal(literal)
         self.place = .line
         self.variables = []
     }
 
-    /// A text in which `{{` means nothing. Throws ``TemplateError`` for characters that its place cannot show.
+    /// Creates a text that may contain a literal `{{`. Throws ``TemplateError`` for characters that its place cannot
+    /// show.
     init(unchanged text: String, in place: TextPlace) throws(TemplateError) {
         try LiteralCheck.check([text[...]], place)
         self.body = .literal(text)
@@ -33,8 +35,8 @@ struct Template: Sendable {
         self.variables = []
     }
 
-    /// Throws ``TemplateError`` for broken syntax, unknown variables and functions, what ``TemplateTags`` refuses, and
-    /// characters that the text's place cannot show.
+    /// Throws ``TemplateError`` for invalid syntax, unknown variables and functions, tags that ``TemplateTags``
+    /// refuses, and characters that the text's place cannot show.
     init(
         _ text: String,
         in place: TextPlace = .line,
@@ -52,14 +54,14 @@ struct Template: Sendable {
         do {
             template = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
         } catch {
-            // Other mistakes were reported before, so this names only the place.
+            // Other errors were reported before, so this contains only the position.
             let place = (error as? MustacheTemplate.ParserError)?.context
             throw TemplateError(
                 "the template is broken"
                     + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
             )
         }
-        // Mustache has read it in any case: it says what is broken.
+        // Mustache parses it in any case to find errors.
         self.body = TemplateSegments(text).map(Body.segments) ?? .mustache(template)
         self.place = place == .url && tags.literals.allSatisfy(\.isEmpty) ? .wholeURL : place
     }
@@ -83,7 +85,7 @@ struct Template: Sendable {
         }
     }
 
-    /// A missing value may leave a blank of the literal text at an end.
+    /// Trims an identifier: a missing value may leave a space at an end.
     private func finished(_ text: String) -> String {
         guard place == .identifier, text.first?.isWhitespace == true || text.last?.isWhitespace == true else {
             return text
@@ -96,7 +98,7 @@ struct Template: Sendable {
 }
 
 extension Template {
-    /// The template that `value` holds; nil, with a mistake noted, when it holds none.
+    /// Reads the template in `value`. Returns nil and records the error if it is invalid.
     static func read(
         _ value: YAMLValue,
         in place: TextPlace = .line,
@@ -113,7 +115,7 @@ extension Template {
     }
 }
 
-/// Why a text cannot be a template.
+/// The error in a text that is not a valid template.
 struct TemplateError: Error {
     let message: String
 
@@ -122,7 +124,7 @@ struct TemplateError: Error {
     }
 }
 
-/// Checks an operator's own text: it is not changed, so characters that would break its field are mistakes.
+/// Checks an operator's own text. It is not changed, so characters that would break its field are errors.
 enum LiteralCheck {
     static func check(_ literals: [Substring], _ place: TextPlace) throws(TemplateError) {
         // A text without variables is checked as a whole elsewhere.

@@ -2,23 +2,23 @@ import Storage
 
 /// A function of a variable, as in `{{excerpt(event.content)}}`.
 enum TemplateFunction: Hashable, Sendable {
-    /// The first characters, with `...` if there were more; 100 unless a number follows the name.
+    /// The first characters, with `...` if there are more. Default: 100.
     case excerpt(Int)
-    /// The first characters and nothing else.
+    /// The first characters without a mark.
     case truncate(Int)
-    /// A key in the form that people copy (NIP-19).
+    /// A key as npub (NIP-19).
     case npub
-    /// An event's id in that form.
+    /// An event's id as note (NIP-19).
     case note
-    /// The same with hints that help others to find the event.
+    /// An event's id with hints that help to find the event (NIP-19).
     case nevent
-    /// A key in the form that has room for relays.
+    /// A key in the form that can contain relays (NIP-19).
     case nprofile
     /// The address of an addressable or replaceable event.
     case naddr
-    /// How long ago a moment is, in words of the text's language.
+    /// How long ago a time is, in words of the text's language.
     case ago
-    /// The same in few letters that need no language: `5m`, `3h`, `2d`.
+    /// How long ago a time is, in a short form for all languages: `5m`, `3h`, `2d`.
     case since
     case upper
     case lower
@@ -26,9 +26,9 @@ enum TemplateFunction: Hashable, Sendable {
     case sats
     /// A whole number.
     case round
-    /// A number in the text's language, with that many decimals or as many as there are.
+    /// A number in the text's language, with that many decimals, or as many as there are if nil.
     case number(Int?)
-    /// At most that many elements of a list, for a section.
+    /// Up to that many elements of a list, for a section.
     case each(Int)
     /// The number of elements in a list.
     case count
@@ -48,7 +48,7 @@ enum TemplateFunction: Hashable, Sendable {
         ("each", .each(TemplateList.usualCount)), ("count", .count),
     ]
 
-    /// The function of that name.
+    /// Returns the function of that name; nil if there is none.
     init?(_ name: some StringProtocol) {
         if let (_, function) = Self.plain.first(where: { $0.name == name }) {
             self = function
@@ -80,7 +80,7 @@ enum TemplateFunction: Hashable, Sendable {
         }
     }
 
-    /// Its result type, and so which functions can be applied to it.
+    /// Its result type, which decides the functions that can be applied to it.
     var result: TemplateVariable.Content {
         switch self {
         case .sats, .round, .count: .number
@@ -103,27 +103,27 @@ enum TemplateFunction: Hashable, Sendable {
     }
 }
 
-/// The beginning of a text, as default texts quote it.
+/// The start of a text, as default texts quote it.
 enum Excerpt {
-    /// Room for characters of eight code points.
+    /// Enough for characters of eight code points.
     private static let bytesPerCharacter = 32
 
-    /// The first `count` characters, at most 32 bytes for each, with `...` if there were more. Never cuts inside a
-    /// character.
+    /// Returns the first `count` characters, at most 32 bytes for each, with `...` if there are more. Never cuts inside
+    /// a character.
     static func of(_ text: String, characters count: Int = 100) -> String {
         let beginning = beginning(of: text, characters: count)
         return beginning.endIndex < text.endIndex ? beginning + "..." : text
     }
 
-    /// The same without the dots.
+    /// Returns the same without the dots.
     static func beginning(of text: String, characters count: Int) -> Substring {
         text.beginning(count, bytes: count * bytesPerCharacter)
     }
 }
 
 extension String {
-    /// The first `count` whole characters that fit into `bytes`: one Unicode character with many accents can be as long
-    /// as an event.
+    /// Returns the first `count` whole characters that fit into `bytes`. The limit is needed because one Unicode
+    /// character with many accents can be as long as an event.
     package func beginning(_ count: Int, bytes: Int) -> Substring {
         // A character has at least one byte, so most texts need no counting.
         guard utf8.count > min(count, bytes) else { return self[...] }

@@ -1,13 +1,13 @@
 import Nostr
 
-/// A template as pieces that are appended to a text one after the other. Most templates of rules are such: on one line,
-/// with variables by their full names, and sections that test one. What else Mustache can do is left to Mustache, which
-/// looks for each name on a stack and by type, at ten times the cost.
+/// A template as a list of segments to append to a text. Most templates of rules are this simple: one line, full
+/// variable names, and sections that test one variable. All others use Mustache, which searches each name on a stack by
+/// reflection, at ten times the cost.
 struct TemplateSegments: Sendable {
     private indirect enum Segment: Sendable {
         case literal(String)
         case value(Expression)
-        /// Rendered if the value is there, or, where `isInverted`, if it is missing.
+        /// Rendered if the value exists, or if it is missing when `isInverted`.
         case section(Expression, isInverted: Bool, [Segment])
     }
 
@@ -27,16 +27,16 @@ struct TemplateSegments: Sendable {
     }
 
     private let segments: [Segment]
-    /// How many bytes of it are there already.
+    /// The number of bytes in the literal segments.
     private let literalLength: Int
-    /// A text of so many bytes needs no memory of its own.
+    /// Texts up to this size need no heap allocation.
     private static let shortText = 15
-    /// How many bytes values mostly add: memory for them is asked for once.
+    /// The typical size of values in bytes, which is reserved in advance.
     private static let usualValues = 32
 
-    /// Nil for a template that takes Mustache. `text` must have passed ``TemplateTags``.
+    /// Nil for a template that requires Mustache. `text` must have passed ``TemplateTags``.
     init?(_ text: String) {
-        // Lines with nothing but a section's tag disappear with their ends.
+        // Mustache removes lines that contain only a section's tag.
         guard !text.contains(where: \.isNewline) else { return nil }
         var reader = Reader(rest: text[...])
         guard let segments = reader.segments(until: nil), reader.rest.isEmpty else { return nil }
@@ -71,11 +71,11 @@ struct TemplateSegments: Sendable {
         }
     }
 
-    /// Reads tags. It knows that they are well-formed, and gives up where one is not of the simple sort.
+    /// Parses tags that are known to be well-formed. Returns nil for a tag that is not simple.
     private struct Reader {
         var rest: Substring
 
-        /// The segments up to the end of the section called `section`, or of the text.
+        /// Returns the segments up to the end of the section `section`, or of the text.
         mutating func segments(until section: Substring?) -> [Segment]? {
             var segments: [Segment] = []
             while let start = rest.firstRange(of: "{{") {
@@ -124,15 +124,15 @@ struct TemplateSegments: Sendable {
     }
 }
 
-/// The way to a variable's value, found when the template is read.
+/// The path to a variable's value, determined when the template is read.
 enum TemplatePath: Sendable {
-    /// About the notification itself, such as `count`.
+    /// A value of the notification itself, such as `count`.
     case word(String)
     case member(TemplateGroup.Name, String)
-    /// The value at an index in the first tag of that name; 1 is the one behind the name.
+    /// The value at an index in the first tag of that name; 1 is the first after the name.
     case tag(String, at: Int)
 
-    /// Nil for lists, groups, fields of JSON, and names that begin inside a group.
+    /// Nil for lists, groups, fields of JSON, and names relative to a group.
     init?(_ name: Substring) {
         guard TemplateVocabulary.event.variable(String(name)) != nil else { return nil }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -7,45 +7,46 @@ import Storage
 /// `{{excerpt(event.content)}}`.
 struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRenderable {
     enum Content {
-        /// Untrusted: made harmless before it is inserted.
+        /// Untrusted text, which is sanitized before it is inserted.
         case untrusted(String)
-        /// A name that somebody chose, and a replacement if nothing is left of it.
+        /// A name that a person chose, and the key for a placeholder if the sanitized name is empty.
         case name(String, of: PublicKey)
         case publicKey(PublicKey)
         case eventID(EventID, author: PublicKey?, kind: Kind?)
         case address(EventAddress)
         /// Seconds since 1970.
         case moment(Int64)
-        /// Harmless already.
+        /// Text that is sanitized already.
         case neutral(UntrustedText.Neutral)
 
         static func words(_ text: String) -> Content { .neutral(UntrustedText.Neutral(text: text)) }
     }
 
-    /// In characters: a name is for recognition, not to fill a line.
+    /// The limit in characters.
     private static let nameLimit = 64
 
     let content: Content
     let scope: TemplateScope
-    /// The whole tag, where this is the first value of one.
+    /// The whole tag, if this is its first value.
     var parts: [String] = []
 
     var renderText: String { scope.place.put(neutral.text) }
 
-    /// A text that shows nothing counts as missing, so that `{{#event.content}}…{{/event.content}}` tests for one.
+    /// Whether the text shows nothing. It then counts as missing, so that `{{#event.content}}…{{/event.content}}` tests
+    /// for content.
     var isNull: Bool {
         if case .untrusted("") = content { return true }
         let text = neutral.text
-        // Nearly all show something with their first byte. No white space is beyond U+3000.
+        // Fast path: nearly all texts start with a visible first byte. There is no white space beyond U+3000.
         var bytes = text.utf8.makeIterator()
         if let first = bytes.next(), (0x21...0x7E).contains(first) || first > 0xE3 { return false }
-        // Nor is any between U+2080 and U+2FFF, where most signs and the heart are.
+        // There is none between U+2080 and U+2FFF either, where most symbols are.
         if text.utf8.first == 0xE2, let second = bytes.next(), second > 0x81 { return false }
         return text.allSatisfy(\.isWhitespace)
     }
 
-    /// Only a tag has parts. Otherwise Mustache would look for properties of this type, and print text that is not
-    /// harmless yet.
+    /// Only a tag has parts. Without this, Mustache would look for properties of this type, and print text that is not
+    /// sanitized.
     func child(named name: String) -> Any? {
         guard let place = Int(name), place > 0, parts.indices.contains(place) else { return nil }
         return TemplateText(content: .untrusted(parts[place]), scope: scope)
@@ -55,7 +56,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         TemplateFunction(name).flatMap(applying)
     }
 
-    /// The result of `function`; nil where it makes nothing of this value.
+    /// Returns the result of `function`; nil if it does not apply to this value.
     func applying(_ function: TemplateFunction) -> TemplateText? {
         apply(function).map { TemplateText(content: $0, scope: scope) }
     }
@@ -75,7 +76,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         case .naddr: return address.flatMap(NIP19.naddr).map { .words($0) }
         case .ago: return age.map { .words(RelativeTime.words(seconds: $0, in: scope.language)) }
         case .since: return age.map { .words(RelativeTime.short(seconds: $0)) }
-        // Other cases may take more accents.
+        // Changing case may add accents.
         case .upper: return .neutral(harmless(neutral.text.uppercased()))
         case .lower: return .neutral(harmless(neutral.text.lowercased()))
         case .sats: return number.map { .words($0.thousandths.text) }
@@ -108,7 +109,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         )
     }
 
-    /// A tag's value may be one, too.
+    /// The key, which may also be a tag's value.
     private var publicKey: PublicKey? {
         switch content {
         case .publicKey(let key): key
@@ -141,7 +142,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
         }
     }
 
-    /// Seconds from the moment until now; negative in the future.
+    /// Seconds from the time until now; negative in the future.
     private var age: Int64? {
         switch content {
         case .moment(let seconds): scope.now.seconds &- seconds
@@ -151,7 +152,7 @@ struct TemplateText: MustacheParent, MustacheTransformable, MustacheCustomRender
     }
 }
 
-/// How texts show the `nostr:` URIs in what people wrote (NIP-21, NIP-27).
+/// How texts show the `nostr:` URIs that people wrote (NIP-21, NIP-27).
 enum MentionStyle: String, CaseIterable, Sendable {
     /// Unchanged.
     case raw
@@ -166,15 +167,15 @@ enum MentionStyle: String, CaseIterable, Sendable {
 
 /// Replaces `nostr:` URIs by names and excerpts.
 enum Mentions {
-    /// Further ones in a text stay as they are.
+    /// Additional ones in a text stay unchanged.
     private static let limit = 32
-    /// In characters.
+    /// The limit in characters.
     private static let nameLimit = 40
     private static let excerptLimit = 40
-    /// How much of an unknown entity is shown.
+    /// The number of characters that are shown of an unknown entity.
     private static let entityLimit = 12
 
-    /// `known` has names of people and texts of events.
+    /// Replaces the URIs in `text`. `known` contains names of people and texts of events.
     static func spelled(_ text: String, known: [NostrReference: String]) -> String {
         let found = NostrReference.all(in: text, limit: limit)
         guard !found.isEmpty else { return text }
@@ -198,7 +199,7 @@ enum Mentions {
         }
     }
 
-    /// A note may mention others, which are not looked up.
+    /// Returns `text` in one line. Events that it mentions are not looked up.
     private static func oneLine(_ text: String) -> String {
         UntrustedText.neutral(spelled(text, known: [:]), isMultiline: false, collapsesBlanks: true).text
     }

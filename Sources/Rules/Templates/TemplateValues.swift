@@ -20,21 +20,21 @@ struct TemplateValues: MustacheParent {
         self.scope = TemplateScope(now: now, mentions: mentions)
     }
 
-    /// For texts that are about no event in particular.
+    /// Values for texts that belong to no single event.
     init(count: UInt32) {
         self.source = nil
         self.count = count
         self.scope = TemplateScope()
     }
 
-    /// The same for a template in `language`.
+    /// Returns the same values for a template in `language`.
     func speaking(_ language: LanguageTag) -> TemplateValues {
         var values = self
         values.scope.language = language
         return values
     }
 
-    /// The same for a text that goes to such a place.
+    /// Returns the same values for a text at such a place.
     func going(to place: TextPlace) -> TemplateValues {
         var values = self
         values.scope.place = place
@@ -52,7 +52,7 @@ struct TemplateValues: MustacheParent {
         }
     }
 
-    /// The value of a variable for a text that goes to `place`; nil where there is none.
+    /// Returns the value of a variable for a text at `place`; nil if there is none.
     func text(_ path: TemplatePath, in place: TextPlace) -> TemplateText? {
         var scope = scope
         scope.place = place
@@ -85,7 +85,7 @@ struct TemplateValues: MustacheParent {
     }
 }
 
-/// What values are read out of. Shared, since values are passed on and changed for each text, and an input is many
+/// The source of values. It is shared, because values are copied and changed for each text, and an input contains many
 /// strings.
 final class TemplateSource: Sendable {
     let input: RuleInput
@@ -93,7 +93,7 @@ final class TemplateSource: Sendable {
     init(_ input: consuming RuleInput) { self.input = input }
 }
 
-/// The variables behind one dot.
+/// The variables of one group, such as `event.`.
 struct TemplateGroup: MustacheParent {
     enum Name {
         case event
@@ -124,7 +124,7 @@ struct TemplateGroup: MustacheParent {
         }
     }
 
-    /// The value of a variable behind the dot; nil where there is none.
+    /// Returns the value of a variable in a group; nil if there is none.
     static func content(
         of member: String,
         in name: Name,
@@ -161,20 +161,20 @@ struct TemplateGroup: MustacheParent {
 
     private var referencedAuthor: PublicKey? { source.input.referenced?.author }
 
-    /// The first value, which has the others as its parts.
+    /// Returns the first value, with all values of the tag as its parts.
     private func tag(_ name: String) -> TemplateText? {
         guard let tag = source.input.event.firstTag(name) else { return nil }
         return TemplateText(content: .untrusted(tag[1]), scope: scope, parts: tag)
     }
 
-    /// What somebody wrote for people, as people read it.
+    /// Returns a text that a person wrote, with mentions in readable form if the template requires it.
     private static func written(_ text: String, _ source: TemplateSource, _ scope: TemplateScope) -> String {
         guard scope.mentions == .names, scope.place.isForPeople else { return text }
         return Mentions.spelled(text, known: source.input.mentioned)
     }
 }
 
-/// A group without known values: its variables hide those of an outer group of the same name.
+/// A group without known values. Its variables hide those of an outer group with the same name.
 private struct NothingKnown: MustacheParent, MustacheCustomRenderable {
     var renderText: String { "" }
     var isNull: Bool { true }
@@ -182,9 +182,9 @@ private struct NothingKnown: MustacheParent, MustacheCustomRenderable {
     func child(named name: String) -> Any? { nil }
 }
 
-/// The first values of all tags of a name, for a section that is repeated for each.
+/// The first values of all tags of a name, for a section that repeats for each.
 struct TemplateList: MustacheSequence, MustacheTransformable {
-    /// Unless the template says how many.
+    /// The default limit.
     static let usualCount = 10
 
     private let texts: [String]
@@ -210,7 +210,7 @@ struct TemplateList: MustacheSequence, MustacheTransformable {
     }
 }
 
-/// A value in JSON content. Texts and numbers are inserted; objects and lists only have members.
+/// A value in JSON content. Strings and numbers are inserted; objects and lists only have members.
 struct TemplateJSON: MustacheParent, MustacheCustomRenderable {
     let value: JSONValue
     let scope: TemplateScope
@@ -233,7 +233,7 @@ extension Event {
     /// The first tag of that name that has a value.
     func firstTag(_ name: String) -> [String]? { tags.first { $0.count > 1 && $0[0] == name } }
 
-    /// The address of the newest version; nil if it has none.
+    /// The address of the newest version; nil if the event has none.
     fileprivate var publicAddress: EventAddress? {
         switch kind.retention {
         case .addressable: address

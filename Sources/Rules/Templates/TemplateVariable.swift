@@ -4,7 +4,7 @@ import Storage
 
 /// A variable of templates.
 struct TemplateVariable: Sendable, Hashable {
-    /// Its type, and so which functions can be applied to it.
+    /// Its type, which decides the functions that can be applied to it.
     enum Content: Sendable {
         case text
         case publicKey
@@ -14,13 +14,13 @@ struct TemplateVariable: Sendable, Hashable {
         /// The address of an event's newest version.
         case address
         case number
-        /// The value of a tag or field, which may be any of these.
+        /// The value of a tag or field, which may have any of these types.
         case any
-        /// Several of them, for a section.
+        /// A list of such values, for a section.
         case list
     }
 
-    /// As a template writes it.
+    /// The name as in a template.
     let name: String
     let content: Content
 
@@ -29,7 +29,7 @@ struct TemplateVariable: Sendable, Hashable {
         self.content = content
     }
 
-    /// The variables of texts about one event, besides those with ``tagPrefix``, ``listPrefix`` and ``fieldPrefix``.
+    /// The variables of texts about one event, without those with ``tagPrefix``, ``listPrefix`` and ``fieldPrefix``.
     static let ofEvents: [TemplateVariable] =
         [
             TemplateVariable("event.id", .eventID), TemplateVariable("event.address", .address),
@@ -45,7 +45,7 @@ struct TemplateVariable: Sendable, Hashable {
             TemplateVariable("signal"), TemplateVariable("relation"),
         ] + ofBatches
 
-    /// The variables of texts that are about no event in particular.
+    /// The variables of texts that belong to no single event.
     static let ofBatches = [TemplateVariable("count", .number), TemplateVariable("batch")]
 
     static let tagPrefix = "event.tag."
@@ -54,7 +54,7 @@ struct TemplateVariable: Sendable, Hashable {
     /// The largest index of a value in a tag.
     private static let places = 1...9
 
-    /// The variable of that name with one of the prefixes; nil if there is none.
+    /// Returns the variable of that name with one of the prefixes; nil if there is none.
     static func made(_ name: String) -> TemplateVariable? {
         if name.hasPrefix(tagPrefix) { return tag(name.dropFirst(tagPrefix.count)) }
         if name.hasPrefix(listPrefix) { return list(name.dropFirst(listPrefix.count)) }
@@ -62,8 +62,8 @@ struct TemplateVariable: Sendable, Hashable {
         return nil
     }
 
-    /// The first value of the first tag `name`, or the value at an index behind the name; nil if that cannot be a tag's
-    /// name in a template.
+    /// Returns the first value of the first tag `name`, or the value at an index after the name. Nil if templates
+    /// cannot use that tag name.
     static func tag(_ name: some StringProtocol) -> TemplateVariable? {
         let parts = String(name).split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let first = parts.first, isName(first) else { return nil }
@@ -73,12 +73,12 @@ struct TemplateVariable: Sendable, Hashable {
         return TemplateVariable(tagPrefix + name, .any)
     }
 
-    /// The first values of all tags called `name`.
+    /// Returns the list of the first values of all tags called `name`.
     private static func list(_ name: some StringProtocol) -> TemplateVariable? {
         isName(name) ? TemplateVariable(listPrefix + name, .list) : nil
     }
 
-    /// A field of content that is JSON.
+    /// Returns a field of JSON content.
     private static func field(_ path: some StringProtocol) -> TemplateVariable? {
         let path = String(path)
         guard JSONPath(path) != nil, path.split(separator: ".").allSatisfy({ isName($0) }) else { return nil }
@@ -94,17 +94,17 @@ struct TemplateVariable: Sendable, Hashable {
     }
 }
 
-/// The variables that texts of one place may use.
+/// The variables that the texts at one place may use.
 struct TemplateVocabulary: Sendable {
     private let variables: [TemplateVariable]
     private let knowsTags: Bool
 
     /// For texts about an event.
     static let event = TemplateVocabulary(variables: TemplateVariable.ofEvents, knowsTags: true)
-    /// For texts that are about no event in particular.
+    /// For texts that belong to no single event.
     static let batch = TemplateVocabulary(variables: TemplateVariable.ofBatches, knowsTags: false)
 
-    /// Every variable, for people.
+    /// All variable names, for error messages.
     var names: [String] {
         variables.map(\.name)
             + (knowsTags
@@ -114,13 +114,13 @@ struct TemplateVocabulary: Sendable {
                 ] : [])
     }
 
-    /// The variable of that full name.
+    /// Returns the variable of that full name.
     func variable(_ name: String) -> TemplateVariable? {
         if let variable = variables.first(where: { $0.name == name }) { return variable }
         return knowsTags ? TemplateVariable.made(name) : nil
     }
 
-    /// Whether variables stand behind `name` and a dot.
+    /// Whether there are variables that start with `name` and a dot.
     func isGroup(_ name: some StringProtocol) -> Bool {
         !name.isEmpty && variables.contains { $0.name.hasPrefix("\(name).") }
     }
@@ -136,22 +136,22 @@ struct TemplateVocabulary: Sendable {
     }
 }
 
-/// Where and when a template is rendered.
+/// The context in which a template is rendered.
 struct TemplateScope: Sendable {
-    /// The place the text goes to.
+    /// The place of the text.
     var place = TextPlace.line
     /// The template's language; nil if unknown.
     var language: LanguageTag?
-    /// The epoch: unknown.
+    /// The current time; the epoch means unknown.
     var now: Timestamp = .epoch
     /// How `nostr:` URIs are shown in texts for people.
     var mentions = MentionStyle.raw
 }
 
-/// The tags of a template, between `{{` and `}}`: variables, ``TemplateFunction``s, sections and comments. The rest of
-/// Mustache is refused: it would render as nothing, or print internal values.
+/// The tags of a template, between `{{` and `}}`: variables, ``TemplateFunction``s, sections and comments. Other
+/// features of Mustache are refused: they would render as empty, or print internal values.
 struct TemplateTags {
-    /// The longest template in bytes of UTF-8: Mustache's parser recurses for each section.
+    /// The maximum length of a template in UTF-8 bytes, because Mustache's parser recurses for each section.
     private static let limit = 4096
 
     /// The full names of the variables that the template uses.
@@ -172,7 +172,7 @@ struct TemplateTags {
             case inverted
         }
 
-        /// The name behind `#` or `^`, which its end repeats.
+        /// The name after `#` or `^`, which the end tag repeats.
         let name: Substring
         let content: Content
 
@@ -181,10 +181,10 @@ struct TemplateTags {
     }
 
     private let vocabulary: TemplateVocabulary
-    /// The sections around the current place.
+    /// The sections around the current tag.
     private var sections: [Section] = []
 
-    /// Throws for the first tag that is not allowed, and for tags and sections that do not end.
+    /// Throws for the first tag that is not allowed, and for tags and sections without an end.
     init(of text: String, _ vocabulary: TemplateVocabulary) throws(TemplateError) {
         guard text.utf8.count <= Self.limit else {
             throw TemplateError("expected a template of at most \(Self.limit) bytes")
@@ -211,7 +211,7 @@ struct TemplateTags {
         if let open = sections.last { throw TemplateError("the section \(open.tag) has no end: expected \(open.end)") }
     }
 
-    /// `tag` is the text after the opening braces.
+    /// The error about a tag without an end. `tag` is the text after the opening braces.
     private static func unended(_ tag: Substring, _ end: String) -> TemplateError {
         TemplateError("the tag '{{\(tag.prefix(40))' has no end: expected \(end)")
     }
@@ -255,7 +255,7 @@ struct TemplateTags {
     private func check(
         expression: Substring
     ) throws(TemplateError) -> (variables: [TemplateVariable], isList: Bool) {
-        // Tests for the first or last element of the list.
+        // These test for the first or last element of the list.
         if innermost == .list, expression == "first()" || expression == "last()" { return ([], false) }
         var name = expression
         var functions: [TemplateFunction] = []
@@ -275,7 +275,7 @@ struct TemplateTags {
         return (meant, contents.contains(.list))
     }
 
-    /// The meaning of `{{.}}`; inverted sections do not change it.
+    /// The section that gives `{{.}}` its meaning; inverted sections are skipped.
     private var innermost: Section.Content? { sections.last { $0.content != .inverted }?.content }
 
     private func checkElement(_ functions: [TemplateFunction]) throws(TemplateError) {
@@ -288,8 +288,8 @@ struct TemplateTags {
         }
     }
 
-    /// A full name means itself; the part after the dot means the variable of a group around it. Mustache looks for it
-    /// from the innermost group outwards.
+    /// Returns the variables that `name` may mean: as a full name, or as a variable of a surrounding group. Mustache
+    /// searches from the innermost group outwards.
     private func variables(meantBy name: Substring) -> [TemplateVariable] {
         let groups = sections.reversed().compactMap { $0.content == .group ? $0.name : nil }
         return (groups.map { "\($0).\(name)" } + [String(name)]).compactMap(vocabulary.variable)
@@ -304,7 +304,7 @@ struct TemplateTags {
 }
 
 extension [TemplateVariable.Content] {
-    /// The result type of nested `functions`; the last one takes one of these types.
+    /// Returns the result types of nested `functions`; the last one gets one of these types.
     fileprivate func results(of functions: [TemplateFunction]) throws(TemplateError) -> [TemplateVariable.Content] {
         var contents = self
         for function in functions.reversed() {

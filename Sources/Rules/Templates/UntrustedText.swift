@@ -1,18 +1,17 @@
-/// Makes text that anybody may have written harmless: the result cannot end its line or field, reverse the text around
-/// it, or hide anything.
+/// Sanitizes untrusted text: the result cannot end its line or field, reverse the text around it, or hide characters.
 enum UntrustedText {
-    /// Longer texts are cut, in bytes: more than any push service takes.
+    /// The maximum length in bytes, more than any push service accepts. Longer texts are cut.
     static let limit = 8192
 
-    /// A text made harmless.
+    /// A sanitized text.
     struct Neutral {
         var text: String
-        /// Whether there was more of it.
+        /// Whether the original text was longer.
         var isCut = false
     }
 
-    /// `text`, with line breaks and tabs only if it may have several lines. If it `collapsesBlanks`, several blanks
-    /// become one space, and none stay at the ends.
+    /// Returns the sanitized `text`. It keeps line breaks and tabs only if `isMultiline`. `collapsesBlanks` turns
+    /// several spaces into one, and removes them at the ends.
     static func neutral(_ text: String, isMultiline: Bool, collapsesBlanks: Bool = false) -> Neutral {
         if text.utf8.count <= limit, isHarmless(text, isMultiline, collapsesBlanks) { return Neutral(text: text) }
         var neutralizer = TextNeutralizer(isMultiline: isMultiline, collapsesBlanks: collapsesBlanks)
@@ -26,7 +25,7 @@ enum UntrustedText {
         return Neutral(text: neutralizer.text)
     }
 
-    /// Whether it is plain ASCII without anything to change, as most texts are.
+    /// Whether it is plain ASCII that needs no change, like most texts.
     private static func isHarmless(_ text: String, _ isMultiline: Bool, _ collapsesBlanks: Bool) -> Bool {
         var previous: UInt8 = collapsesBlanks ? 0x20 : 0
         for byte in text.utf8 {
@@ -42,7 +41,7 @@ enum UntrustedText {
     }
 }
 
-/// The kind of place that a text goes to, and so what untrusted text must not contain there.
+/// The place of a text, which decides the characters that untrusted text must not contain.
 enum TextPlace: Sendable {
     /// Shown in one line: titles, labels, most values of a platform's block.
     case line
@@ -52,17 +51,17 @@ enum TextPlace: Sendable {
     case identifier
     /// Part of a URL: the value cannot end its component.
     case url
-    /// A whole URL from an untrusted source: only harmless schemes, and nothing that is no URL.
+    /// A whole URL from an untrusted source: only harmless schemes, and only valid URLs.
     case wholeURL
 
     var isMultiline: Bool { self == .paragraph }
 
     var isForPeople: Bool { self == .line || self == .paragraph }
 
-    /// In bytes: more than any identifier that is compared.
+    /// The limit in bytes, more than any identifier that is compared.
     static let identifierLimit = 256
 
-    /// `text`, which is harmless already, in the form for this place.
+    /// Returns `text`, which is already sanitized, in the form for this place.
     func put(_ text: String) -> String {
         switch self {
         case .line, .paragraph: text
@@ -75,19 +74,19 @@ enum TextPlace: Sendable {
 
 /// Untrusted text in URLs (RFC 3986).
 enum URLText {
-    /// In bytes, before anything is encoded.
+    /// The limit in bytes, before percent-encoding.
     private static let limit = 1024
-    /// The schemes of a URL that comes whole from an untrusted source: none that starts a program with its text.
+    /// The allowed schemes of a URL from an untrusted source. None of them starts a program with its text.
     private static let schemes = ["https", "http", "nostr", "web+nostr", "lightning", "bitcoin"]
 
-    /// `text` with all but unreserved characters encoded: keys, ids and words stay as they are. Leaves out a segment
-    /// that would mean another folder.
+    /// Returns `text` with all but unreserved characters percent-encoded, so that keys, ids and words stay unchanged.
+    /// Removes a segment that would change the directory.
     static func part(_ text: String) -> String {
         guard text != ".", text != ".." else { return "" }
         return encoded(text.beginning(limit, bytes: limit)) { isUnreserved($0) }
     }
 
-    /// `text`, encoded, if it is a URL with a harmless scheme; else nothing.
+    /// Returns the encoded `text` if it is a URL with an allowed scheme, or else an empty string.
     static func whole(_ text: String) -> String {
         guard text.utf8.count <= limit, let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             schemes.contains(text[..<colon].lowercased()), text.utf8.index(after: colon) < text.endIndex
@@ -126,15 +125,15 @@ enum URLText {
     }
 }
 
-/// Takes a text scalar by scalar and keeps what is harmless of it.
+/// Processes a text scalar by scalar and keeps the harmless ones.
 ///
-/// What is invisible stays only where it does what it is for: joiners within emoji and within the scripts that need
-/// them, one variation selector behind what has variants, the tags of an emoji flag, one direction mark between two
-/// characters.
+/// Invisible scalars are kept only where they have an effect. These are joiners within emoji and scripts that need
+/// them, and one variation selector after a character that has variants. The tags of an emoji flag and one direction
+/// mark between two characters are kept too.
 struct TextNeutralizer {
-    /// The most marks that one character may carry: pointed Hebrew needs five, a tower of accents more.
+    /// The maximum number of marks on one character: pointed Hebrew needs five, towers of accents have more.
     static let markLimit = 6
-    /// The most emoji that may be joined to one.
+    /// The maximum number of joined emoji.
     static let joinedLimit = 8
     private static let blackFlag: Unicode.Scalar = "\u{1F3F4}"
     private static let cancelTag: Unicode.Scalar = "\u{E007F}"
@@ -142,15 +141,15 @@ struct TextNeutralizer {
     private let isMultiline: Bool
     private let collapsesBlanks: Bool
     private var output = String.UnicodeScalarView()
-    /// What was kept last.
+    /// The last scalar that was kept.
     private var last: Unicode.Scalar?
-    /// What marks that come now stand upon; nil: nothing.
+    /// The base of the following marks; nil if there is none.
     private var base: Unicode.Scalar?
     private var marks = 0
     private var joined = 0
-    /// A joiner or a direction mark that stays if what comes next is right for it.
+    /// A joiner or a direction mark that is kept if the next scalar fits.
     private var pending: Unicode.Scalar?
-    /// Whether a space is to stand before what comes next.
+    /// Whether a space must precede the next scalar.
     private var needsGap = false
     private var tags: [Unicode.Scalar] = []
     private var endsWithCarriageReturn = false
@@ -160,7 +159,7 @@ struct TextNeutralizer {
         self.collapsesBlanks = collapsesBlanks
     }
 
-    /// What was kept so far.
+    /// The text that was kept so far.
     var text: String { String(output) }
 
     mutating func take(_ scalar: Unicode.Scalar) {
@@ -206,11 +205,11 @@ struct TextNeutralizer {
         keep(blank: "\n")
     }
 
-    /// A flag's name is the region's, then the end of it (UTS #51): all of it or nothing.
+    /// Handles a flag's tags: a region's name and an end tag (UTS #51). They are kept as a whole or not at all.
     private mutating func take(tag: Unicode.Scalar) {
         guard last == Self.blackFlag, pending == nil, !needsGap else { return }
         guard tag == Self.cancelTag else {
-            // One too many tells a name that is too long.
+            // One extra tag shows that the name is too long.
             if tags.count <= 6 { tags.append(tag) }
             return
         }
@@ -277,8 +276,8 @@ extension Unicode.Scalar {
 
     fileprivate var isTagOfLetterOrDigit: Bool { isTagOfLetter || (0xE0030...0xE0039).contains(value) }
 
-    /// Whether it belongs to a script in which joiners change the shape or the meaning of words: Arabic and its
-    /// relatives, the scripts of India and Southeast Asia, Mongolian.
+    /// Whether it belongs to a script in which joiners change the shape or the meaning of words. These are Arabic and
+    /// related scripts, the scripts of India and Southeast Asia, and Mongolian.
     fileprivate var isOfJoiningScript: Bool {
         switch value {
         case 0x0600...0x109F, 0x1700...0x1CFF, 0xA800...0xAAFF, 0xABC0...0xABFF, 0xFB50...0xFDCF, 0xFE70...0xFEFC,
@@ -292,26 +291,26 @@ extension Unicode.Scalar {
     }
 }
 
-/// What a Unicode scalar does in a text, as far as it matters for what strangers may put into a notification.
+/// The role of a Unicode scalar in a text, as far as it matters for untrusted text in a notification.
 enum ScalarRole {
-    /// Shows something of its own.
+    /// A visible character.
     case base
-    /// Shown on or behind the one before: accents, vowel signs, enclosing circles.
+    /// Shown on or after the previous character: accents, vowel signs, enclosing circles.
     case mark
     case blank
     case tab
-    /// Ends a line for somebody: also NEL and the separators that hardly anybody knows.
+    /// A line break for at least one program, including NEL and the rare line and paragraph separators.
     case lineBreak
     case control
-    /// Joins what stands on both sides, or keeps it apart; invisible itself.
+    /// Invisible; joins or separates its neighbours.
     case joiner
-    /// Says in which direction what has none of its own runs; invisible, and ends by itself.
+    /// Invisible; sets the direction of neutral characters around it. Its effect ends on its own.
     case directionMark
-    /// Picks another shape of the one before.
+    /// Selects another shape of the previous character.
     case variationSelector
-    /// Spells the name of a region in an emoji flag; invisible.
+    /// Invisible; part of a region's name in an emoji flag.
     case tag
-    /// Invisible, or turns round what follows, or no character at all: of no use here.
+    /// Invisible, reverses the text after it, or is not a character. Always removed.
     case harmful
 
     init(_ scalar: Unicode.Scalar) {
@@ -319,7 +318,7 @@ enum ScalarRole {
             switch scalar.value {
             case 0x21...0x7E: .base
             case 0x20: .blank
-            // No space, but as empty.
+            // Not a space, but as empty.
             case 0x2800: .blank
             case 0x09: .tab
             case 0x0A...0x0D, 0x85, 0x2028, 0x2029: .lineBreak

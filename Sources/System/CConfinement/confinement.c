@@ -1,2 +1,2 @@
-/* Links CIsolation into the library; there is nothing to add. */
+/* Links CIsolation into the library. It needs no other code. */
 #include "cconfinement.h"

@@ -27,8 +27,8 @@ int ccurl_may_have_sent(CURL *easy) {
 }
 
 enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy) {
-    /* OpenSSL's X509_V_ERR_...; libcurl compares names itself, after OpenSSL had nothing against the rest, and leaves what it
-     * began with (7.88: unspecified). */
+    /* OpenSSL's X509_V_ERR_... values. libcurl compares names itself, after OpenSSL accepted the rest, and keeps its initial
+     * value (7.88: unspecified). */
     enum { ok = 0, unspecified = 1, not_yet_valid = 9, has_expired = 10, hostname_mismatch = 62, address_mismatch = 64 };
     long flaw = ok;
     if (curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &flaw) != CURLE_OK) return CCURL_CERTIFICATE_UNTRUSTED;

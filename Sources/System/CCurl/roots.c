@@ -3,7 +3,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
-/* With any other libcurl, the context that it lends is not OpenSSL's. */
+/* With another TLS library, libcurl's context is not OpenSSL's. */
 static int uses_our_openssl(void) {
     const char *name = curl_version_info(CURLVERSION_NOW)->ssl_version;
     return name != NULL && strncmp(name, "OpenSSL/3", 9) == 0 && OPENSSL_VERSION_MAJOR == 3;
@@ -18,7 +18,7 @@ struct ccurl_roots *ccurl_make_roots(const char *file) {
         X509_STORE_free(store);
         return NULL;
     }
-    /* As libcurl does it for each connection, but for a CRL. */
+    /* The same as libcurl does for each connection, except for a CRL. */
     X509_STORE_set_flags(store, X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN);
     char *system_file = NULL, *system_path = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_CAINFO, &system_file) == CURLE_OK && system_file != NULL)
@@ -37,7 +37,7 @@ void ccurl_free_roots(struct ccurl_roots *roots) { X509_STORE_free((X509_STORE *
 static CURLcode lend_roots(CURL *easy, void *context, void *roots) {
     (void)easy;
     SSL_CTX_set1_cert_store(context, roots);
-    /* A connection that waits for its next request keeps no buffers. */
+    /* An idle connection keeps no buffers. */
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     return CURLE_OK;
 }
@@ -45,7 +45,7 @@ static CURLcode lend_roots(CURL *easy, void *context, void *roots) {
 CURLcode ccurl_set_roots(CURL *easy, struct ccurl_roots *roots) {
     CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, lend_roots);
     if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, roots);
-    /* Nothing is read from disk for a connection. */
+    /* No file is read for a connection. */
     const CURLoption files[] = {CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH};
     for (size_t i = 0; code == CURLE_OK && i < sizeof files / sizeof *files; i++)
         code = curl_easy_setopt(easy, files[i], NULL);

@@ -1,5 +1,5 @@
-/* Both stages of the sandbox, the part about system calls: two allow-lists for libseccomp. contrib/docs/sandbox.md has the same
- * as a table, and a test compares the two by trying every call. */
+/* System calls of both stages of the sandbox: two allow-lists for libseccomp. contrib/docs/sandbox.md has the same lists as a
+ * table, and a test compares the two by trying every call. */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -16,15 +16,16 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* The lower half of argument `place` has the bits of `mask` as `value` has them; the kernel reads no more of an int. */
+/* In the lower half of argument `place`, the bits of `mask` must equal those of `value`; the kernel reads only that half of an
+ * int. */
 #define BITS(place, mask, value) SCMP_CMP64(place, SCMP_CMP_MASKED_EQ, (uint32_t)(mask), (uint32_t)(value))
 #define WORD(place, value) BITS(place, UINT32_MAX, value)
 #define NOTHING(place) SCMP_CMP64(place, SCMP_CMP_EQ, 0)
 
-/* A filter under construction; the first failure counts. */
+/* A filter under construction. It keeps the first error. */
 typedef struct list { scmp_filter_ctx context; int failure; } list;
 
-/* A call that this machine does not have is negative. */
+/* A call that this architecture lacks is negative. */
 static void add(list *list, uint32_t action, int call, unsigned count, const struct scmp_arg_cmp *arguments) {
     if (call < 0 || list->failure != 0) return;
     list->failure = seccomp_rule_add_exact_array(list->context, action, call, count, arguments);
@@ -45,7 +46,7 @@ static void allow(list *list, const int *calls, size_t count) {
 #define WRITES (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
-/* Memory, threads, timers, clocks, random numbers, waiting, and the descriptors that are open. */
+/* Memory, threads, timers, clocks, random numbers, waiting, and open descriptors. */
 static void add_common(list *list) {
     static const int calls[] = {
         SCMP_SYS(futex), SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(sendto), SCMP_SYS(recvfrom), SCMP_SYS(readv),
@@ -62,21 +63,21 @@ static void add_common(list *list) {
     };
     allow(list, calls, sizeof calls / sizeof *calls);
     IF(list, clone, BITS(0, CLONE_THREAD | NAMESPACES, CLONE_THREAD));
-    /* glibc makes threads by clone where clone3, whose arguments no filter can see, does not exist. */
+    /* glibc creates threads with clone if clone3, whose arguments no filter can read, does not exist. */
     FAILS(list, clone3, ENOSYS);
     IF(list, tgkill, WORD(0, getpid()));
     IF(list, prlimit64, WORD(0, 0), NOTHING(2));
     IF(list, prctl, WORD(0, PR_SET_NAME));
-    /* Libraries that want less than their share take a refusal for an error. */
+    /* Libraries that lower their priority would treat a refusal as an error. */
     FAILS(list, setpriority, 0);
     FAILS(list, ioctl, ENOTTY);
-    /* How libdispatch opens /proc/<thread>/stat, once a second where it has threads of its own. It ends the process if it
-     * cannot, so the call is trapped, and the handler in crash.c pretends. */
+    /* libdispatch opens /proc/<thread>/stat this way once a second if it has its own threads. It ends the process if it cannot,
+     * so the call is trapped, and the handler in crash.c simulates it. */
     const struct scmp_arg_cmp monitor[] = {SCMP_CMP64(2, SCMP_CMP_EQ, OPENS_PROC)};
     add(list, SCMP_ACT_TRAP, SCMP_SYS(openat), 1, monitor);
 }
 
-/* Reading files, which Landlock limits, code, and what the second stage itself needs. */
+/* Reading files (which Landlock limits), code, and the calls that the second stage itself needs. */
 static void add_loading(list *list) {
     static const int calls[] = {
         SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx), SCMP_SYS(access),
@@ -86,24 +87,24 @@ static void add_loading(list *list) {
         SCMP_SYS(landlock_restrict_self),
     };
     allow(list, calls, sizeof calls / sizeof *calls);
-    /* Apart from each other and from the trap above: which of two rules that both fit counts is nowhere said. */
+    /* Disjoint from each other and from the trap above, because the precedence of two matching rules is undocumented. */
     IF(list, openat, BITS(2, WRITES | O_NONBLOCK, 0));
     IF(list, openat, BITS(2, WRITES | O_NONBLOCK | O_DIRECTORY, O_NONBLOCK | O_DIRECTORY));
     IF(list, openat, BITS(2, WRITES | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC, O_NONBLOCK | O_CLOEXEC));
     IF(list, open, BITS(1, WRITES, 0));
-    /* No memory that RLIMIT_DATA does not count: shared memory, and what grows like a stack. */
+    /* No memory that RLIMIT_DATA does not count: shared memory, and mappings that grow like a stack. */
     IF(list, mmap, BITS(3, MAP_SHARED | MAP_GROWSDOWN, 0));
     IF(list, mmap, BITS(3, MAP_SHARED | MAP_GROWSDOWN | MAP_ANONYMOUS, MAP_SHARED));
     static const uint32_t commands[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) IF(list, fcntl, WORD(1, commands[i]));
     IF(list, fcntl, WORD(1, F_SETFL), BITS(2, O_ASYNC, 0));
     IF(list, prctl, WORD(0, PR_SET_NO_NEW_PRIVS));
-    /* Flags that libseccomp sets; none that makes a listener. */
+    /* Flags that libseccomp sets; none of them creates a listener. */
     IF(list, seccomp, WORD(0, SECCOMP_SET_MODE_FILTER),
        BITS(1, ~(SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH), 0));
 }
 
-/* No file, and no code. */
+/* Neither files nor code. */
 static void add_running(list *list) {
     static const int files[] = {
         SCMP_SYS(open), SCMP_SYS(openat2), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(stat),
@@ -120,10 +121,10 @@ static void add_running(list *list) {
 static bool install(void (*add_stage)(list *list)) {
     list list = {seccomp_init(SCMP_ACT_ERRNO(EPERM)), 0};
     if (list.context == NULL) return false;
-    /* Also the calls of x32, which mean the same under other numbers. */
+    /* Include the calls of x32, which have the same meaning under other numbers. */
     list.failure = seccomp_attr_set(list.context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (list.failure == 0) list.failure = seccomp_attr_set(list.context, SCMP_FLTATR_CTL_TSYNC, 1);
-    /* As a tree: some seven comparisons in place of up to a hundred. */
+    /* As a tree: some seven comparisons instead of up to a hundred. */
     if (list.failure == 0) list.failure = seccomp_attr_set(list.context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     add_common(&list);
     add_stage(&list);

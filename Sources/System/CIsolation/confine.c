@@ -9,14 +9,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* Descriptors that are open by then keep working; so few are enough for what a plugin may still open. */
+/* The limit of descriptors that a plugin may still open. Those already open keep working. */
 #define DESCRIPTORS 64
 #define THREAD_STACK (1 << 20)
 #define ARENAS 2
 
 static bool calls_restricted;
 
-/* What holds for the whole process comes before the filter, which forbids to change limits. */
+/* Process-wide limits come before the filter, which forbids changing limits. */
 static void restrict_calls_while_loading(void) {
     struct rlimit none = {0, 0}, descriptors = {DESCRIPTORS, DESCRIPTORS};
     setrlimit(RLIMIT_CORE, &none);
@@ -25,8 +25,7 @@ static void restrict_calls_while_loading(void) {
     calls_restricted = carillon_restrict_calls_while_loading();
 }
 
-/* The filter of stage 1 goes to all threads at once: filters that threads took on by themselves could not be followed by a
- * common one. */
+/* The filter of stage 1 applies to all threads together: after threads had set their own filters, no common one could be set. */
 static bool are_calls_restricted(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, restrict_calls_while_loading);
@@ -42,7 +41,7 @@ int carillon_confine_loading(const char *const *readable, size_t count) {
 }
 
 int carillon_confine_running(void) {
-    /* Reads the zone while files can be read. */
+    /* Reads the time zone while files can be read. */
     tzset();
     return carillon_restrict_calls_while_running() ? CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS : 0;
 }
@@ -50,7 +49,7 @@ int carillon_confine_running(void) {
 int carillon_limit_memory(uint64_t bytes) {
     struct rlimit none = {0, 0};
     if (setrlimit(RLIMIT_CORE, &none) != 0) return errno;
-    /* Few threads run at a time; each arena beyond keeps memory. */
+    /* Few threads run at a time; each additional arena keeps memory. */
     mallopt(M_ARENA_MAX, ARENAS);
     pthread_attr_t attributes;
     int failure = pthread_attr_init(&attributes);

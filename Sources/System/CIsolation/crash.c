@@ -1,5 +1,5 @@
-/* Signal handlers: reports of crashes, and what the sandbox pretends. Everything that runs inside the signal handler is async-signal-safe but for backtrace(), which is
- * tried last, when the report is out. */
+/* Signal handlers: crash reports, and system calls that the sandbox simulates. All code in the signal handler is
+ * async-signal-safe except for backtrace(), which is tried last, after the report is sent. */
 #define _GNU_SOURCE
 #include "cisolation.h"
 
@@ -22,20 +22,20 @@
 
 /* Large enough for the unwinder. */
 #define SIGNAL_STACK (64 << 10)
-/* How far up a stack is walked that has no known end. */
+/* The maximum distance to walk up a stack whose end is unknown. */
 #define UNKNOWN_STACK (8 << 20)
 #define FEW_FRAMES 2
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 
 static int report_fd = -1;
-/* A pipe of our own: writing from an address that is not mapped fails with EFAULT, where reading it would crash. */
+/* An internal pipe: writing from an unmapped address fails with EFAULT, but reading from it would crash. */
 static int probe[2] = {-1, -1};
 static volatile int is_reported;
 
 static __thread volatile uint64_t current_id;
 static __thread volatile uint32_t current_kind;
-/* The calling thread's stack, where it is known. */
+/* The calling thread's stack, if known. */
 static __thread uintptr_t stack_low, stack_high;
 
 void carillon_note_call(uint64_t id, uint32_t kind) {
@@ -50,14 +50,14 @@ uint64_t carillon_noted_call(uint32_t *kind) {
 
 uint32_t carillon_thread_number(void) { return (uint32_t)syscall(SYS_gettid); }
 
-/* Copies `count` words from `address`, whatever lies there. */
+/* Copies `count` words from `address`, which may be invalid. */
 static bool peek(uintptr_t address, uintptr_t *words, size_t count) {
     size_t size = count * sizeof *words;
     if (write(probe[1], (const void *)address, size) != (ssize_t)size) return false;
     return read(probe[0], words, size) == (ssize_t)size;
 }
 
-/* ---- What is to be sent even so -------------------------------------------------------- */
+/* ---- Messages to send even in a crash ------------------------------------------------------ */
 
 static carillon_outbox *last_outbox;
 
@@ -93,13 +93,13 @@ int carillon_put_into_outbox(carillon_outbox *outbox, const void *message, size_
         return failure;
     }
     memcpy(outbox->bytes + outbox->count, message, size);
-    /* A crash before this line sends nothing of it. */
+    /* After a crash before this line, no part of it is sent. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     outbox->count += size;
     return 0;
 }
 
-/* Where another thread sends just now, it is waited for a little: half a message would make the rest worthless. */
+/* If another thread is sending now, wait briefly: half a message would make the rest useless. */
 static void send_last(void) {
     if (last_outbox == NULL) return;
     struct timespec pause = {0, 1000000};
@@ -138,7 +138,7 @@ static uint32_t walk(const registers *from, uint64_t *frames) {
     uintptr_t low = from->stack, high = from->stack + UNKNOWN_STACK;
     if (stack_low <= low && low < stack_high) high = stack_high;
     uint32_t count = 0;
-    /* A call to NULL, or to what is no code: the return address is where the call has put it. */
+    /* A call to NULL, or to an address without code: the return address is where the call has stored it. */
     if (from->link != 0) frames[count++] = from->link;
     if (from->counter < 4096 && from->link == 0) {
         uintptr_t word;
@@ -155,7 +155,7 @@ static uint32_t walk(const registers *from, uint64_t *frames) {
     return count;
 }
 
-/* What the unwinder finds above the signal's frame; it reads tables that a broken process may have lost. */
+/* The frames that the unwinder finds above the signal's. It reads tables that a broken process may have lost. */
 static uint32_t unwind(uintptr_t counter, uint64_t *frames) {
     void *addresses[CARILLON_CRASH_FRAMES + 16];
     int count = backtrace(addresses, (int)(sizeof addresses / sizeof *addresses)), start = 0;
@@ -170,7 +170,7 @@ static void send_report(const carillon_crash_report *report) {
 }
 
 #if __GLIBC_PREREQ(2, 35)
-/* The one question about libraries that is async-signal-safe. */
+/* The only async-signal-safe query about libraries. */
 static void add_module(uint64_t address, carillon_crash_modules *found) {
     for (uint32_t i = 0; i < found->count; i++) {
         if (address >= found->modules[i].start && address - found->modules[i].start < found->modules[i].size) return;
@@ -203,7 +203,7 @@ static void send_modules(const carillon_crash_report *report) {
     while (write(report_fd, &found, sizeof found) < 0 && errno == EINTR) {}
 }
 
-/* ---- System calls that the sandbox pretends to do ---------------------------------------- */
+/* ---- System calls that the sandbox simulates ---------------------------------------------- */
 
 /* An empty file. */
 static int empty_fd = -1;
@@ -214,15 +214,14 @@ static bool is_of_proc(const char *path) {
     return *expected == 0;
 }
 
-/* libdispatch asks what its threads are doing, and takes the answer that a thread is gone for a reason to end the process. An
- * empty file tells it nothing. */
+/* libdispatch queries the state of its threads, and ends the process if a thread seems to be gone. An empty file has no state. */
 static long pretend_to_open(uintptr_t path) {
     if (!is_of_proc((const char *)path)) return -ENOENT;
     int fd = dup(empty_fd);
     return fd < 0 ? -EMFILE : fd;
 }
 
-/* Whether the signal came from the sandbox, and the call has got a result. */
+/* Whether the signal came from the sandbox, and the call got a result. */
 static bool pretend(const siginfo_t *info, ucontext_t *context) {
     if (info->si_code != 1 /* SYS_SECCOMP */ || info->si_syscall != SYS_openat) return false;
     int failure = errno;
@@ -241,7 +240,7 @@ static bool pretend(const siginfo_t *info, ucontext_t *context) {
 static void on_crash(int number, siginfo_t *info, void *context) {
     if (number == SIGSYS && pretend(info, context)) return;
     if (__sync_lock_test_and_set(&is_reported, 1)) {
-        /* Another thread reports already and ends the process; this one must not end it before. */
+        /* Another thread is already reporting and ends the process; this one must not end it before. */
         struct timespec pause = {1, 0};
         nanosleep(&pause, NULL);
     } else {
@@ -250,7 +249,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
         registers from = registers_of(context);
         report.magic = CARILLON_CRASH_MAGIC;
         report.signal = number;
-        /* A positive code comes from the kernel and is about an address. */
+        /* A positive code comes from the kernel and has an address. */
         report.address = info->si_code > 0 && number != SIGSYS ? (uintptr_t)info->si_addr : 0;
         report.counter = from.counter;
         report.id = current_id;
@@ -287,7 +286,7 @@ int carillon_report_crashes(int fd) {
     if (pipe2(probe, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
     empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     report_fd = fd;
-    /* The unwinder's library is loaded at its first use, which must not be inside the handler or the sandbox. */
+    /* The unwinder's library is loaded at its first use, which must not be in the handler or the sandbox. */
     void *address;
     (void)backtrace(&address, 1);
     int failure = carillon_report_crashes_of_this_thread();
@@ -296,7 +295,7 @@ int carillon_report_crashes(int fd) {
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_crash;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    /* A signal that whoever started the process has blocked would wait, or end the process without a report. */
+    /* A signal that the parent process has blocked would stay pending, or end the process without a report. */
     sigset_t reported;
     sigemptyset(&reported);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {

@@ -1,4 +1,4 @@
-/* What wakes a thread that waits in poll. */
+/* Wakes a thread that waits in poll. */
 #include "cisolation.h"
 
 #include <sys/eventfd.h>

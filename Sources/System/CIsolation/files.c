@@ -1,4 +1,4 @@
-/* Stage 1 of the sandbox, the part about files: Landlock. Its system calls have no functions in glibc. */
+/* Files in stage 1 of the sandbox: Landlock. glibc has no functions for its system calls. */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -14,16 +14,16 @@
 
 #if defined(SYS_landlock_create_ruleset) && defined(SYS_landlock_add_rule) && defined(SYS_landlock_restrict_self)
 
-/* As in <linux/landlock.h>, whose version on the building machine shall not matter. */
+/* The same as in <linux/landlock.h>, so that the build does not depend on its version. */
 struct ruleset { uint64_t files, network, scopes; };
 struct path_rule { uint64_t allowed; int32_t parent; } __attribute__((packed));
 enum { VERSION = 1, PATH_RULE = 1 };
 enum { READ_FILE = 1 << 2, READ_DIR = 1 << 3 };
 
-/* The rights to files that a version of Landlock knows; a right that is not handled stays. */
+/* The file rights that a version of Landlock supports. Rights that are not handled are kept. */
 static uint64_t file_rights(long version) {
     uint64_t rights = (1 << 13) - 1;
-    if (version >= 2) rights |= 1 << 13; /* linking and renaming across folders */
+    if (version >= 2) rights |= 1 << 13; /* linking and renaming across directories */
     if (version >= 3) rights |= 1 << 14; /* truncating */
     if (version >= 5) rights |= 1 << 15; /* ioctl on devices */
     return rights;
@@ -40,7 +40,7 @@ static void allow(int rules, const char *path) {
     close(fd);
 }
 
-/* The folder that a library in memory came from, for what it needs lies there too. */
+/* The directory of a library in memory, because its dependencies are there too. */
 static int allow_folder_of(struct dl_phdr_info *library, size_t size, void *rules) {
     (void)size;
     char folder[4096];

@@ -1,4 +1,4 @@
-/* libcrypto only: TLS in this project is NIOSSL's and libcurl's business. */
+/* Only libcrypto: NIOSSL and libcurl handle TLS. */
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>

@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Folders on the way and credentials may be open to root alone. Containers may withhold it, and then there is nothing to keep. */
+/* Only root may be able to read parent directories and credentials. Containers may withhold the capability; then there is none to
+ * keep. */
 static void keep_reading(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {{0}};

@@ -5,11 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Has the calling thread go behind all others: `steps` nicer than it is, as a batch, and with slices of 100 ms.
-
-   A thread with a longer slice gives way at once to one that wakes up (Linux 6.12 and later); at equal slices it would
-   keep its core for up to a millisecond. Older systems overlook the slice. Neither needs any rights. Returns 0, or the
-   number of the error. glibc has no function for the call before 2.41. */
+/* Lowers the priority of the calling thread below all others: `steps` nicer than it is, as a batch, and with slices of 100 ms. A
+ * thread with a longer slice yields immediately to one that wakes up (Linux 6.12 and later). With equal slices it would keep its
+ * core for up to a millisecond. Older systems ignore the slice. Requires no privileges. Returns 0 or errno. glibc has no function
+ * for the call before 2.41. */
 static inline int carillon_yield_to_others(int steps) {
     struct {
         uint32_t size, policy;
@@ -27,6 +26,6 @@ static inline int carillon_yield_to_others(int steps) {
     attributes.nice = nice;
     attributes.runtime = 100000000;
     if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return 0;
-    /* Where it is forbidden, the niceness alone helps. On Linux each thread has its own. */
+    /* If it is forbidden, the niceness still helps. On Linux each thread has its own. */
     return setpriority(PRIO_PROCESS, 0, nice) == 0 ? 0 : errno;
 }

@@ -17,7 +17,7 @@
 #define P_PIDFD 3
 #endif
 
-/* The descriptors 2 to 5 of the new process, from copies that lie above all of them: else one could overwrite another. */
+/* Sets the descriptors 2 to 5 of the new process from copies with higher numbers, so that none overwrites another. */
 static int set_descriptors(posix_spawn_file_actions_t *actions, const int copies[OURS]) {
     int error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
     if (error == 0) error = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
@@ -26,7 +26,7 @@ static int set_descriptors(posix_spawn_file_actions_t *actions, const int copies
     return error;
 }
 
-/* Handlers are gone after exec anyway; what is ignored or blocked would stay so. */
+/* exec resets handlers, but ignored and blocked signals would stay so. */
 static int set_signals(posix_spawnattr_t *attributes) {
     sigset_t all, none;
     sigfillset(&all);
@@ -59,7 +59,7 @@ int carillon_spawn(const char *program, char *const arguments[], char *const env
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (result != 0) return result;
-    /* Nobody else waits for the process, so its id is its own until it is reaped. */
+    /* No other code waits for the process, so its id is not reused until it is reaped. */
     *handle = (int)syscall(SYS_pidfd_open, *process, 0);
     if (*handle >= 0) return 0;
     result = errno;

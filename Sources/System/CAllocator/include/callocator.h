@@ -1,8 +1,8 @@
 #ifndef CARILLON_ALLOCATOR_H
 #define CARILLON_ALLOCATOR_H
 
-/// Has malloc use so many arenas at most from now on, of which each keeps about so much that is free; larger blocks are
-/// the system's and go back to it at once. Call it before there are threads. Returns 0 where malloc refuses.
+/// Limits malloc to `arenas` arenas, each of which keeps up to about `kept_bytes` of free memory. Larger blocks are returned to
+/// the system immediately. Call it before threads are started. Returns 0 if malloc refuses.
 int carillon_bound_allocator(int arenas, int kept_bytes);
 
 #endif

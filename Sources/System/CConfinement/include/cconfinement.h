@@ -1,4 +1,4 @@
-/* libcarillon-confinement.so: CIsolation for a program that is not linked with it, such as the one in Python. */
+/* libcarillon-confinement.so: CIsolation for programs that are not linked with it, such as Python plugins. */
 #ifndef CARILLON_CONFINEMENT_H
 #define CARILLON_CONFINEMENT_H
 

@@ -53,7 +53,7 @@ static inline const struct sockaddr *ccurl_address(const struct curl_sockaddr *a
     return &address->addr;
 }
 
-/* What libcurl itself would open for the address. */
+/* The socket that libcurl would open for the address. */
 curl_socket_t ccurl_socket(const struct curl_sockaddr *address);
 
 typedef int (*ccurl_prereq_callback)(
@@ -69,34 +69,34 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
 
 /* Zero when libcurl cannot tell. */
 long ccurl_response_code(CURL *easy);
-/* True once the connection stood and the request was about to leave, so that the server may have seen it. */
+/* True if the connection was established and the request was about to be sent, so that the server may have received it. */
 int ccurl_may_have_sent(CURL *easy);
-/* Why the server's certificate was refused. */
+/* The reason why the server's certificate was refused. */
 enum ccurl_certificate_flaw {
     CCURL_CERTIFICATE_FOR_OTHER_NAMES,
     CCURL_CERTIFICATE_UNTRUSTED,
     CCURL_CERTIFICATE_EXPIRED
 };
-/* To be asked only after CURLE_PEER_FAILED_VERIFICATION. */
+/* Call it only after CURLE_PEER_FAILED_VERIFICATION. */
 enum ccurl_certificate_flaw ccurl_certificate_flaw(CURL *easy);
 
-/* CURL_HTTP_VERSION_..., of the last response. */
+/* CURL_HTTP_VERSION_... of the last response. */
 long ccurl_http_version(CURL *easy);
 /* Whether the socket is the one between these two ports. */
 int ccurl_is_between(curl_socket_t socket, int remote_port, int local_port);
 /* Whether the socket has input to be read, or its peer has closed it. */
 int ccurl_has_input(curl_socket_t socket);
-/* How many bytes have come on a TCP connection; zero when the system does not know. */
+/* The number of bytes received on a TCP connection; zero if the system does not know. */
 uint64_t ccurl_received(curl_socket_t socket);
-/* Root certificates that many connections share; libcurl reads them from disk for each, which takes a millisecond. */
+/* Root certificates shared by many connections. libcurl would read them from disk for each connection, which takes a millisecond. */
 struct ccurl_roots;
-/* The system's, as libcurl knows them, and those of `file`, which may be NULL. NULL: libcurl does not use OpenSSL 3,
- * or the file cannot be read. */
+/* The system's roots that libcurl uses, and those of `file`, which may be NULL. Returns NULL if libcurl does not use OpenSSL 3,
+ * or if the file cannot be read. */
 struct ccurl_roots *ccurl_make_roots(const char *file);
 void ccurl_free_roots(struct ccurl_roots *roots);
-/* Has a transfer trust `roots` and nothing else; they must outlive its connection's beginning. */
+/* Makes a transfer trust only `roots`. They must outlive the start of its connection. */
 CURLcode ccurl_set_roots(CURL *easy, struct ccurl_roots *roots);
-/* The folder of hashed certificates libcurl was built to use, or NULL. */
+/* The directory of hashed certificates that libcurl was built to use, or NULL. */
 const char *ccurl_default_ca_path(CURL *easy);
 
 /* The next finished transfer and its result, or NULL. */

@@ -86,7 +86,7 @@ import TimeTestSupport
         let found = try await mistakes()
         #expect(found.count == 1)
         let sentence =
-            "store.path: the registry ~/carillon.sqlite is damaged or no SQLite database (file is not a database)"
+            "store.path: the registry ~/carillon.sqlite is damaged or not an SQLite database (file is not a database)"
         #expect(found.first?.hasPrefix("~/carillon.yaml:2:8: \(sentence)") == true)
     }
 

@@ -194,7 +194,7 @@ class Router:
     def wait_until_read(self, relays: int = 1):
         """Until everything is read that so many relays had stored for somebody who registered: what comes now is news."""
         wait_until(
-            lambda: self.log_text.count("Read what a relay had stored") >= relays,
+            lambda: self.log_text.count("Read the stored events of a relay") >= relays,
             f"what {relays} relays had stored is read",
             self.process,
         )

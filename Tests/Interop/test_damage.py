@@ -85,10 +85,10 @@ FAULTS = [
     (truncated, "is damaged"),
     (cut_within_a_page, "is damaged"),
     (garbage_in_the_middle, "is damaged"),
-    (header_overwritten, "is damaged or no SQLite database"),
+    (header_overwritten, "is damaged or not an SQLite database"),
     (emptied, "is an empty file"),
-    (another_programs, "another database of ours or of another program"),
-    (the_other_store, "another database of ours or of another program"),
+    (another_programs, "another database of Carillon or of another program"),
+    (the_other_store, "another database of Carillon or of another program"),
     (of_a_newer_version, "has the format “99 the future”, and this version of Carillon expects"),
 ]
 
@@ -103,7 +103,7 @@ def test_a_bad_database_is_refused_with_a_way_out_and_stays_as_it_is(filled, lab
     said = refusal(filled)
     assert str(path) in said and called in said and words in said, said
     if "damaged" in words or "empty" in words:
-        assert "backup" in said and "carillon store rescue" in said and "begin an empty one" in said, said
+        assert "backup" in said and "carillon store rescue" in said and "start with an empty one" in said, said
     assert path.read_bytes() == bad
     # Both checks say so before anything is started.
     check = carillon("check", "--config", filled.configuration_file, cwd=filled.folder)
@@ -134,7 +134,7 @@ def test_a_log_whose_file_is_gone_is_not_thrown_away(filled, lab, alice, bob, na
     away = path.rename(router.folder / "away")
     assert log.stat().st_size > 0
     said = refusal(router)
-    assert str(log) in said and called in said and "put both back" in said, said
+    assert str(log) in said and called in said and "Restore both" in said, said
     assert not path.exists() and log.stat().st_size > 0
     away.rename(path)
     router.start()
@@ -268,7 +268,7 @@ def test_what_cannot_be_rescued_does_not_keep_the_other_from_it(filled, name, ca
         assert "store rescue" not in run.stderr, run.stderr
         assert lost.read_bytes() == bad and not Path(f"{lost}-rescued").exists()
     # The second time there is something to be used already.
-    assert f"saved into {readable}-rescued, and there is a file already" in run.stderr, run.stderr
+    assert f"to {readable}-rescued: the file exists" in run.stderr, run.stderr
 
 
 @BOTH

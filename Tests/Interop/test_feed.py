@@ -183,14 +183,14 @@ def test_a_half_line_that_a_killed_hook_left_is_told_and_holds_up_no_other_file(
     router.start(feed=spool)
     assert bodies(lab.accepted(2)) == ["first", "second"]
     wait_until(lambda: is_empty(spool), "the router deletes what it has kept")
-    assert "A line of the feed is of no use" in router.log_text
+    assert "Skipped an invalid line of the feed" in router.log_text
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
         (["--feed", "missing"], ["missing does not exist", "mkfifo"]),
-        (["--feed", "/proc/self"], ["cannot read and delete files in the folder /proc/self"]),
+        (["--feed", "/proc/self"], ["cannot read and delete files in the directory /proc/self"]),
         (["--feed-exit"], ["--feed"]),
     ],
 )

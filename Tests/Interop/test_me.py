@@ -339,7 +339,7 @@ def test_nostr_sdk_opens_the_session_and_the_app_asks_in_it(stopped_router, alic
         me = SessionOf(session, alice)
         [device] = wait_until(lambda: me.ask()["devices"], "the device is registered")
         assert device["name"] == "phone"
-        assert session.request("whoami")["error"].startswith("unknown method: this router knows connect, ping, ")
+        assert session.request("whoami")["error"].startswith("unknown method: this router supports connect, ping, ")
         stranger = SessionOf(Session(elsewhere, stopped_router, other), alice)
         assert stranger.refused(stranger.event("/v1/me", "GET", b"")) == "no session: connect first"
         assert session.request("logout")["result"] == "ack"

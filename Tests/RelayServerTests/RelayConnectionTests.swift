@@ -95,7 +95,7 @@ import TimeTestSupport
             }
         }
         let refusal = texts(connection.receive(Array("[\"REQ\",\"c\",{}]".utf8), now: now))
-        #expect(refusal == ["[\"CLOSED\",\"c\",\"rate-limited: at most 2 subscriptions a connection\"]"])
+        #expect(refusal == ["[\"CLOSED\",\"c\",\"rate-limited: at most 2 subscriptions per connection\"]"])
         #expect(connection.receive(Array("[\"CLOSE\",\"a\"]".utf8), now: now) == .nothing)
         guard case .query = connection.receive(Array("[\"REQ\",\"c\",{}]".utf8), now: now) else {
             Issue.record("closing made no room")
@@ -138,7 +138,7 @@ import TimeTestSupport
     @Test func tooManyFiltersAreRefused() {
         var connection = connection { $0.filters = 1 }
         let refusal = texts(connection.receive(Array("[\"REQ\",\"c\",{},{}]".utf8), now: now))
-        #expect(refusal == ["[\"CLOSED\",\"c\",\"invalid: at most 1 filters a REQ\"]"])
+        #expect(refusal == ["[\"CLOSED\",\"c\",\"invalid: at most 1 filters per REQ\"]"])
     }
 
     @Test func whoSendsTooFastIsToldAndMayGoOnLater() throws {
@@ -260,7 +260,7 @@ import TimeTestSupport
         let request = Array("[\"REQ\",\"r\",{\"kinds\":[10062]}]".utf8)
         #expect(
             texts(connection.receive(request, now: now)) == [
-                "[\"CLOSED\",\"r\",\"auth-required: registrations are served to their own author only\"]"
+                "[\"CLOSED\",\"r\",\"auth-required: registrations are returned only to their own author\"]"
             ]
         )
         let proof = try event(

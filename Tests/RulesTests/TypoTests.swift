@@ -110,10 +110,10 @@ import Testing
         ("title: { default: Hi, german: Hallo }", "3:35: rules[0].title.german: 'german' is no language"),
         ("title: x\n    title: y", "'title' is given more than once"),
         ("title: @alice", "not YAML: found character that cannot start any token"),
-        ("\tbody: x", "not YAML: found character that cannot start any token (a tab, perhaps"),
+        ("\tbody: x", "not YAML: found character that cannot start any token (perhaps a tab"),
         ("data: { \"{{signal}}\": x }", "3:27: rules[0].data.{{signal}}: expected no variables in a key"),
         ("data: { <<: *d }", "not YAML: "),
-        ("data: { a: &d { b: 1 }, c: { <<: *d } }", "3:34: rules[0].data.c: keys are not merged here"),
+        ("data: { a: &d { b: 1 }, c: { <<: *d } }", "3:34: rules[0].data.c: merging keys (<<) is not supported"),
         ("title: \"${{zap.amount}}\"", ""),
     ]
 }

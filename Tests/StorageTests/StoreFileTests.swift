@@ -136,7 +136,7 @@ struct StoreFileTests {
 
     @Test func aLinkToADiskThatIsNotThereIsNotReplaced() throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("unmounted/box"))
-        #expect(try refusal() == .cannotOpen("it is a link to what is not there"))
+        #expect(try refusal() == .cannotOpen("it is a link to a missing file"))
     }
 
     @Test func anotherProgramsDatabaseIsLeftAlone() throws {
@@ -175,10 +175,10 @@ struct StoreFileTests {
         let fault = #expect(throws: StoreFault.self) { _ = try file.openForReading(Configuration()) }
         #expect(
             fault?.description == """
-                the box \(path) has the format “old box 7”, and this version of Carillon expects “box-2”. It was left as \
-                it is. Run the version that wrote it. Move it and \(path)-wal away and put a backup in its place; or save \
-                the readable part with `carillon store rescue`; or move both away and begin an empty one, which loses its \
-                things
+                the box \(path) has the format “old box 7”, and this version of Carillon expects “box-2”. It was not \
+                changed. Run the version that wrote it. Move it and \(path)-wal away and restore a backup; or save \
+                the readable part with `carillon store rescue`; or move both away and start with an empty one, which \
+                loses its things
                 """
         )
     }

@@ -81,7 +81,7 @@ package enum AES128GCM {
     /// Removes the padding. The byte before it must be the delimiter for this position.
     private static func data(of opened: [UInt8], delimiter: Delimiter) throws -> ArraySlice<UInt8> {
         guard let end = opened.lastIndex(where: { $0 != 0 }), opened[end] == delimiter.rawValue else {
-            let place = delimiter == .last ? "the last record" : "each record but the last"
+            let place = delimiter == .last ? "the last record" : "each record except the last"
             throw WebPushEncryptionError.malformedMessage(expected: "a delimiter of \(delimiter.rawValue) in \(place)")
         }
         return opened[..<end]
@@ -127,7 +127,7 @@ package struct AES128GCMHeader: Hashable, Sendable {
         let sizeEnd = Self.saltByteCount + 4
         let end = Self.fixedByteCount + Int(content[sizeEnd])
         guard content.count >= end else {
-            throw WebPushEncryptionError.malformedMessage(expected: "a key identifier as long as its header says")
+            throw WebPushEncryptionError.malformedMessage(expected: "a key identifier of the length in its header")
         }
         let recordSize = content[Self.saltByteCount..<sizeEnd].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         guard recordSize >= Self.minimumRecordSize else {

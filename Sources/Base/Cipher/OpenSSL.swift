@@ -131,7 +131,7 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
         case .notOnCurve:
             "the public key is not a point on the curve; check that it was copied whole"
         case .invalidSecretKey:
-            "the secret key must lie between 1 and the order of the curve; create another one"
+            "the secret key must be at least 1 and below the order of the curve; create another one"
         case .unreadablePEM(let expected):
             "no readable key in the PEM text; expected \(expected), without a passphrase"
         case .unreadableKey:
@@ -139,21 +139,21 @@ package struct CipherError: Error, Hashable, CustomStringConvertible {
         case .unreadableCertificate:
             "no readable certificate in the PEM text; expected a CERTIFICATE block"
         case .keyOfAnotherCertificate:
-            "the private key belongs to none of the certificates; expected a certificate and its own key"
+            "the private key does not match any certificate; expected a certificate with its key"
         case .unreadablePKCS12:
             "no readable PKCS#12 file; check that it was copied whole"
         case .emptyPKCS12:
-            "the PKCS#12 file holds no readable certificate with its private key; export both, or convert it to PEM"
+            "the PKCS#12 file has no readable certificate with its private key; export both, or convert it to PEM"
         case .wrongPassphrase:
-            "the passphrase does not open the PKCS#12 file"
+            "the passphrase does not decrypt the PKCS#12 file"
         case .notP256:
-            "the PEM text holds a key of another kind; expected an EC key on P-256 (prime256v1)"
+            "the PEM text has a key of another type; expected an EC key on P-256 (prime256v1)"
         case .notRSA:
-            "the PEM text holds a key of another kind; expected an RSA key"
+            "the PEM text has a key of another type; expected an RSA key"
         case .shortRSAKey(let bitCount):
             "the RSA key has \(bitCount) bits; expected 2048 or more"
         case .authenticationFailed:
-            "the ciphertext does not authenticate: wrong key, or changed on its way"
+            "the ciphertext does not authenticate: wrong key, or changed in transit"
         case .libraryFailure(let operation):
             "the crypto library failed at \(operation); check its installation and the free memory"
         }

@@ -225,7 +225,7 @@ package struct WebPushEncryptionError: Error, Hashable, CustomStringConvertible 
         case .malformedMessage(let expected):
             "the message is not aes128gcm content: expected \(expected)"
         case .notAuthentic:
-            "the message does not authenticate: encrypted to other keys, or changed on its way"
+            "the message does not authenticate: encrypted to other keys, or changed in transit"
         }
     }
 }

@@ -101,33 +101,33 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
     private func sentence(_ waysOut: String) -> String {
         switch cause {
         case .damaged(let finding):
-            "\(name) \(path) is damaged or no SQLite database (\(finding)). It was left as it is. \(waysOut)"
+            "\(name) \(path) is damaged or not an SQLite database (\(finding)). It was not changed. \(waysOut)"
         case .empty:
-            "\(name) \(path) is an empty file: its content is lost. It was left as it is. \(waysOut)"
+            "\(name) \(path) is an empty file: its content is lost. It was not changed. \(waysOut)"
         case .withoutItsFile:
             """
-            \(name) \(path) is missing, but its log \(path)-wal is there: put both back, or move the log away, which \
+            \(name) \(path) is missing, but its log \(path)-wal exists. Restore both, or move the log away, which \
             \(costOfLoss)
             """
         case .missingBeside(let other):
             """
-            \(name) \(path) is missing, but \(other), which was filled beside it, is there. No new one was made. \
-            Put the file or a backup back; or move \(other) away as well and begin an empty one, which \(costOfLoss)
+            \(name) \(path) is missing, but \(other), which was used with it, exists. No new one was created. \
+            Restore the file or a backup; or move \(other) away too and start with an empty one, which \(costOfLoss)
             """
         case .inTheWay:
             """
-            \(name) would be saved into \(path), and there is a file already, perhaps from an earlier rescue. Use \
-            that file, or move it away
+            cannot save \(name) to \(path): the file exists, perhaps from an earlier rescue. Use that file, or move it \
+            away
             """
         case .foreign:
             """
-            \(path) is not \(name), but another database of ours or of another program. It was left as it is: check \
+            \(path) is not \(name), but another database of Carillon or of another program. It was not changed. Check \
             store.path
             """
         case .version(let found, let expected):
             """
             \(name) \(path) has the format \u{201C}\(found)\u{201D}, and this version of Carillon expects \
-            \u{201C}\(expected)\u{201D}. It was left as it is. Run the version that wrote it. \(waysOut)
+            \u{201C}\(expected)\u{201D}. It was not changed. Run the version that wrote it. \(waysOut)
             """
         case .unmigrated:
             "\(name) \(path) was written by an older version of Carillon: start the router once to update it"
@@ -135,8 +135,8 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
             "\(name) \(path) cannot be written durably: move it to a local file system that supports SQLite's WAL"
         case .cannotOpen(let reason):
             """
-            \(name) \(path) cannot be opened (\(reason)): expected a file in a folder that exists and that this user \
-            may write to
+            \(name) \(path) cannot be opened (\(reason)): expected a file in an existing directory that this user \
+            can write to
             """
         case .full:
             "cannot write \(name) \(path): its disk is full. Free some space"
@@ -149,13 +149,13 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
 
     private var waysOut: String {
         """
-        Move it and \(path)-wal away and put a backup in its place; or save the readable part with \
-        `carillon store rescue`; or move both away and begin an empty one, which \(costOfLoss)
+        Move it and \(path)-wal away and restore a backup; or save the readable part with \
+        `carillon store rescue`; or move both away and start with an empty one, which \(costOfLoss)
         """
     }
 
     private var waysOutAfterRescue: String {
-        "Move it and \(path)-wal away and put a backup in its place, or begin an empty one, which \(costOfLoss)"
+        "Move it and \(path)-wal away and restore a backup, or start with an empty one, which \(costOfLoss)"
     }
 }
 

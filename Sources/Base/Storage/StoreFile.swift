@@ -49,7 +49,7 @@ package struct StoreFile: Sendable {
     /// Throws a ``StoreFault`` if there is none, or if it is damaged, another program's or another version's.
     package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
-            guard try exists() else { throw fault(.cannotOpen("there is none yet")) }
+            guard try exists() else { throw fault(.cannotOpen("it does not exist yet")) }
             try rollBackInterruptedTransaction()
             var configuration = configuration
             configuration.readonly = true
@@ -77,13 +77,13 @@ package struct StoreFile: Sendable {
     package func exists() throws(StoreFault) -> Bool {
         var status = stat()
         if stat(path, &status) == 0 {
-            guard status.st_mode & S_IFMT == S_IFREG else { throw fault(.cannotOpen("it is no file")) }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw fault(.cannotOpen("it is not a regular file")) }
             guard status.st_size > 0 else { throw fault(.empty) }
             return true
         }
         let number = errno
         guard number == ENOENT else { throw .system(errno: number, in: kind, at: path) }
-        guard lstat(path, &status) != 0 else { throw fault(.cannotOpen("it is a link to what is not there")) }
+        guard lstat(path, &status) != 0 else { throw fault(.cannotOpen("it is a link to a missing file")) }
         if stat(path + "-wal", &status) == 0, status.st_size > 0 { throw fault(.withoutItsFile) }
         return false
     }

@@ -224,7 +224,7 @@ package struct StoreInspection: Sendable {
             let findings = try Self.ask(database, "PRAGMA integrity_check(\(Self.findings))")
             let dangling = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(Self.findings).map {
                 row in
-                "a row of \(row[0] as String) belongs to one of \(row[2] as String) that is missing"
+                "a row of \(row[0] as String) refers to a missing row of \(row[2] as String)"
             }
             return findings + dangling
         }
@@ -240,7 +240,7 @@ package struct StoreInspection: Sendable {
     /// the log has the complete page.
     private func refuseCut(pageSize: Int64) throws {
         guard let size = StoreFile.size(of: file.path), StoreFile.size(of: file.path + "-wal") ?? 0 == 0 else { return }
-        guard pageSize == 0 || size % pageSize == 0 else { throw file.fault(.damaged("its last page was cut")) }
+        guard pageSize == 0 || size % pageSize == 0 else { throw file.fault(.damaged("its last page is truncated")) }
     }
 
     /// Throws for a database of another program or of a format that this version cannot read.

@@ -170,7 +170,7 @@ package enum EventError: Error, Hashable, Sendable, CustomStringConvertible {
         case .malformed(let fault): "the event is not well-formed JSON: \(fault)"
         case .notAnObject: "an event must be a JSON object"
         case .missing(let field): "\(field.name) is missing: expected \(field.expectation)"
-        case .repeated(let field): "\(field.name) must be there only once"
+        case .repeated(let field): "\(field.name) must occur only once"
         case .wrong(let field): "\(field.name) must be \(field.expectation)"
         case .wrongID: "id must be the SHA-256 of the event's canonical form"
         case .wrongSignature: "sig must be a signature of the id by pubkey"

@@ -76,13 +76,13 @@ package enum KeyFileError: Error, Hashable, CustomStringConvertible {
         case .empty:
             "the key file is empty; expected 64 hexadecimal digits or an nsec on one line"
         case .severalWords:
-            "the key file holds more than one word; expected 64 hexadecimal digits or an nsec on one line"
+            "the key file has more than one word; expected 64 hexadecimal digits or an nsec on one line"
         case .publicKey:
-            "the key file holds a public key (npub); expected the secret one, an nsec or 64 hexadecimal digits"
+            "the key file has a public key (npub); expected the secret key, an nsec or 64 hexadecimal digits"
         case .notAKey:
-            "the key file holds no secret key; expected 64 hexadecimal digits or an nsec (check it for typing mistakes)"
+            "the key file has no valid secret key; expected 64 hexadecimal digits or an nsec (check for typing errors)"
         case .outOfRange:
-            "the key file holds a number that is no secret key on secp256k1; create another one"
+            "the key file has a number that is not a valid secp256k1 secret key; create another one"
         }
     }
 }

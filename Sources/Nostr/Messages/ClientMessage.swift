@@ -160,13 +160,13 @@ package enum MessageError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .malformed(let fault):
-            "a message must be a JSON array that begins with the name of a command: \(fault)"
+            "a message must be a JSON array that starts with the name of a command: \(fault)"
         case .unknownCommand(let name, let expected):
             "unknown command\(name.isEmpty ? "" : " " + name): expected \(Self.list(expected))"
         case .wrongSubscription: "a subscription id must be a string of 1 to 64 characters"
         case .missing(let part): "the message ends too early: expected \(part)"
         case .wrongFilter(let field): "\(field.name) in a filter must be \(field.expectation)"
-        case .repeatedFilterField(let field): "\(field.name) must be in a filter only once"
+        case .repeatedFilterField(let field): "\(field.name) must occur in a filter only once"
         case .invalidEvent(let error): error.description
         }
     }

@@ -83,7 +83,7 @@ package enum FilterField: Hashable, Sendable {
         case .since: "since"
         case .until: "until"
         case .limit: "limit"
-        case .tag(let name): letter == nil ? "a field beginning with #" : "#\(name)"
+        case .tag(let name): letter == nil ? "a field that starts with #" : "#\(name)"
         }
     }
 

@@ -102,9 +102,9 @@ package enum ZapReceiptError: Error, Hashable, Sendable, CustomStringConvertible
         switch self {
         case .notAReceipt: "a zap receipt must be of kind 9735"
         case .noRequest: "the description of a zap receipt must be a zap request, an event of kind 9734"
-        case .wrongRecipient: "a zap receipt and its request must name one recipient, the same, in p"
+        case .wrongRecipient: "a zap receipt and its request must name the same single recipient in p"
         case .noAmount: "bolt11 of a zap receipt must be a Lightning invoice with an amount"
-        case .otherAmount: "the invoice of a zap receipt must be of the amount that its request asks for"
+        case .otherAmount: "the invoice of a zap receipt must have the amount of its request"
         case .forgedRequest: "the request in a zap receipt must have the id and the signature of its sender"
         }
     }

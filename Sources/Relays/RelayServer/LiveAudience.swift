@@ -35,7 +35,7 @@ final class LiveAudience: Sendable {
         let live = LiveEvent(event)
         for loop in loops.withLock({ Array($0.values) }) where !loop.send(live) {
             logger.warning(
-                "Live events are dropped: an event loop does not keep up",
+                "Dropped live events: an event loop is overloaded",
                 metadata: ["limit": "\(LoopAudience.limit)"]
             )
         }

@@ -122,23 +122,23 @@ struct RelayConnection {
 
     private mutating func request(_ subscription: SubscriptionID, _ filters: [Filter]) -> Action {
         guard filters.count <= limits.filters else {
-            return closed(subscription, .invalid, "at most \(limits.filters) filters a REQ")
+            return closed(subscription, .invalid, "at most \(limits.filters) filters per REQ")
         }
         guard subscriptions.contains(subscription) || subscriptions.count < limits.subscriptions else {
-            return closed(subscription, .rateLimited, "at most \(limits.subscriptions) subscriptions a connection")
+            return closed(subscription, .rateLimited, "at most \(limits.subscriptions) subscriptions per connection")
         }
         let asksForRegistrations = filters.contains { filter in
             filter.kinds?.contains { $0 == .pushRegistration || $0 == .addressablePushRegistration } ?? false
         }
         if asksForRegistrations, authentication.publicKeys.isEmpty {
-            return closed(subscription, .authRequired, "registrations are served to their own author only")
+            return closed(subscription, .authRequired, "registrations are returned only to their own author")
         }
         forget(subscription)
         guard live.open(subscription, filters, limit: limits.liveValues) else {
             return closed(
                 subscription,
                 .rateLimited,
-                "at most \(limits.liveValues) values in filters for events to come"
+                "at most \(limits.liveValues) values in filters for future events"
             )
         }
         subscriptions.insert(subscription)
@@ -289,7 +289,7 @@ struct ClientAuthentication {
             let hosts = addresses.map(Self.plain)
             self.hosts = Set(hosts + (hosts.contains(where: LoopbackAddress.contains) ? ["localhost"] : []))
             expected =
-                "the relay tag must name the address of this relay's socket, as its operator has set no relay.url"
+                "the relay tag must name the address of this relay's socket, because relay.url is not set"
         } else {
             hosts = [Self.host(of: url)]
             expected = "the relay tag must be this relay's URL"
@@ -302,7 +302,7 @@ struct ClientAuthentication {
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.invalid.message(reason))
         }
         guard publicKeys.count < Self.keys || publicKeys.contains(event.pubkey) else {
-            let reason = "at most \(Self.keys) keys a connection"
+            let reason = "at most \(Self.keys) keys per connection"
             return .ok(event.id, isAccepted: false, message: MachineReadablePrefix.restricted.message(reason))
         }
         publicKeys.insert(event.pubkey)
@@ -310,8 +310,8 @@ struct ClientAuthentication {
     }
 
     private func rejectionReason(for event: Event, now: Timestamp) -> String? {
-        guard event.kind == .clientAuthentication else { return "AUTH takes an event of kind 22242" }
-        guard event.value(of: "challenge") == challenge else { return "the challenge tag must be this connection's" }
+        guard event.kind == .clientAuthentication else { return "AUTH requires an event of kind 22242" }
+        guard event.value(of: "challenge") == challenge else { return "the challenge tag must match this connection" }
         // Proxies and ports make URLs differ, so NIP-42 advises comparing hosts.
         guard let relay = event.value(of: "relay"), hosts.contains(Self.host(of: relay)) else { return expected }
         let second = now.seconds

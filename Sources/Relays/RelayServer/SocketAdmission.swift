@@ -128,7 +128,7 @@ final class SocketAdmission: Sendable {
         case .refused(let limit, let shouldLog):
             counts.refused(by: .connections)
             if shouldLog {
-                logger.warning("Refusing connections: too many are open", metadata: ["limit": "\(limit)"])
+                logger.warning("Refused a connection: too many are open", metadata: ["limit": "\(limit)"])
             }
             return nil
         }

@@ -152,7 +152,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     }
 
     private func giveWay(context: ChannelHandlerContext) {
-        let sentence = "too many connections are open, and this one was idle; come again"
+        let sentence = "too many connections are open, and this one was idle; reconnect later"
         send([.notice(MachineReadablePrefix.rateLimited.message(sentence))], context: context)
         // Try again later.
         close(WebSocketErrorCode(codeNumber: 1013), context: context)

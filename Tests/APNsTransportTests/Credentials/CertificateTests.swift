@@ -138,7 +138,7 @@ struct CertificateTests {
         )
         #expect(
             mistake("universal.crt", ["certificate_key_file": path("other.key")])?
-                .hasPrefix("certificate_file: the private key belongs to none") == true
+                .hasPrefix("certificate_file: the private key does not match any certificate") == true
         )
         #expect(mistake("universal.key")?.hasPrefix("certificate_file: no readable certificate") == true)
         #expect(mistake("nowhere")?.hasPrefix("certificate_file: expected a file that can be read") == true)

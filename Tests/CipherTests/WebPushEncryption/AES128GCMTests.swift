@@ -104,7 +104,7 @@ import Testing
 
     static let lastDelimiter = WebPushEncryptionError.malformedMessage(expected: "a delimiter of 2 in the last record")
     static let earlierDelimiter = WebPushEncryptionError.malformedMessage(
-        expected: "a delimiter of 1 in each record but the last"
+        expected: "a delimiter of 1 in each record except the last"
     )
 
     @Test func aRecordOfZerosAloneHasNoDelimiter() throws {

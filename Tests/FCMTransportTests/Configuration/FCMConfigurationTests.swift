@@ -118,7 +118,7 @@ struct FCMConfigurationTests {
             ),
             (
                 "private_key", P256PrivateKey().pemRepresentation,
-                "private_key: expected a PEM text with an RSA key: the PEM text holds a key of another kind; expected an "
+                "private_key: expected a PEM text with an RSA key: the PEM text has a key of another type; expected an "
                     + "RSA key"
             ),
         ] as [(String, (any Sendable)?, String)]

@@ -80,18 +80,18 @@ import Testing
             "#p in a filter must be an array of strings of 64 lowercase hexadecimal digits"
         ),
         (##"["REQ","x",{"#t":[1]}]"##, "#t in a filter must be an array of strings"),
-        (##"["REQ","x",{"#tag":["a"]}]"##, "a field beginning with # in a filter must be named by a single letter"),
-        (##"["REQ","x",{"#1":["a"]}]"##, "a field beginning with # in a filter must be named by a single letter"),
+        (##"["REQ","x",{"#tag":["a"]}]"##, "a field that starts with # in a filter must be named by a single letter"),
+        (##"["REQ","x",{"#1":["a"]}]"##, "a field that starts with # in a filter must be named by a single letter"),
         (#"["REQ","x",{"since":-1}]"#, "since in a filter must be an integer from 0, in seconds"),
         (#"["REQ","x",{"limit":1.5}]"#, "limit in a filter must be an integer from 0"),
-        (#"["REQ","x",{"limit":1,"limit":2}]"#, "limit must be in a filter only once"),
+        (#"["REQ","x",{"limit":1,"limit":2}]"#, "limit must occur in a filter only once"),
         (#"["EVENT"]"#, "the message ends too early: expected an event"),
         (#"["EVENT",]"#, "the message ends too early: expected an event"),
         (
             #"{"a":1}"#,
-            "a message must be a JSON array that begins with the name of a command: expected an array at byte 0"
+            "a message must be a JSON array that starts with the name of a command: expected an array at byte 0"
         ),
-        (#"[1]"#, "a message must be a JSON array that begins with the name of a command: expected a string at byte 1"),
+        (#"[1]"#, "a message must be a JSON array that starts with the name of a command: expected a string at byte 1"),
     ])
     func errorsSayWhatWasExpected(_ text: String, _ description: String) {
         #expect(error(text)?.description == description)

@@ -263,14 +263,14 @@ import TimeTestSupport
         #expect(
             reason("/nonexistent/feed")
                 == """
-                /nonexistent/feed does not exist; for strfry's hook make a folder: mkdir -m 2770 /nonexistent/feed; \
-                for other programs to write into, a FIFO: mkfifo -m 660 /nonexistent/feed
+                /nonexistent/feed does not exist. For strfry's hook, create a directory: mkdir -m 2770 /nonexistent/feed. \
+                For other programs, create a FIFO: mkfifo -m 660 /nonexistent/feed
                 """
         )
         #expect(
             // The system's own reason differs between users.
             reason("/proc/self")
-                .hasPrefix("cannot read and delete files in the folder /proc/self, which is needed: ")
+                .hasPrefix("cannot read and delete files in the directory /proc/self: ")
         )
         #expect(reason("-") == "opened")
     }

@@ -30,7 +30,7 @@ import Testing
         let client = try bench.client()
         _ = try bench.ask("connect", from: client)
         let expected =
-            "unknown method: this router knows connect, ping, get_public_key, register, switch_relays, me, logout"
+            "unknown method: this router supports connect, ping, get_public_key, register, switch_relays, me, logout"
         #expect(try bench.ask(method, from: client) == .error(expected))
     }
 

@@ -56,7 +56,7 @@ import Testing
         let path = folder.file("secrets")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: folder.file("elsewhere"))
         let error = #expect(throws: SecretFileError.self) { try SecretFile(path: path).add(random: SecureRandom.bytes) }
-        #expect(error?.reason == "the secret cannot be written here")
+        #expect(error?.reason == "cannot write the secret")
         #expect(!FileManager.default.fileExists(atPath: folder.file("elsewhere")))
         // One that leads to a file of ours is somebody's way to keep it elsewhere.
         _ = try folder.write("0123456789abcdef\n", to: "elsewhere")

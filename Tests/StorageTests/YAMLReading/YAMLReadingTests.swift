@@ -115,7 +115,7 @@ import Testing
             lines.append("a\(level): &a\(level) [\(ten)]")
         }
         let found = mistakes(lines.joined(separator: "\n")) { _ in Issue.record("it was read") }
-        #expect(found == ["f.yaml: too large: expected at most 1000000 values, 64 deep, aliases written out"])
+        #expect(found == ["f.yaml: too large: expected at most 1000000 values, 64 deep, with aliases expanded"])
     }
 
     @Test func aliasesCannotNestWithoutEnd() {
@@ -136,6 +136,6 @@ import Testing
     }
 
     @Test func textWithNULIsNoYAML() {
-        #expect(mistakes("a: b\0c") { _ in } == ["f.yaml: not YAML: it holds a control character"])
+        #expect(mistakes("a: b\0c") { _ in } == ["f.yaml: not YAML: it contains a control character"])
     }
 }

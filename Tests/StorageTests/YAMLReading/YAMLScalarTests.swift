@@ -30,7 +30,7 @@ import Testing
         #expect(value.json() == #"{"a":{"b":1},"c":{"<<":2}}"#)
         #expect(
             value.file.mistakes.map(\.description) == [
-                "f:1:27: v.c: keys are not merged here: write them out, or name the whole value by its anchor"
+                "f:1:27: v.c: merging keys (<<) is not supported: write the keys out, or alias the whole value"
             ]
         )
     }

@@ -88,7 +88,7 @@ package final class YAMLFile {
             }
             guard AliasBudget.covers(node) else {
                 note(
-                    "too large: expected at most \(AliasBudget.values) values, \(AliasBudget.depth) deep, aliases written out",
+                    "too large: expected at most \(AliasBudget.values) values, \(AliasBudget.depth) deep, with aliases expanded",
                     at: nil
                 )
                 return nil
@@ -148,9 +148,9 @@ package final class YAMLFile {
             note("not YAML: \(Self.inPlainWords(problem))\(hint)", at: mark)
         case .duplicatedKeysInMapping(let duplicates, let context):
             let keys = duplicates.map { "'\($0)'" }.joined(separator: ", ")
-            note("\(keys) is given more than once, here for the first time", at: context.mark)
+            note("\(keys) is given more than once, first here", at: context.mark)
         case .reader:
-            note("not YAML: it holds a control character", at: nil)
+            note("not YAML: it contains a control character", at: nil)
         default:
             note("not readable as YAML", at: nil)
         }
@@ -159,7 +159,7 @@ package final class YAMLFile {
     private static func inPlainWords(_ problem: String) -> String {
         switch problem {
         case "found character that cannot start any token":
-            problem + " (a tab, perhaps: YAML is indented with spaces; and a text that begins with @ or ` needs quotes)"
+            problem + " (perhaps a tab: indent YAML with spaces; or a text that starts with @ or `: put it in quotes)"
         case let problem where problem.hasPrefix("Maximum nesting level reached"): "nested too deeply"
         default: problem
         }

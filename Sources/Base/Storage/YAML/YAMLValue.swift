@@ -131,7 +131,7 @@ package struct YAMLValue {
         return [self]
     }
 
-    static let mergeMistake = "keys are not merged here: write them out, or name the whole value by its anchor"
+    static let mergeMistake = "merging keys (<<) is not supported: write the keys out, or alias the whole value"
 
     /// Returns a mapping with no other keys than `keys`. An unknown key is an error that names the nearest known one.
     /// Without `keys`, any key is valid. `missing` explains an unknown key whose value is a mapping; it is reported
@@ -297,7 +297,7 @@ extension YAMLValue {
             }
             return object
         case .alias:
-            file.note("\(path): an alias that leads nowhere", at: node.mark)
+            file.note("\(path): an alias without an anchor", at: node.mark)
             return nil
         }
     }

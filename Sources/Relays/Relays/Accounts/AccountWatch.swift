@@ -178,7 +178,7 @@ package final class AccountWatch: Sendable {
             do {
                 try worker.stop(batch)
             } catch {
-                logger.error("How far relays were read could not be written", metadata: ["error": "\(error)"])
+                logger.error("Failed to save how far relays were read", metadata: ["error": "\(error)"])
             }
             return batch.left.values.flatMap(\.self)
         }
@@ -218,7 +218,7 @@ package final class AccountWatch: Sendable {
             do {
                 return (try worker.work(&batch), taken)
             } catch {
-                logger.error("Who is watched where could not be changed; trying again", metadata: ["error": "\(error)"])
+                logger.error("Failed to update relay subscriptions; retrying", metadata: ["error": "\(error)"])
                 inbox.withLock { $0.restore(batch) }
                 return (now() + Self.retryDelay, batch.taken.isEmpty ? taken : [])
             }

@@ -117,8 +117,8 @@ struct WatchWorker {
                 if !accounts.isEmpty { try self.accounts.markFollowsRead(Set(accounts)) }
                 rest = rest.dropFirst(some.count)
             }
-            let name = self.book.operators.contains(url) ? url.text : "one of a user's"
-            logger.debug("Read what a relay had stored", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
+            let name = self.book.operators.contains(url) ? url.text : "a user's relay"
+            logger.debug("Read the stored events of a relay", metadata: ["keys": "\(keys.count)", "relay": "\(name)"])
         }
         let marks = batch.marked.compactMap { url, mark in self.book[url].map { ($0, mark) } }
         // A relay also reports when it is left, and may be forgotten by then.
@@ -317,7 +317,7 @@ struct WatchWorker {
 
     private func reportCrowding() {
         logger.warning(
-            "Users name more relays than there is room for; those that most accounts name are listened to",
+            "Users named more relays than the limit; only those that most accounts named are used",
             metadata: ["relays": "\(configuration.maxRelays)", "at one host": "\(configuration.relaysPerHost)"]
         )
     }

@@ -112,7 +112,7 @@ package final class Feed: Sendable {
             case .end: handOver(batcher.end())
             case .pause, .nothing: break
             case .failed(let number):
-                logger.error("The feed cannot be read", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
+                logger.error("Failed to read the feed", metadata: ["feed": "\(input.path)", "errno": "\(number)"])
                 handOver(batcher.end())
             }
         }
@@ -150,7 +150,7 @@ package final class Feed: Sendable {
         for batch in Self.restOfLine(from: input, for: &batcher, buffer) { handOver(batch) }
         handOver(batcher.handOverAgain())
         logger.info(
-            "Reading the feed no more",
+            "Stopped reading the feed",
             metadata: metadata(batcher.counts).merging(["unsettled": "\(batcher.unsettled)"]) { $1 }
         )
     }
@@ -172,7 +172,7 @@ package final class Feed: Sendable {
 
     private func log(_ refused: RefusedLine) {
         logger.warning(
-            "A line of the feed is of no use",
+            "Skipped an invalid line of the feed",
             metadata: [
                 "feed": "\(input.path)", "line": "\(refused.line)", "reason": "\(refused.reason)",
                 "others": "\(refused.others)",

@@ -154,8 +154,8 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
     static func missing(_ path: String) -> FeedError {
         FeedError(
             description: """
-                \(path) does not exist; for strfry's hook make a folder: mkdir -m 2770 \(path); for other programs to \
-                write into, a FIFO: mkfifo -m 660 \(path)
+                \(path) does not exist. For strfry's hook, create a directory: mkdir -m 2770 \(path). For other programs, \
+                create a FIFO: mkfifo -m 660 \(path)
                 """
         )
     }
@@ -166,16 +166,16 @@ package struct FeedError: Error, Sendable, CustomStringConvertible {
 
     /// A FIFO is opened for both reading and writing, which requires write permission.
     static func cannotOpenFIFO(_ path: String, _ reason: String) -> FeedError {
-        FeedError(description: "cannot open the FIFO \(path) for reading and writing, which is needed: \(reason)")
+        FeedError(description: "cannot open the FIFO \(path) for both reading and writing: \(reason)")
     }
 
     /// Processed files are deleted from a spool, which requires write permission.
     static func cannotOpenFolder(_ path: String, _ reason: String) -> FeedError {
-        FeedError(description: "cannot read and delete files in the folder \(path), which is needed: \(reason)")
+        FeedError(description: "cannot read and delete files in the directory \(path): \(reason)")
     }
 
     static func noFeed(_ path: String) -> FeedError {
-        FeedError(description: "\(path) is neither a file, a FIFO nor a folder")
+        FeedError(description: "\(path) is neither a file, a FIFO nor a directory")
     }
 
     static func noDescriptor(_ reason: String) -> FeedError {

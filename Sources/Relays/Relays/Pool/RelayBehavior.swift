@@ -49,13 +49,13 @@ package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
         switch self {
         case .malformed: "malformed messages"
         case .invalidEvents: "events with a wrong id or signature"
-        case .unasked: "events that nobody asked for"
+        case .unasked: "events without a subscription"
         case .flood: "floods of messages"
         case .tooLong: "messages that are too long"
         case .brokenFrames: "broken frames"
-        case .unanswered: "requests without an answer"
+        case .unanswered: "requests without a response"
         case .challenges: "too many challenges"
-        case .unread: "messages of ours that it does not read"
+        case .unread: "unread messages from the router"
         }
     }
 }
@@ -213,9 +213,9 @@ package final class RelayViolationTable: Sendable {
         guard isWorthALine else { return }
         // A user's list of relays is private.
         logger.warning(
-            "A relay misbehaves",
+            "A relay misbehaved",
             metadata: [
-                "relay": isOperators ? "\(relay.text)" : "one of a user's", "reason": "\(violation.rawValue)",
+                "relay": isOperators ? "\(relay.text)" : "a user's relay", "reason": "\(violation.rawValue)",
                 "what": "\(violation.words)", "remedy": "carillon relays list --misbehaving",
             ]
         )

@@ -148,7 +148,7 @@ final class RelayConversation: RelayWireOwner {
             hasSkipped = true
             link?.log(
                 .warning,
-                "A relay sends messages over the size limit; each is skipped and counted, and this is said once",
+                "A relay sent a message over the size limit; more are skipped and counted without a log line",
                 ["limit": "\(pool.configuration.limits.messageBytes.bytes)"]
             )
         }
@@ -273,13 +273,13 @@ final class RelayConversation: RelayWireOwner {
             pool.delegate.couldNotRead(times, at: url)
             link?.log(
                 .warning,
-                "A relay holds more events of one second, or more in all, than it can be asked for; some may be unread",
+                "A relay has more events of one second, or in total, than can be read; some may be unread",
                 ["times": "\(times)"]
             )
         case .tooManyRegistrations:
             link?.log(
                 .warning,
-                "A relay has too many registrations for other routers; named devices are found there by a p tag with our key only"
+                "A relay has too many registrations for other routers; it finds named devices only by a p tag"
             )
         case .fetchAnswered(let number): pending.fetches[number]?.noteAnswer()
         case .fetchEnded(let number):

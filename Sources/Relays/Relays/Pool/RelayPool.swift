@@ -298,7 +298,7 @@ package final class RelayPool: Sendable {
     private func complain(_ state: inout State) {
         guard !state.hasComplained else { return }
         state.hasComplained = true
-        logger.warning("Users name more relays than are allowed", metadata: ["limit": "\(configuration.maxRelays)"])
+        logger.warning("Users named more relays than the limit", metadata: ["limit": "\(configuration.maxRelays)"])
     }
 
     /// Takes a slot among the connections being opened, or queues for one.

@@ -26,7 +26,7 @@ final class ClientSessions: Sendable {
         self.logger = logger
         let digester = try ConnectSecrets.Digester(registry.keys.seeds)
         secrets = configuration.secretFile.map { SecretSource(file: SecretFile(path: $0), digester: digester) }
-        if try secrets?.secrets().digests.isEmpty == true { logger.info("No secret opens a session yet") }
+        if try secrets?.secrets().digests.isEmpty == true { logger.info("The secret file is empty") }
         let stored = try registry.remoteSessions(usedSince: now - limits.unused)
         table = Mutex(SessionTable(sessions: stored, limits: limits, now: now))
     }
@@ -62,7 +62,7 @@ final class ClientSessions: Sendable {
         do {
             try registry.use(session)
         } catch {
-            logger.error("The use of a session could not be noted", metadata: ["error": "\(error)"])
+            logger.error("Failed to save the use of a session", metadata: ["error": "\(error)"])
         }
     }
 
@@ -93,7 +93,7 @@ final class ClientSessions: Sendable {
             if !hasSession { logger.debug("A client opened a session") }
             return .result("ack")
         } catch {
-            logger.error("A session could not be opened", metadata: ["error": "\(error)"])
+            logger.error("Failed to open a session", metadata: ["error": "\(error)"])
             return .error("the session could not be opened: try again later")
         }
     }
@@ -109,7 +109,7 @@ final class ClientSessions: Sendable {
             logger.debug("A client closed its session")
             return .result("ack")
         } catch {
-            logger.error("A session could not be closed", metadata: ["error": "\(error)"])
+            logger.error("Failed to close a session", metadata: ["error": "\(error)"])
             return .error("the session could not be closed: try again later")
         }
     }

@@ -150,12 +150,12 @@ package final class RemoteSigningService: Sendable {
         _ later: @escaping @Sendable (RemoteSigningResponse.Outcome) -> Void
     ) -> RemoteSigningResponse.Outcome? {
         guard let own, let proof = request.params.first else {
-            return .error("400 expected the JSON of a signed event of kind 27235, and behind it its body, if any")
+            return .error("400 expected the JSON of a signed event of kind 27235, followed by its body, if any")
         }
         Task {
             switch await own(proof, request.params.dropFirst().first ?? "", client) {
             case .success(let json) where json.utf8.count > Self.longestAnswer:
-                later(.error("413 the answer is longer than a session takes: ask over HTTP, or for one event"))
+                later(.error("413 the response is too long for a session: use HTTP, or request one event"))
             case .success(let json): later(.result(json))
             case .failure(let refusal): later(.error("\(refusal)"))
             }
@@ -204,14 +204,14 @@ package final class RemoteSigningService: Sendable {
                 source
             )
         } catch {
-            logger.error("An answer could not be made", metadata: ["error": "\(error)"])
+            logger.error("Failed to create a response", metadata: ["error": "\(error)"])
         }
     }
 
     private func passOver(_ reason: String, now: Timestamp) {
         guard let counts = refusals.withLock({ $0.add(reason, now: now) }) else { return }
         logger.notice(
-            "Requests of NIP-46 are passed over",
+            "Ignored NIP-46 requests",
             metadata: Logger.Metadata(uniqueKeysWithValues: counts.map { ($0.key, "\($0.value)") })
         )
     }
@@ -229,7 +229,7 @@ private enum RemoteMethod: String, CaseIterable {
     case logout
 
     /// The error for any other method.
-    static let unknown = "unknown method: this router knows \(allCases.map(\.rawValue).joined(separator: ", "))"
+    static let unknown = "unknown method: this router supports \(allCases.map(\.rawValue).joined(separator: ", "))"
 }
 
 /// Counts ignored requests, and limits their log line to once a minute.

@@ -107,10 +107,10 @@ package struct SecretFileError: Error, Hashable, CustomStringConvertible {
     /// The reason without the name of the file.
     package var reason: String {
         switch code {
-        case .unreadable: "expected a text file of at most 1 MiB that the user who runs Carillon may read"
+        case .unreadable: "expected a text file of at most 1 MiB that the user of the router can read"
         case .open: "the secrets are open to other users; run: chmod 600 \(path)"
         case .notASecret(let line): "line \(line): expected a secret of 16 to 256 characters"
-        case .unwritable: "the secret cannot be written here"
+        case .unwritable: "cannot write the secret"
         }
     }
 }

@@ -67,12 +67,12 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
         switch self {
         case .forbiddenAddress, .unresolved, .unreachable, .tls, .timeout:
             HTTPFailure.Reason(rawValue: rawValue)?.explanation ?? rawValue
-        case .notWebSocket: "the server does not speak WebSocket at this URL"
+        case .notWebSocket: "the server does not support WebSocket at this URL"
         case .closed: "the relay closed the connection"
         case .silent: "the relay did not respond to pings"
         case .protocolError: "the relay violated the WebSocket protocol"
-        case .tooLarge: "the relay sent a message that is too long even to be skipped"
-        case .messageRefused: "the relay refused a message of the router as too long"
+        case .tooLarge: "the relay sent a message that is too long to skip"
+        case .messageRefused: "the relay refused a message from the router as too long"
         case .unread: "the relay does not read the router's messages"
         }
     }

@@ -42,7 +42,7 @@ package struct EventScanner {
     }
 
     /// Returns the kind of the event, and collects the ``pValues``. Does all checks of ``scan(_:)``, but does not
-    /// decode id, author and signature, which takes a quarter of the time.
+    /// decode id, author and signature, which saves a quarter of the work.
     package mutating func kind(of json: UnsafeRawBufferPointer) throws(EventError) -> Kind {
         try fields(of: json, readsKeys: false).checkedKind()
     }
@@ -296,8 +296,8 @@ struct ScannedFields {
 }
 
 extension JSONReader {
-    /// Reads a string of 64 lowercase hexadecimal digits. Returns `nil`, without advancing, if the next value is not
-    /// such a string.
+    /// Reads a string of 64 lowercase hexadecimal digits. Returns `nil` if the next value is not such a string, and skips
+    /// at most a string then.
     @inline(__always)
     mutating func hexString() throws(Failure) -> Bytes32? {
         if let bytes = takePlainHex() { return bytes }
@@ -317,8 +317,8 @@ extension JSONReader {
         return try escapedHex(count: 128)
     }
 
-    /// Skips a string of 64 or 128 lowercase hexadecimal digits without decoding it. Returns false, without advancing,
-    /// if the next value is not such a string.
+    /// Skips a string of 64 or 128 lowercase hexadecimal digits without decoding it. Returns false if the next value is
+    /// not such a string, and skips at most a string then.
     @inline(__always)
     mutating func skipHex(count digits: Int) throws(Failure) -> Bool {
         if position &+ digits &+ 2 <= count, next == UInt8(ascii: "\""),

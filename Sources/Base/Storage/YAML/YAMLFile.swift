@@ -15,8 +15,7 @@ package final class YAMLFile {
     package let isOfClient: Bool
     private let environment: (String) -> String?
 
-    ///   - name: The path as it should appear in errors.
-    ///   - environment: Returns the value of `${NAME}`.
+    /// `name` is the path as it should appear in errors. `environment` returns the value of `${NAME}`.
     package init(name: String, environment: @escaping (String) -> String? = { _ in nil }) {
         self.name = name
         self.environment = environment

@@ -29,7 +29,7 @@ struct SharedReading: Sendable {
     private let registry: Registry
     /// The parts that this process reads.
     private var parts: Set<Int> = []
-    /// Keys that are no longer read at a relay, which the other processes do not know yet.
+    /// Keys that no longer count as read at a relay, which the other processes do not know yet.
     private var forgotten: [ReadKey] = []
 
     init(_ sharing: RelaySharing?, registry: Registry) {

@@ -167,7 +167,7 @@ struct LiveTable {
         requests.close(subscription.pending)
     }
 
-    // MARK: Former ones
+    // MARK: Retired subscriptions
 
     /// Retires a subscription. If it is open, it stays open until its replacement is live.
     mutating func retire(_ name: Name) {

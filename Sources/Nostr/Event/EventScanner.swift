@@ -296,8 +296,8 @@ struct ScannedFields {
 }
 
 extension JSONReader {
-    /// Reads a string of 64 lowercase hexadecimal digits. Returns `nil` if the next value is not such a string, and skips
-    /// at most a string then.
+    /// Reads a string of 64 lowercase hexadecimal digits. Returns `nil` if the next value is not such a string, and then
+    /// skips at most one string.
     @inline(__always)
     mutating func hexString() throws(Failure) -> Bytes32? {
         if let bytes = takePlainHex() { return bytes }

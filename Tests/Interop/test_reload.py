@@ -170,7 +170,7 @@ def test_the_command_says_what_came_of_it(stopped_router):
     assert "rules.yaml:2:" in broken.stderr and "the old one stays" in broken.stderr
     router.stop()
     gone = carillon("reload", "--config", router.configuration_file)
-    assert gone.returncode == 3 and "does the router run" in gone.stderr
+    assert gone.returncode == 3 and "check that the router runs" in gone.stderr
 
 
 def test_a_signal_during_a_reload_is_not_lost(stopped_router, lab, alice, bob):

@@ -100,7 +100,7 @@ def test_a_broken_file_keeps_nobody_from_the_running_router(router, alice, bob, 
     assert issue["what"] == "configuration-invalid" and not issue["is_grave"]
     router.kill()
     gone = carillon("status", "--config", path)
-    assert gone.returncode == 3 and "carillon.yaml:" in gone.stderr and "no answer from" in gone.stderr
+    assert gone.returncode == 3 and "carillon.yaml:" in gone.stderr and "no response from" in gone.stderr
     path.write_text(good)
     router.start()
 
@@ -142,7 +142,7 @@ def test_where_no_router_runs_the_command_says_so(stopped_router):
     # A socket that a killed router leaves behind is in nobody's way.
     stopped_router.kill()
     run = status(stopped_router)
-    assert run.returncode == 3 and "does the router run" in run.stderr
+    assert run.returncode == 3 and "check that the router runs" in run.stderr
     stopped_router.start()
     assert status(stopped_router).returncode in [0, 1]
     stopped_router.stop()

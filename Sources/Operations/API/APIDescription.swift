@@ -21,8 +21,8 @@ struct OpenAPIDocument {
             "info": [
                 "title": "Carillon", "version": .string(Version.current),
                 "description": .string(
-                    "The API of a push router for Nostr. Errors are problem+json (RFC 9457). Lists go on behind `next`, "
-                        + "which the parameter `after` takes. GET answers have an ETag. An X-Request-Id comes back."
+                    "The API of a push router for Nostr. Errors are problem+json (RFC 9457). For the next page of a list, pass "
+                        + "its `next` as `after`. Responses to GET have an ETag. Responses repeat an X-Request-Id."
                 ),
             ],
             "servers": [["url": .string(url.isEmpty ? "/" : url)]],
@@ -36,7 +36,7 @@ struct OpenAPIDocument {
                     ],
                     "session": [
                         "type": "apiKey", "in": "cookie", "name": .string(BrowserSessions.cookie),
-                        "description": "A browser that signed in with a token (POST /v1/session).",
+                        "description": "The cookie of a browser that signed in with a token (POST /v1/session).",
                     ],
                     "nostr": [
                         "type": "apiKey", "in": "header", "name": "Authorization",
@@ -46,7 +46,7 @@ struct OpenAPIDocument {
                 "schemas": ["Problem": problem],
                 "responses": [
                     "Problem": [
-                        "description": "Why it was not done.",
+                        "description": "The reason for the error.",
                         "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
                     ]
                 ],
@@ -78,13 +78,13 @@ struct OpenAPIDocument {
             "properties": [
                 "type": ["type": "string"], "title": ["type": "string"],
                 "status": ["type": "integer", "minimum": 400, "maximum": 599],
-                "detail": ["type": "string", "description": "What is wrong and what was expected."],
+                "detail": ["type": "string", "description": "The problem and the expected input."],
                 "request_id": ["type": "string"],
                 // The machine-readable form of `detail`.
                 "says": AnswerSchema.of(Statement.self),
                 "errors": [
                     "type": "array",
-                    "description": "What is wrong with the body, place by place.",
+                    "description": "The errors in the body, each with its position.",
                     "items": [
                         "type": "object", "required": ["pointer", "detail"],
                         "properties": [
@@ -128,7 +128,7 @@ struct OpenAPIDocument {
             let content = JSONValue.members([("application/json", schema(other.form))])
             members.append(("\(other.status)", ["description": .string(other.summary), "content": content]))
         }
-        if operation.endpoint.method == .get { members.append(("304", ["description": "As the client has it."])) }
+        if operation.endpoint.method == .get { members.append(("304", ["description": "Not modified."])) }
         members.append(("default", ["$ref": "#/components/responses/Problem"]))
         return .members(members)
     }
@@ -199,8 +199,8 @@ struct DescriptionPage {
             <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
             <title>Carillon's API</title><style>\(Self.style)</style></head><body><main>
             <h1>Carillon's API</h1>
-            <p>Version \(Self.escaped(Version.current)). The same for machines: <a href="openapi.json">openapi.json</a>.
-            Errors are problem+json (RFC 9457). Lists go on behind <code>next</code>, which <code>after</code> takes.</p>
+            <p>Version \(Self.escaped(Version.current)). For programs: <a href="openapi.json">openapi.json</a>.
+            Errors are problem+json (RFC 9457). For the next page, pass <code>next</code> as <code>after</code>.</p>
             \(groups.joined(separator: "\n"))
             </main></body></html>
 
@@ -230,9 +230,9 @@ struct DescriptionPage {
 
     private static func access(_ access: APIAccess) -> String {
         switch access {
-        case .everybody: "For everybody."
-        case .scope(let scope): "Takes a token with the scope <code>\(scope.rawValue)</code>."
-        case .owner: "Takes a request signed with the account's key (NIP-98)."
+        case .everybody: "No authentication."
+        case .scope(let scope): "Requires a token with the scope <code>\(scope.rawValue)</code>."
+        case .owner: "Requires a request signed with the account's key (NIP-98)."
         }
     }
 
@@ -269,7 +269,7 @@ enum DescriptionAPI {
             APIOperation(
                 APIEndpoint(.get, "/v1/docs", for: .everybody) { _ in ConsoleAnswer(body: "") },
                 .description,
-                "The same as a page.",
+                "This description as a web page.",
                 .text("text/html; charset=utf-8")
             ),
         ]

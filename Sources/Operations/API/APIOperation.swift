@@ -170,13 +170,13 @@ struct RequestObject {
     func has(_ name: String) -> Bool { object.members.contains { $0.name == name } }
 
     func text(_ name: String) throws(APIProblem) -> String? {
-        try value(name, "a text") { if case .string(let text) = $0 { text } else { nil } }
+        try value(name, "a string") { if case .string(let text) = $0 { text } else { nil } }
     }
 
     /// Returns a required string of up to `limit` characters.
     func required(_ name: String, atMost limit: Int) throws(APIProblem) -> String {
         guard let text = try text(name), text.unicodeScalars.count <= limit else {
-            throw APIProblem(400, "\(name): expected a text of at most \(limit) characters")
+            throw APIProblem(400, "\(name): expected a string of up to \(limit) characters")
         }
         return text
     }
@@ -195,7 +195,7 @@ struct RequestObject {
     }
 
     func texts(_ name: String) throws(APIProblem) -> [String]? {
-        try value(name, "a list of texts") { value in
+        try value(name, "a list of strings") { value in
             guard case .array(let elements) = value else { return nil }
             let texts = elements.compactMap { if case .string(let text) = $0 { text } else { nil as String? } }
             return texts.count == elements.count ? texts : nil

@@ -11,9 +11,9 @@ struct AccessAPI {
     )
     private static let decision: [APIParameter] = [
         subject,
-        .query("kind", .choice(["invitation"]), "What the subject is, where that cannot be seen."),
-        .query("reason", .text(200), "For the operator's memory."),
-        .query("seconds", .integer(1...315_360_000), "For how long; for good when left out."),
+        .query("kind", .choice(["invitation"]), "The kind of the subject, if its form is ambiguous."),
+        .query("reason", .text(200), "A note for operators."),
+        .query("seconds", .integer(1...315_360_000), "The duration in seconds. Default: unlimited."),
     ]
 
     let users: UserOperations
@@ -22,13 +22,13 @@ struct AccessAPI {
     var operations: [APIOperation] {
         [list, rules, show]
             + [
-                ("block", "Keeps a key, a network or the bearers of an invitation out."),
-                ("unblock", "Takes a block back."), ("allow", "Lets a key or the bearers of an invitation in."),
-                ("disallow", "Takes a leave back."),
+                ("block", "Blocks a key, a network or the users of an invitation."),
+                ("unblock", "Removes a block."), ("allow", "Allows a key or the users of an invitation."),
+                ("disallow", "Removes a permission."),
             ]
             .map { verb, summary in decide(verb, "users", .users, summary) }
             + [relayList]
-            + [("block", "Keeps away from a relay that users named."), ("unblock", "Takes that back.")]
+            + [("block", "Blocks a relay that users chose."), ("unblock", "Removes the block of a relay.")]
             .map { verb, summary in decide(verb, "relays", .relays, summary) }
     }
 
@@ -36,13 +36,13 @@ struct AccessAPI {
         .onDisk(
             .get("/v1/users"),
             .users,
-            "Accounts in the order of their keys, with their devices in sum.",
+            "Lists accounts in the order of their keys, with a summary of their devices.",
             [
-                .query("platform", .text(64), "With a device of that platform."),
-                .query("app", .text(64), "With a device of that app."),
-                .query("blocked", .choice(["true", "false"]), "Only those that are blocked."),
-                .query("after", .text(100), "`next` of the answer before, or a key."),
-                .query("limit", .integer(1...Int64(UserOperations.page)), "How many at most; 1000."),
+                .query("platform", .text(64), "Only accounts with a device of this platform."),
+                .query("app", .text(64), "Only accounts with a device of this app."),
+                .query("blocked", .choice(["true", "false"]), "Only blocked accounts."),
+                .query("after", .text(100), "`next` of the previous response, or a key."),
+                .query("limit", .integer(1...Int64(UserOperations.page)), "Page size. Default: 1000."),
             ]
         ) { [users] call in try users.list(UserOperations.Query(call.query)) }
     }
@@ -51,13 +51,13 @@ struct AccessAPI {
         .report(
             .get("/v1/users/{user}"),
             .users,
-            "What is known of an account.",
+            "Returns an account's details.",
             [.path("user", .text(100), "64 hex digits or npub1….")]
         ) { [view] call in try await view.accounts.show(call.path("user")) }
     }
 
     private var rules: APIOperation {
-        .report(.get("/v1/users/rules"), .users, "The rules of access.") { [users] _ in users.rules }
+        .report(.get("/v1/users/rules"), .users, "Returns the access rules.") { [users] _ in users.rules }
     }
 
     private func decide(
@@ -75,8 +75,8 @@ struct AccessAPI {
         .report(
             .get("/v1/relays"),
             .relays,
-            "The relays that the router knows, and how it stands with each.",
-            [.query("containing", .text(200), "Those whose URL contains that text, in more detail.")]
+            "Lists the relays that the router knows, with the status of each.",
+            [.query("containing", .text(200), "Only relays whose URL contains this string, with more details.")]
         ) { [view] call in try await view.relays.whole(call.query["containing"]) }
     }
 }

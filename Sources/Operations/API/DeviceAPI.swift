@@ -15,14 +15,14 @@ struct DeviceAPI {
         .report(
             .get("/v1/events/{event}/explain"),
             .events,
-            "What became of an event, or of a notification: the decision of each stage, for each account and device.",
+            "Explains the results of an event or a notification: the decision of each stage, for each account and device.",
             [
                 .path(
                     "event",
                     .text(1_000),
-                    "64 hex digits, note1… or nevent1…, also in a link; or the `id` that POST /v1/notify answered."
+                    "64 hex digits, note1… or nevent1…, or a link with one; or the `id` from POST /v1/notify."
                 ),
-                .query("recipient", .text(100), "Whose part; everybody's when left out. 64 hex digits or npub1…."),
+                .query("recipient", .text(100), "Only this account: 64 hex digits or npub1…. Default: all accounts."),
             ]
         ) { [view, notifier] call in
             let (text, recipient) = (call.path("event"), call.query["recipient"])
@@ -43,11 +43,11 @@ struct DeviceAPI {
         .report(
             .get("/v1/devices"),
             .devices,
-            "Devices in the order of their numbers, and how pushes to them went.",
+            "Lists devices in the order of their numbers, with the results of their last pushes.",
             [
-                .query("account", .text(100), "Whose; everybody's when left out. 64 hex digits or npub1…."),
-                .query("after", .integer(0...Int64.max), "`next` of the answer before."),
-                .query("limit", .integer(1...Int64(DeviceOperations.page)), "How many at most; 1000."),
+                .query("account", .text(100), "Only this account: 64 hex digits or npub1…. Default: all accounts."),
+                .query("after", .integer(0...Int64.max), "`next` of the previous response."),
+                .query("limit", .integer(1...Int64(DeviceOperations.page)), "Page size. Default: 1000."),
             ]
         ) { [view] call in
             try await view.devices.list(
@@ -59,7 +59,7 @@ struct DeviceAPI {
     }
 
     private var show: APIOperation {
-        .report(.get("/v1/devices/{device}"), .devices, "What is known of a device.", [Self.number]) { [view] call in
+        .report(.get("/v1/devices/{device}"), .devices, "Returns a device's details.", [Self.number]) { [view] call in
             try await view.devices.show(call.device)
         }
     }
@@ -77,7 +77,7 @@ struct DeviceAPI {
         .onDisk(
             .post("/v1/devices/{device}/enable"),
             .devices,
-            "Switches a device on that was switched off since pushes to it failed for days.",
+            "Re-enables a device that was disabled because pushes to it failed for days.",
             [Self.number]
         ) { [devices] call in try devices.enable(call.device) }
     }
@@ -86,10 +86,10 @@ struct DeviceAPI {
         .report(
             .post("/v1/devices/{device}/test"),
             .devices,
-            "Pushes to a device at once, and answers with what the push service said.",
+            "Sends a test push to a device, and returns the push service's response.",
             [
                 Self.number,
-                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "The device's own when left out."),
+                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "Default: the device's own mode."),
             ]
         ) { [devices] call in try await devices.test(call.device, mode: call.query["mode"]) }
     }
@@ -98,8 +98,8 @@ struct DeviceAPI {
         .report(
             .post("/v1/devices/{device}/resend"),
             .devices,
-            "Sends again what failed for good to a device, and makes due what waits for a later time.",
-            [Self.number, .query("dry_run", .flag, "Only say how many.")]
+            "Requeues the permanently failed pushes to a device, and immediately retries those that wait.",
+            [Self.number, .query("dry_run", .flag, "Only count the pushes.")]
         ) { [devices, view] call in
             let device = try call.device
             _ = try await DiskWork.run { try devices.show(device) }

@@ -10,7 +10,7 @@ struct GroupAPI {
     private static let page = 1_000
     /// The limit of accounts to add, and of accounts to remove, in one request.
     private static let mostChanges = 2_500
-    private static let app = APIParameter.query("app", .text(64), "the app whose users are meant", isRequired: true)
+    private static let app = APIParameter.query("app", .text(64), "the app of the group", isRequired: true)
     private static let group = APIParameter.path(
         "group",
         .text(GroupName.longest),
@@ -27,7 +27,7 @@ struct GroupAPI {
         .onDisk(
             .get("/v1/groups", for: .scope(.send)),
             .notify,
-            "The groups of an app, and how many are in each.",
+            "Lists the groups of an app, with the number of members.",
             [Self.app]
         ) { [registry] call in
             let groups = try registry.groups(of: call.query["app"] ?? "")
@@ -39,8 +39,8 @@ struct GroupAPI {
         .onDisk(
             .get("/v1/groups/{group}", for: .scope(.send)),
             .notify,
-            "Who is in a group, in the order of their keys.",
-            [Self.group, Self.app, .query("after", .plain(64), "`next` of the answer before.")]
+            "Lists the members of a group, in the order of their keys.",
+            [Self.group, Self.app, .query("after", .plain(64), "`next` of the previous response.")]
         ) { [registry] call in
             let after = try call.query["after"].map { text throws(OperationFailure) in
                 try OperatorWords.key(text, "after")
@@ -64,7 +64,7 @@ struct GroupAPI {
         return .report(
             .post("/v1/groups/{group}", for: .scope(.send)),
             .notify,
-            "Puts users of an app into a group and takes others out. Nobody is put back who left.",
+            "Adds users of an app to a group and removes others. Users who left the group are not added again.",
             [Self.group, Self.app],
             body: APIOperation.Body(schema: body, limit: NotifyRequest.longest)
         ) { [registry, apps] call in

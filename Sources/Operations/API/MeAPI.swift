@@ -11,7 +11,7 @@ struct MeAPI {
     private static let device = APIParameter.path("device", .text(16), "The id of one of your devices.")
     private static let wishes: JSONValue = [
         "type": "object", "additionalProperties": false,
-        "description": "As in the content of a registration; null takes a wish away.",
+        "description": "As in the content of a registration; null removes a preference.",
         "properties": .members(
             PreferenceChange.members.map { name in (key: name, value: [:] as JSONValue) }
         ),
@@ -31,7 +31,7 @@ struct MeAPI {
         .report(
             .get("/v1/me", for: .owner),
             .me,
-            "What you registered and how it was understood; what applies, what became of your last events, and what waits."
+            "Returns your registrations, the effective settings, the results of your last events, and waiting pushes."
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
@@ -43,8 +43,8 @@ struct MeAPI {
         .report(
             .get("/v1/me/events/{event}", for: .owner),
             .me,
-            "What became of one event for you: the verdict of each stage, in words.",
-            [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, also in a link.")]
+            "Explains the results of one event for you: the decision of each stage.",
+            [.path("event", .text(1_000), "64 hex digits, note1… or nevent1…, or a link with one.")]
         ) { [own, rates] call in
             let key = try call.key
             try rates.admit(.looks, key)
@@ -56,10 +56,10 @@ struct MeAPI {
         .report(
             .post("/v1/me/devices/{device}/test", for: .owner),
             .me,
-            "Pushes to one of your devices at once, and answers with what the push service said.",
+            "Sends a test push to one of your devices, and returns the push service's response.",
             [
                 Self.device,
-                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "The device's own when left out."),
+                .query("mode", .choice(["wake", "nudge", "sealed", "alert"]), "Default: the device's own mode."),
             ]
         ) { [own, rates] call in
             let key = try call.key
@@ -72,7 +72,7 @@ struct MeAPI {
         .report(
             .patch("/v1/me/devices/{device}", for: .owner),
             .me,
-            "Changes what one of your devices prefers, until its app registers it anew.",
+            "Changes the preferences of one of your devices until its app registers it again.",
             [Self.device],
             body: APIOperation.Body(schema: Self.wishes)
         ) { [own, rates] call in
@@ -84,11 +84,11 @@ struct MeAPI {
     }
 
     private var enter: APIOperation {
-        group(.post, "Puts you into a group of an app that somebody made.") { [own] in try await own.enter($0, $1) }
+        group(.post, "Adds you to an existing group of an app.") { [own] in try await own.enter($0, $1) }
     }
 
     private var leave: APIOperation {
-        group(.delete, "Takes you out of a group: nobody puts you back.") { [own] in try await own.leave($0, $1) }
+        group(.delete, "Removes you. Senders cannot add you again.") { [own] in try await own.leave($0, $1) }
     }
 
     private func group(
@@ -115,7 +115,7 @@ struct MeAPI {
         .report(
             .delete("/v1/me/devices/{device}", for: .owner),
             .me,
-            "Forgets one of your devices until its app registers it anew.",
+            "Forgets one of your devices until its app registers it again.",
             [Self.device]
         ) { [own, rates] call in
             let key = try call.key

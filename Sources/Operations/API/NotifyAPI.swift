@@ -31,7 +31,7 @@ struct NotifyAPI {
                     .header(
                         "idempotency-key",
                         .text(255),
-                        "A name for the request: sent again under it within a day, it is answered as before."
+                        "A name for the request. If you repeat the request with it within a day, you get the same response."
                     )
                 ],
                 body: APIBody(limit: NotifyRequest.longest),
@@ -52,12 +52,12 @@ struct NotifyAPI {
                 }
             },
             .notify,
-            "Sends a notification. Answers when all that it leads to is on disk.",
+            "Sends a notification. Responds when all its pushes are on disk.",
             .json(AnswerSchema.of(NotifyReceipt.self)),
             body: Self.schema(plugins.platformCatalog.blocks.map(\.key))
         )
         operation.status = 202
-        operation.others = [(200, "The answer to `dry_run`: how many it is for.", AnswerSchema.of(NotifyTrial.self))]
+        operation.others = [(200, "For `dry_run`: the number of recipients.", AnswerSchema.of(NotifyTrial.self))]
         return operation
     }
 
@@ -65,10 +65,10 @@ struct NotifyAPI {
         .report(
             .get("/v1/notify/{id}", for: .scope(.send)),
             .notify,
-            "What became of a notification, for each device. Only who sent it sees that.",
+            "Returns the result of a notification for each device. Only its sender may read it.",
             [
-                .path("id", .plain(32), "The `id` of the answer to sending it."),
-                .query("after", .integer(0...1_000_000), "`next` of the answer before."),
+                .path("id", .plain(32), "The `id` from POST /v1/notify."),
+                .query("after", .integer(0...1_000_000), "`next` of the previous response."),
             ]
         ) { [notifier, view] call in
             guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
@@ -114,7 +114,7 @@ struct NotifyAPI {
                 "account": text,
                 "accounts": ["type": "array", "items": text, "minItems": 1, "maxItems": most],
                 "group": ["type": "string", "description": "A group of the app's users, see /v1/groups."],
-                "tag": ["type": "string", "description": "A signal that rules name: devices that switched it on."],
+                "tag": ["type": "string", "description": "A signal that rules name: all devices that switched it on."],
                 "everybody": ["type": "boolean"], "app": text, "platform": text,
             ],
         ]
@@ -125,14 +125,14 @@ struct NotifyAPI {
             ("data", data),
             ("urgency", ["type": "string", "enum": .texts(Urgency.allCases.map(\.name))]),
             ("mode", ["type": "string", "enum": .texts(Mode.allCases.map(\.name))]),
-            ("expires", ["type": "string", "description": "From 1m to 28d, as in 4h."]),
+            ("expires", ["type": "string", "description": "A duration from 1m to 28d, such as 4h."]),
             ("pace", text), ("key", text),
-            ("signal", ["type": "string", "description": "Devices that switched it off are not woken."]),
-            ("template", ["type": "string", "description": "The name of a rule, in place of all texts."]),
+            ("signal", ["type": "string", "description": "Devices that switched it off get no notification."]),
+            ("template", ["type": "string", "description": "The name of a rule, instead of all texts."]),
             ("values", values), ("native", object),
             (
                 "dry_run",
-                ["type": "boolean", "description": "Sends nothing: the answer is 200 and counts whom it is for."]
+                ["type": "boolean", "description": "Sends nothing; the response (200) counts the recipients."]
             ),
         ]
         members += blocks.map { ($0, object) }

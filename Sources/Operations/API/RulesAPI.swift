@@ -16,7 +16,7 @@ struct RulesAPI {
     private static let longest = 50_000
     private static let rules: JSONValue = [
         "type": "string", "maxLength": .number(longest),
-        "description": "Rules as YAML. They may name no files.",
+        "description": "Rules as YAML, without references to files.",
     ]
 
     let plugins: PluginHost
@@ -24,9 +24,9 @@ struct RulesAPI {
     let reload: @Sendable () async -> ReloadResult
     let differences: RulesDifferences
     /// Each trial loads the plugins, so only one runs at a time.
-    private let gate = OneAtATime("another trial is under way")
-    private let saves = OneAtATime("somebody else saves rules")
-    private let comparisons = OneAtATime("another comparison is under way")
+    private let gate = OneAtATime("another trial is in progress")
+    private let saves = OneAtATime("another client is saving rules")
+    private let comparisons = OneAtATime("another comparison is in progress")
 
     init(
         plugins: PluginHost,
@@ -43,7 +43,7 @@ struct RulesAPI {
     var operations: [APIOperation] { [show, check, attempt, compare, save, fixtures, signals] }
 
     private var show: APIOperation {
-        .report(.get("/v1/rules"), .rules, "The rules in force, file by file.") {
+        .report(.get("/v1/rules"), .rules, "Returns the active rules, file by file.") {
             [plugins, inForce] _ in
             let configuration = inForce().configuration
             do {
@@ -51,7 +51,7 @@ struct RulesAPI {
             } catch let mistakes as Diagnostics {
                 throw APIProblem(
                     503,
-                    "the rules in force cannot be read any more: \(mistakes.all.first?.message ?? "")"
+                    "the active rules can no longer be read: \(mistakes.all.first?.message ?? "")"
                 )
             }
         }
@@ -63,13 +63,13 @@ struct RulesAPI {
             "properties": [
                 "file": ["type": "string", "description": "A `name` of GET /v1/rules."],
                 "rules": ["type": "string", "maxLength": .number(Self.longest)],
-                "digest": ["type": "string", "description": "That of GET /v1/rules: another one is refused."],
+                "digest": ["type": "string", "description": "The `digest` from GET /v1/rules; any other is rejected."],
             ],
         ]
         return .report(
             .post("/v1/rules/save"),
             .rules,
-            "Puts other rules into a file and reads the configuration anew. Rules with mistakes change nothing.",
+            "Saves rules to a file and reloads the configuration. Rules with errors change nothing.",
             body: APIOperation.Body(schema: body)
         ) { [saves, plugins, inForce, reload] call in
             let saving = try RulesSaving(call, longest: Self.longest)
@@ -81,11 +81,11 @@ struct RulesAPI {
                 switch await reload() {
                 case .done: return try await DiskWork.run { try RulesInForce(configuration, platforms) }
                 case .busy:
-                    let words = "a reload is under way: try again in a moment"
+                    let words = "a reload is in progress: try again in a moment"
                     problem = APIProblem(409, Sentence("busy", words), retryAfter: 1)
                 case .refused(let mistakes):
                     let lists = ["mistakes": mistakes.all.map(\.description)]
-                    problem = APIProblem(422, "the configuration has mistakes; the old rules stay", lists: lists)
+                    problem = APIProblem(422, "the configuration has errors; the old rules stay active", lists: lists)
                 }
                 try await DiskWork.run { try saving.restore(former) }
                 throw problem
@@ -103,7 +103,7 @@ struct RulesAPI {
                 return ConsoleAnswer(body: "{\"fixtures\":[\(fixtures.joined(separator: ","))]}\n")
             },
             .rules,
-            "Events to try rules on.",
+            "Lists example events to try rules on.",
             .json(
                 [
                     "type": "object", "required": ["fixtures"],
@@ -132,7 +132,7 @@ struct RulesAPI {
         return .report(
             .post("/v1/rules/check", for: .scope(.read)),
             .rules,
-            "Names every mistake in rules, each with line and column.",
+            "Lists all errors in rules, each with line and column.",
             body: APIOperation.Body(schema: body)
         ) { [plugins] call in
             let text = try RequestObject(call, members: ["rules"]).required("rules", atMost: Self.longest)
@@ -145,12 +145,12 @@ struct RulesAPI {
             "type": "object", "additionalProperties": false,
             "properties": [
                 "rules": Self.rules,
-                "fixture": ["type": "string", "description": "An event that comes with Carillon, such as reply."],
-                "event": ["type": "object", "description": "An event, which need not be signed."],
+                "fixture": ["type": "string", "description": "The name of an example event, such as reply."],
+                "event": ["type": "object", "description": "An event; its signature is optional."],
                 "recipient": ["type": "string", "description": "64 hex digits or npub1…."],
                 "platforms": [
                     "type": "array", "items": ["type": "string"], "maxItems": 20,
-                    "description": "All that plugins serve when left out.",
+                    "description": "Default: all platforms that plugins serve.",
                 ],
                 "mode": ["type": "string", "enum": .texts(Mode.allCases.map(\.name))],
                 "language": ["type": "string"], "author": ["type": "string"], "followed": ["type": "boolean"],
@@ -172,7 +172,7 @@ struct RulesAPI {
                 }
             },
             .rules,
-            "The exact requests that an event would cause, by the rules in force or others, with made-up devices and keys.",
+            "Returns the exact requests that an event would cause, by the active rules or others, for made-up devices and keys.",
             .json(
                 [
                     "type": "object", "required": ["name", "kind", "event", "count", "wakes"],
@@ -203,19 +203,19 @@ struct RulesAPI {
                 "file": [
                     "type": "string",
                     "description":
-                        "A `name` of GET /v1/rules, in whose place the rules stand; all of them when left out.",
+                        "A `name` of GET /v1/rules, whose rules are replaced. Default: all.",
                 ],
                 "hours": [
                     "type": "integer", "minimum": 1, "maximum": .number(TraceLimits.keptEventsRange.upperBound),
-                    "description": "How far back to look; 24 when left out.",
+                    "description": "The number of hours to look back. Default: 24.",
                 ],
             ],
         ]
         return .report(
             .post("/v1/rules/diff", for: .scope(.read)),
             .rules,
-            "Which of the last hours' events other rules would have made something else of, for the devices of today: those "
-                + "in the request, or without them the files as they are on disk. Needs trace.keep_events_hours.",
+            "Finds recent events that other rules would have handled differently, for the current devices: the rules in the "
+                + "request, or by default the files on disk. Requires trace.keep_events_hours.",
             body: APIOperation.Body(schema: body)
         ) { [comparisons, plugins, inForce, differences] call in
             let object = try RequestObject(call, members: ["rules", "file", "hours"])
@@ -265,7 +265,7 @@ struct RulesAPI {
                 .get,
                 "/v1/signals",
                 for: .scope(.read),
-                [.query("examples", .flag, "With the request that an example causes on each platform.")]
+                [.query("examples", .flag, "Adds the request that an example causes on each platform.")]
             ) { [gate, inForce] call in
                 let (configuration, book) = inForce()
                 var catalogue = SignalCatalogue(book)
@@ -276,7 +276,7 @@ struct RulesAPI {
                 return ConsoleAnswer(body: catalogue.json + "\n")
             },
             .rules,
-            "The signals that events can raise, and the rules in force that raise them.",
+            "Lists the signals that events can raise, and the active rules that raise them.",
             .json(SignalCatalogue.schema)
         )
     }
@@ -318,7 +318,7 @@ struct SignalCatalogue: Sendable {
                         "rules": ["type": "array", "items": ["type": "string"]],
                         "example": [
                             "type": "object",
-                            "description": "As POST /v1/rules/try answers for a fixture that raises it.",
+                            "description": "The response of POST /v1/rules/try for an example event that raises it.",
                         ],
                     ],
                 ],
@@ -370,7 +370,7 @@ struct SignalCatalogue: Sendable {
         } catch let failure as TrialFailure {
             throw APIProblem(503, failure.description)
         } catch let mistakes as Diagnostics {
-            throw APIProblem(503, "the rules in force cannot be read any more: \(mistakes.all.first?.message ?? "")")
+            throw APIProblem(503, "the active rules can no longer be read: \(mistakes.all.first?.message ?? "")")
         }
     }
 

@@ -37,7 +37,7 @@ struct StatusAPI {
                 )
             },
             .now,
-            "Whether the process works at all; 503 where a part is stuck.",
+            "Returns whether the process responds; 503 if a part is stuck.",
             .json(
                 [
                     "type": "object", "required": ["alive", "stuck"],
@@ -56,7 +56,7 @@ struct StatusAPI {
                 return readiness.answer(details: call.principal?.isAgent ?? false)
             },
             .now,
-            "Whether it has what all pushes need, with reasons for those with a token; 503 where it has not.",
+            "Returns whether the router is ready to push; 503 if not. Clients with a token get the reasons.",
             .json(
                 [
                     "type": "object", "required": ["ready", "not_ready"],
@@ -89,13 +89,13 @@ struct StatusAPI {
     // MARK: For operators
 
     private var overview: APIOperation {
-        .report(.get("/v1/status"), .now, "How the router is doing, what is amiss, and what helps.") { [view] _ in
+        .report(.get("/v1/status"), .now, "Returns the router's status, problems and fixes.") { [view] _ in
             try await view.status(within: Self.patience)
         }
     }
 
     private var issues: APIOperation {
-        .report(.get("/v1/issues"), .now, "What is amiss, and what helps.") { [view] _ in
+        .report(.get("/v1/issues"), .now, "Lists all problems and their fixes.") { [view] _ in
             IssueList(issues: try await view.status(within: Self.patience).issues)
         }
     }
@@ -104,12 +104,12 @@ struct StatusAPI {
         .report(
             .get("/v1/doors"),
             .now,
-            "The ways in: where events, registrations and requests come from, and what was refused there."
+            "Lists where events, registrations and requests come from, and what was rejected there."
         ) { [view] _ in try await view.doors.whole(NoParameters()) }
     }
 
     private var plugin: APIOperation {
-        .report(.get("/v1/plugins"), .router, "The processes that plugins run in, and plugins that were refused.") {
+        .report(.get("/v1/plugins"), .router, "Lists plugin processes, and plugins that were rejected.") {
             [view] _ in try await view.plugins.whole(NoParameters())
         }
     }
@@ -118,27 +118,27 @@ struct StatusAPI {
         .report(
             .get("/v1/stats"),
             .now,
-            "Counts by day: devices, and what became of events and pushes.",
+            "Returns counts by day: devices, and the results of events and pushes.",
             [
-                .query("days", .integer(1...Int64(StatisticsOperations.daysKept)), "How many days, with today; 7."),
-                .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "What to divide them by."),
+                .query("days", .integer(1...Int64(StatisticsOperations.daysKept)), "Days, with today. Default: 7."),
+                .query("by", .choice(StatisticsReport.Division.allCases.map(\.rawValue)), "Groups the counts."),
             ]
         ) { [view] call in try await view.counts.whole(call.query) }
     }
 
     private var levels: APIOperation {
-        .report(.get("/v1/logs"), .router, "The levels of the log.") { [logs] _ in logs.report }
+        .report(.get("/v1/logs"), .router, "Returns the log levels.") { [logs] _ in logs.report }
     }
 
     private var setLevel: APIOperation {
         .report(
             .post("/v1/logs"),
             .router,
-            "Sets the level of a component of the log.",
+            "Sets the log level of a component.",
             [
                 .query("component", .text(60), "a component, or all", isRequired: true),
                 .query("level", .text(20), "a level, or default", isRequired: true),
-                .query("seconds", .integer(1...315_360_000), "For how long; until a reload when left out."),
+                .query("seconds", .integer(1...315_360_000), "The duration in seconds. Default: until a reload."),
             ]
         ) { [logs] call in try logs.set(call.query) }
     }
@@ -147,7 +147,7 @@ struct StatusAPI {
         .report(
             .post("/v1/reload"),
             .router,
-            "Reads the configuration anew. A broken one is refused with its mistakes, and the old one stays."
+            "Reloads the configuration. An invalid one is rejected with its errors, and the old one stays active."
         ) { [reload] _ in
             switch await reload() {
             case .done(let restart, let warnings, let refused):
@@ -160,10 +160,10 @@ struct StatusAPI {
             case .refused(let mistakes):
                 throw APIProblem(
                     422,
-                    "the new configuration has mistakes; the old one stays",
+                    "the new configuration has errors; the old one stays active",
                     lists: ["mistakes": mistakes.all.map(\.description)]
                 )
-            case .busy: throw APIProblem(409, "another reload is under way: try again in a moment", retryAfter: 1)
+            case .busy: throw APIProblem(409, "another reload is in progress: try again in a moment", retryAfter: 1)
             }
         }
     }

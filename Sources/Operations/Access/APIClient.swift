@@ -48,12 +48,12 @@ package struct APIClient {
         guard let api = configuration.api else {
             throw OperationFailure.unreachable(
                 isForbidden
-                    ? "this user may not ask the router: run this as root or as the user that runs Carillon"
-                    : "no router runs on this configuration: there is no \(socket)"
+                    ? "this user has no access to the router's socket: run this as root or as the user that runs Carillon"
+                    : "no router runs on this configuration: \(socket) does not exist"
             )
         }
         guard api.console.port > 0 else {
-            throw OperationFailure.unreachable("api.listen: port 0 does not say where the router listens")
+            throw OperationFailure.unreachable("api.listen: with port 0 the router's port is unknown. Set a fixed port")
         }
         way = .network(
             Network(
@@ -105,7 +105,7 @@ package struct APIClient {
                     .answer(on: group)
             } catch {
                 throw OperationFailure.unreachable(
-                    "no answer from \(socket): does the router run, and with this configuration?"
+                    "no response from \(socket): check that the router runs with this configuration"
                 )
             }
         case .network(let api): return try await ask(method, target, body, api, on: group)
@@ -138,14 +138,14 @@ package struct APIClient {
         switch result {
         case .success(let response) where response.status == 401:
             throw OperationFailure.unreachable(
-                "the router at \(api.base) does not take the token in \(api.tokenFile): where that was changed while the router "
-                    + "runs, send it SIGHUP (systemctl reload), which has it read the file anew"
+                "the router at \(api.base) rejects the token in \(api.tokenFile). If the file was changed while the router runs, "
+                    + "reload the router (systemctl reload, or send it SIGHUP)"
             )
         case .success(let response):
             return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
         case .failure(let failure):
             throw OperationFailure.unreachable(
-                "no answer from \(api.base) (\(failure.reason.rawValue)): does the router run, and with this configuration?"
+                "no response from \(api.base) (\(failure.reason.rawValue)): check that the router runs with this configuration"
             )
         }
     }

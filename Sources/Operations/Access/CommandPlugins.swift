@@ -78,12 +78,12 @@ package struct StandalonePlatform {
     ) async throws -> Value {
         guard let platforms = configuration.apps[app]?.platforms else {
             throw OperationFailure.invalid(
-                "there is no app \(app) in the configuration; there are: \(Self.list(configuration.apps.keys))"
+                "the configuration has no app \(app); its apps: \(Self.list(configuration.apps.keys))"
             )
         }
         guard let block = platforms[platform] else {
             throw OperationFailure.invalid(
-                "the app \(app) is not configured for \(platform); it is for: \(Self.list(platforms.keys))"
+                "the app \(app) has no platform \(platform); its platforms: \(Self.list(platforms.keys))"
             )
         }
         if let lack = block.unset.first { throw OperationFailure.unavailable("\(lack)") }

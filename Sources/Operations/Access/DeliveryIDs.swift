@@ -52,7 +52,7 @@ extension DeliveryID: Codable, CodingKeyRepresentable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let id = DeliveryID(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no id of a delivery")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a delivery id")
         }
         self = id
     }

@@ -32,8 +32,8 @@ package struct OperatorAccess {
         let key = IdentityFile(path: configuration.keyFile)
         guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
             throw OperationFailure.unreachable(
-                "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing, which "
-                    + "carillon serve makes when it starts"
+                "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing. "
+                    + "Start carillon serve, which creates it"
             )
         }
         // The key comes first, because its error is the clearest if another user runs the command.

@@ -77,7 +77,7 @@ enum OperatorWords {
         }
         guard let id else {
             throw .invalid(
-                Sentence("event-id", "expected an event's id: 64 hex digits, note1… or nevent1…, also in a link")
+                Sentence("event-id", "expected an event's id: 64 hex digits, note1… or nevent1…, or a link with one")
             )
         }
         return id

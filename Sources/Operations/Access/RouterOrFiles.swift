@@ -52,7 +52,7 @@ package struct RouterOrFiles {
             return try OperatorAccess(configuration, for: .changing)
         } catch let error as StoreLockError where error.isOfStoreInUse {
             throw OperationFailure.unavailable(
-                "\(error), and does not answer: wait a moment, or say api: in its configuration"
+                "\(error). It does not respond: wait a moment, or add api: to its configuration"
             )
         }
     }
@@ -82,7 +82,7 @@ extension APIClient {
             ([refusal.detail] + (refusal.mistakes ?? [])).joined(separator: "\n")
         }
         let text =
-            words ?? "the router answered with status \(answer.status): is it of another version than this command?"
+            words ?? "the router responded with status \(answer.status): check that it has the version of this command"
         switch answer.status {
         case 400: throw OperationFailure.invalid(text)
         case 404: throw OperationFailure.unknown(text)

@@ -95,21 +95,21 @@ package struct StoreLockError: Error, CustomStringConvertible {
         let reason =
             switch number {
             case EACCES, EPERM:
-                "this user may not: run this as the user that runs Carillon, who must be able to write to its folder"
-            case EROFS: "its disk is read-only: make it writable"
-            case ENOSPC, EDQUOT: "its disk is full: make room"
-            case ELOOP: "it is a link: remove it"
-            default: "\(String(cString: strerror(number))): see that its folder exists and is writable"
+                "permission denied. Run this as the user that runs Carillon, who needs write access to its folder"
+            case EROFS: "the file system is read-only. Remount it or move the store"
+            case ENOSPC, EDQUOT: "the disk is full. Free some space"
+            case ELOOP: "it is a link. Remove it"
+            default: "\(String(cString: strerror(number))). Check that its folder exists and is writable"
             }
-        return StoreLockError(description: "store.path: cannot open or make the lock \(path), as \(reason)")
+        return StoreLockError(description: "store.path: cannot open or create the lock \(path): \(reason)")
     }
 
     /// Another file has the lock's path.
     static func noLock(_ path: String) -> StoreLockError {
         StoreLockError(
             description:
-                "store.path: \(path) is no lock of this router's: it is no plain file, has a second name or belongs to another "
-                + "user; it was left as it is. Remove it"
+                "store.path: \(path) is not a valid lock: it is not a regular file, has a second name or belongs to another "
+                + "user. Remove it"
         )
     }
 }

@@ -295,13 +295,13 @@ struct StreamAPI {
                 "/v1/stream",
                 for: .scope(.read),
                 [
-                    .query("kind", .plain(100), "Entries of these kinds alone, separated by commas: \(Self.kinds)."),
-                    .query("platform", .text(64), "Those about a platform."),
-                    .query("app", .text(64), "Those about an app."),
-                    .query("event", .text(1_000), "About an event: 64 hex digits, note1… or nevent1…, also in a link."),
-                    .query("account", .text(100), "Those about an account: 64 hex digits or npub1…."),
-                    .query("member", .text(64), "Those of a member."),
-                    .header("last-event-id", .text(64), "The `id` of the last entry that the reader had."),
+                    .query("kind", .plain(100), "Only these kinds, separated by commas: \(Self.kinds)."),
+                    .query("platform", .text(64), "Only this platform."),
+                    .query("app", .text(64), "Only this app."),
+                    .query("event", .text(1_000), "Only this event: 64 hex digits, note1… or nevent1…, or a link."),
+                    .query("account", .text(100), "Only this account: 64 hex digits or npub1…."),
+                    .query("member", .text(64), "Only this member."),
+                    .header("last-event-id", .text(64), "The `id` of the last entry that you received."),
                 ]
             ) { [stream] call in
                 let reader: LiveReader
@@ -317,7 +317,7 @@ struct StreamAPI {
                 return ConsoleAnswer(live: reader, contentType: "text/event-stream")
             },
             .now,
-            "What happens, while it happens, as server-sent events: ids and words, never content.",
+            "Streams the router's activity as server-sent events: ids and messages, never content.",
             .events(LiveEntry.schema)
         )
     }

@@ -114,7 +114,7 @@ package final class LiveStream: Sendable {
         }
         former?.end()
         guard let reader else {
-            throw APIProblem(503, "too many read already: try again later", retryAfter: 10)
+            throw APIProblem(503, "too many readers: try again later", retryAfter: 10)
         }
         isWatched.store(true, ordering: .relaxed)
         if mustRun { schedule() }

@@ -19,7 +19,7 @@ package struct LogReport: OperatorAnswer, Equatable {
     package var components: [String]
 
     package var text: String {
-        var lines = ["level \(level) for all that is not set otherwise"]
+        var lines = ["level \(level) unless set otherwise"]
         for setting in set {
             let end = setting.endsIn.map { "for \(RouterStatus.span($0)) more" } ?? "until a reload or a restart"
             lines.append("\(setting.component.padded(to: 20))\(setting.level.padded(to: 10))\(end)")

@@ -500,7 +500,7 @@ import TimeTestSupport
         )
         let removal = RouterOrFiles(configuration: configuration)
         let failure = await #expect(throws: OperationFailure.self) { try await removal.remove(device) }
-        #expect(failure?.description.contains("-lock, as Is a directory: see that its folder exists") ?? false)
+        #expect(failure?.description.contains("-lock: Is a directory. Check that its folder exists") ?? false)
         // What is wrong with the key says more.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
         await #expect(throws: Diagnostics.self) { try await removal.remove(device) }

@@ -41,7 +41,7 @@ import Testing
     @Test func aLinkIsNotFollowed() throws {
         for target in [victim, folder + "/nothing"] {
             #expect(symlink(target, lock) == 0)
-            #expect(refusal().hasSuffix("~/carillon.sqlite-lock, as it is a link: remove it"))
+            #expect(refusal().hasSuffix("~/carillon.sqlite-lock: it is a link. Remove it"))
             #expect(unlink(lock) == 0)
         }
         #expect(try String(contentsOfFile: victim, encoding: .utf8) == "not yours")
@@ -50,16 +50,16 @@ import Testing
 
     @Test func whatIsNoFileOfOursAloneStaysAsItIs() throws {
         #expect(link(victim, lock) == 0)
-        #expect(refusal().contains("~/carillon.sqlite-lock is no lock of this router's"))
+        #expect(refusal().contains("~/carillon.sqlite-lock is not a valid lock"))
         #expect(try String(contentsOfFile: victim, encoding: .utf8) == "not yours")
         #expect(unlink(lock) == 0 && mkfifo(lock, 0o600) == 0)
-        #expect(refusal().contains("is no lock of this router's"))
+        #expect(refusal().contains("is not a valid lock"))
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
     func anotherUsersFileIsLeftAlone() throws {
         #expect(rename(victim, lock) == 0 && chown(lock, 65_534, 65_534) == 0)
-        #expect(refusal().contains("is no lock of this router's"))
+        #expect(refusal().contains("is not a valid lock"))
         // Unless the store is that user's too.
         try Data().write(to: URL(fileURLWithPath: store))
         #expect(chown(store, 65_534, 65_534) == 0)
@@ -68,7 +68,7 @@ import Testing
 
     @Test func whyItCannotBeMadeIsSaid() {
         let sentences = [
-            (EACCES, "the user that runs Carillon"), (EROFS, "its disk is read-only"), (ENOSPC, "its disk is full"),
+            (EACCES, "the user that runs Carillon"), (EROFS, "file system is read-only"), (ENOSPC, "the disk is full"),
             (ENOENT, "No such file or directory"),
         ]
         for (number, words) in sentences {

@@ -75,7 +75,7 @@ import TimeTestSupport
         #expect(
             try await mistakes(key: ".", store: ".") == [
                 "~/.: expected a file with our key; this is none",
-                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the name of one to be made",
+                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the path of a new one",
             ]
         )
     }
@@ -132,7 +132,7 @@ import TimeTestSupport
         #expect(try await mistakes() == [])
         let said = check.warnings().map { "\($0)".replacing(folder, with: "~") }
         let sentence =
-            "~/carillon.yaml:2:8: store.path: the outbox ~/carillon.sqlite-outbox is missing beside a registry with devices: "
+            "~/carillon.yaml:2:8: store.path: the outbox ~/carillon.sqlite-outbox is missing next to a registry with devices: "
         #expect(said.count == 1 && said.first?.hasPrefix(sentence) == true)
         _ = try Outbox(path: folder + "/carillon.sqlite-outbox")
         #expect(check.warnings().isEmpty)

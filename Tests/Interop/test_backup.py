@@ -86,7 +86,7 @@ def test_a_backup_made_while_pushes_flow_goes_on_elsewhere(router, elsewhere, la
     restored = carillon("backup", "restore", tmp_path / "last.tar", "--store", store)
     assert restored.returncode == 0, restored.stderr
     again = carillon("backup", "restore", tmp_path / "last.tar", "--store", store)
-    assert again.returncode == 1 and "is there already" in again.stderr
+    assert again.returncode == 1 and "already exists" in again.stderr
     lab.behave()
     elsewhere.start()
     elsewhere.wait_until_nothing_waits()
@@ -169,13 +169,13 @@ def test_a_backup_encrypted_with_age(router, lab, alice, tmp_path):
     other = tmp_path / "other"
     subprocess.run(["age-keygen", "-o", other], check=True, capture_output=True)
     wrong = carillon(*verify, "--identity", other)
-    assert wrong.returncode == 1 and "age" in wrong.stderr and "Nothing of it was used" in wrong.stderr
+    assert wrong.returncode == 1 and "age" in wrong.stderr and "No part of it was used" in wrong.stderr
 
     data = bytearray(sealed.read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "damaged").write_bytes(data)
     damaged = carillon("backup", "verify", tmp_path / "damaged", "--identity", identity, "--temporary", tmp_path)
-    assert damaged.returncode == 1 and "Nothing of it was used" in damaged.stderr
+    assert damaged.returncode == 1 and "No part of it was used" in damaged.stderr
     assert not list(tmp_path.glob("carillon-verify-*")), "what was unpacked is left behind"
     # Verifying another router's key against one without a key.
     backup(router, tmp_path / "keyless.tar")

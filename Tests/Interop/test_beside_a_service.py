@@ -159,7 +159,7 @@ def test_check_names_what_root_left_in_a_services_folder(service):
     for name in ["carillon.key", "carillon.sqlite", "carillon.sqlite-outbox"]:
         os.chown(state / name, 0, 0)
     checked = command(service, "check")
-    assert checked.returncode == 1 and checked.stderr.count("whose folder it is, cannot use what is here") == 2
+    assert checked.returncode == 1 and checked.stderr.count("who owns the folder, cannot use files in it") == 2
     mends = [line.split("; run: ")[1] for line in checked.stderr.splitlines() if "; run: " in line]
     subprocess.run(["sh", "-ec", "\n".join(mends)], check=True)
     assert command(service, "check").returncode == 0

@@ -252,7 +252,7 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     doubts = [
         "filters.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?",
         "filters.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?",
-        "filters.web-of-trust: relays are asked whether anybody the recipient follows follows the author, and ",
+        "filters.web-of-trust: it asks relays whether accounts that the recipient follows follow the author, but ",
     ]
     check = carillon("check", "--config", router.configuration_file)
     assert check.returncode == 0

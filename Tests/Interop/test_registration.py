@@ -201,7 +201,7 @@ def test_what_is_wrong_around_the_content_is_told(phone, tags, words):
             "invalid: registration field `signals.weather`: expected the name of a signal: "
             "dm, mention, reply, reaction, repost, follow, zap",
         ),
-        ({"app": "others"}, "unsupported: registration field `app`: expected an app of this router's, which has none of that name"),
+        ({"app": "others"}, "unsupported: registration field `app`: expected an app of this router; it has none with this name"),
         (
             {"platform": "unifiedpush", "push_endpoint": "https://10.0.0.1/up"},
             "blocked: the endpoint is at an address that is private or reserved, where this router sends nothing",

@@ -16,7 +16,7 @@ struct BackupInput: Sendable {
     /// Returns the manifest entry. Reads the whole file. Throws a ``BackupError``.
     func described() throws -> BackupManifest.File {
         guard BackupManifest.isName(name) else {
-            throw BackupError("\(original) has a name that a backup cannot hold: use letters, digits, - and _")
+            throw BackupError("the name of \(original) is not allowed in a backup: use letters, digits, - and _")
         }
         let file = try ReadFile(path, followsLinks: true)
         return BackupManifest.File(
@@ -91,7 +91,7 @@ struct UnpackedBackup {
         do {
             try ProgramPipe.run((decrypting.map { [$0] } ?? []) + [unpacking], input: descriptor, output: STDERR_FILENO)
         } catch let error as BackupError {
-            throw BackupError("cannot read the backup \(path): \(error). Nothing of it was used")
+            throw BackupError("cannot read the backup \(path): \(error). No part of it was used")
         }
         self.folder = folder + "/" + BackupManifest.folder
         isEncrypted = encryption != nil
@@ -105,7 +105,7 @@ struct UnpackedBackup {
     private static func small(_ path: String) throws -> [UInt8] {
         let file = try ReadFile(path)
         guard file.size <= BackupManifest.mostBytes, let content = FileManager.default.contents(atPath: path) else {
-            throw BackupError.damaged("\(URL(fileURLWithPath: path).lastPathComponent) is longer than it can be")
+            throw BackupError.damaged("\(URL(fileURLWithPath: path).lastPathComponent) is too long")
         }
         return Array(content)
     }
@@ -114,15 +114,15 @@ struct UnpackedBackup {
         let names = Set(try FileManager.default.contentsOfDirectory(atPath: folder))
         let expected = Set(manifest.files.map(\.name) + [BackupManifest.name, BackupManifest.sumsName])
         if let name = expected.subtracting(names).min() {
-            throw BackupError.damaged("\(name) is missing, which its manifest names")
+            throw BackupError.damaged("\(name) is missing, but its manifest lists it")
         }
-        guard names == expected else { throw BackupError.damaged("it holds files that its manifest does not name") }
+        guard names == expected else { throw BackupError.damaged("it has files that its manifest does not list") }
         let total = manifest.files.reduce(0) { $0 + $1.size }
         var done: Int64 = 0
         for file in manifest.files {
             let unpacked = try ReadFile(folder + file.name)
             guard unpacked.size == file.size, try unpacked.digest() == file.sha256 else {
-                throw BackupError.damaged("\(file.name) is not what its digest says")
+                throw BackupError.damaged("\(file.name) does not match its digest")
             }
             try unpacked.keepPrivate()
             done += file.size
@@ -158,7 +158,7 @@ private final class ReadFile {
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else { throw BackupError.failure("read", path) }
         size = Int64(status.st_size)
-        guard status.st_mode & S_IFMT == S_IFREG else { throw BackupError("cannot read \(path): it is no file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw BackupError("cannot read \(path): it is not a file") }
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
@@ -288,7 +288,7 @@ struct BackupManifest: Codable, Sendable, Hashable {
             throw BackupError("the backup has format \(version.format), and this version of Carillon reads format 1")
         }
         guard let manifest = try? decoder.decode(Self.self, from: Data(json)), manifest.isSensible else {
-            throw BackupError.damaged("its manifest says what cannot be")
+            throw BackupError.damaged("its manifest is invalid")
         }
         self = manifest
     }

@@ -57,7 +57,7 @@ package struct BackupCreation {
     ) throws -> BackupReport {
         let isStream = target == "-"
         if options.retires, isStream {
-            throw BackupError("--retire needs a file: what was written to a pipe may not have arrived")
+            throw BackupError("--retire needs a file: data in a pipe can be lost")
         }
         if !isStream { try Self.refuseExisting(target) }
         let lock = try options.retires ? StoreLock(store: configuration.storePath) : nil
@@ -76,7 +76,7 @@ package struct BackupCreation {
             identity: identity
         )
         if let damage = contents.damage {
-            throw BackupError("\(damage). A backup would be damaged as well: see carillon store check")
+            throw BackupError("\(damage). A backup would be damaged too: run carillon store check")
         }
         if options.withKey, let identity, let owner = contents.owner, identity.publicKey.hex != owner {
             throw BackupError("--with-key: \(configuration.keyFile) is not the key that the store was made with")
@@ -183,14 +183,14 @@ package struct BackupCreation {
         var things: [String] = []
         if !options.withKey { things.append("the key \(configuration.keyFile) (--with-key): keep it elsewhere") }
         if !options.withConfiguration { things.append("configuration and rules (--with-config)") }
-        if !configuration.apps.isEmpty { things.append("the credentials of push services, which apps: names") }
+        if !configuration.apps.isEmpty { things.append("the credentials of push services that apps: names") }
         return things
     }
 
     private static func refuseExisting(_ path: String) throws {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
-        throw BackupError("\(path) is there already, and no backup is written over: choose another name")
+        throw BackupError("\(path) already exists, and backups are never overwritten: choose another name")
     }
 }
 
@@ -281,7 +281,7 @@ package struct BackupReport: OperatorAnswer {
     package var text: String {
         var lines = [
             "backup    \(backup)\(isEncrypted ? " (encrypted)" : "")",
-            "made      \(madeAt) by Carillon \(carillon)\(isFinal ? ", with which the store was retired" : "")",
+            "made      \(madeAt) by Carillon \(carillon)\(isFinal ? ", which retired the store" : "")",
             "router    \(npub ?? "none yet")",
             "devices   \(devices)",
             "waiting   \(waiting)\(oldestWaiting.map { ", the oldest accepted at \($0)" } ?? "")",
@@ -298,10 +298,10 @@ package struct BackupReport: OperatorAnswer {
 
     private var keyWords: String {
         switch (hasKey, keyFits) {
-        case (true, true): "inside, and it opens everything that is sealed"
-        case (true, _): "inside"
-        case (false, true): "not inside; the one given opens everything that is sealed"
-        case (false, _): "not inside: without it the tokens in the registry cannot be read"
+        case (true, true): "included; it opens all sealed data"
+        case (true, _): "included"
+        case (false, true): "not included; the given key opens all sealed data"
+        case (false, _): "not included; without it the tokens in the registry cannot be read"
         }
     }
 }

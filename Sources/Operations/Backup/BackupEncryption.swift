@@ -119,7 +119,7 @@ package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     static func damaged(_ what: String) -> BackupError {
-        BackupError("the backup is damaged: \(what). Nothing of it was used: take another copy of the file")
+        BackupError("the backup is damaged: \(what). No part of it was used. Use another copy of the file")
     }
 
     /// Describes the system call that just failed, from `errno`.

@@ -34,12 +34,12 @@ package struct BackupVerification {
             outbox: unpacked.path(of: .outbox),
             identity: identity
         )
-        if let damage = contents.damage { throw BackupError("the backup is of no use: \(damage)") }
+        if let damage = contents.damage { throw BackupError("the backup cannot be used: \(damage)") }
         guard contents.owner == unpacked.manifest.identity else {
-            throw BackupError("the backup is damaged: its registry belongs to another router than its manifest says")
+            throw BackupError("the backup is damaged: its registry and its manifest name different routers")
         }
         if let identity, let owner = contents.owner, identity.publicKey.hex != owner {
-            throw BackupError("the key does not fit: the backup is of another router")
+            throw BackupError("the key does not match: the backup is of another router")
         }
         return BackupReport(
             unpacked.manifest,
@@ -67,8 +67,8 @@ package struct BackupRestore {
         package let next: [String]
 
         package var text: String {
-            var lines = ["Restored \(store): \(devices) devices, \(waiting) deliveries that wait."]
-            if dropped > 0 { lines.append("\(dropped) deliveries that waited were left out.") }
+            var lines = ["Restored \(store): \(devices) devices, \(waiting) waiting deliveries."]
+            if dropped > 0 { lines.append("\(dropped) waiting deliveries were dropped.") }
             if let files { lines.append("Other files of the backup are in \(files).") }
             lines.append("Next:")
             return (lines + next.map { "  - \($0)" }).joined(separator: "\n")
@@ -108,7 +108,7 @@ package struct BackupRestore {
         let folder = URL(fileURLWithPath: store).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
-            throw BackupError("the folder \(folder) is missing: make it, for the user that runs Carillon, mode 700")
+            throw BackupError("the folder \(folder) is missing: create it for the user that runs Carillon, mode 700")
         }
         let lock = try StoreLock(store: store)
         defer { withExtendedLifetime(lock) {} }
@@ -119,7 +119,7 @@ package struct BackupRestore {
         }
         if let obstacle = staged.obstacle {
             throw BackupError(
-                "\(obstacle) is there already, and nothing is written over: move it away, or choose another store"
+                "\(obstacle) already exists, and files are never overwritten: move it away, or choose another store"
             )
         }
         try staged.begin()
@@ -150,9 +150,9 @@ package struct BackupRestore {
         let identity = try hasKey ? IdentityFile(path: staging + "/key").read() : nil
         let outbox = staged.place(of: .outbox)
         let before = try BackupContents(registry: staged.place(of: .registry), outbox: outbox, identity: identity)
-        if let damage = before.damage { throw BackupError("the backup is of no use: \(damage)") }
+        if let damage = before.damage { throw BackupError("the backup cannot be used: \(damage)") }
         if let identity, let owner = before.owner, identity.publicKey.hex != owner {
-            throw BackupError("the backup is of no use: its key is another router's")
+            throw BackupError("the backup cannot be used: its key is another router's")
         }
         let dropped =
             dropsWaiting && FileManager.default.fileExists(atPath: outbox) ? try Outbox.dropWaiting(at: outbox) : 0
@@ -176,7 +176,7 @@ package struct BackupRestore {
     private func place(_ identity: KeyPair, from file: String) throws {
         if FileManager.default.fileExists(atPath: keyFile) {
             guard try IdentityFile(path: keyFile).read().publicKey == identity.publicKey else {
-                throw BackupError("\(keyFile) is another router's key, and nothing is written over: see --key")
+                throw BackupError("\(keyFile) is another router's key, and files are never overwritten: see --key")
             }
         } else {
             guard let bytes = FileManager.default.contents(atPath: file) else {
@@ -198,23 +198,23 @@ package struct BackupRestore {
     ) -> [String] {
         var steps: [String] = []
         if hasKey {
-            steps.append("have the configuration say store.path \(store) and identity.key_file \(keyFile)")
+            steps.append("in the configuration, set store.path to \(store) and identity.key_file to \(keyFile)")
         } else {
             let key = manifest.identity.flatMap(PublicKey.init(hex:)).map(NIP19.npub) ?? "the router"
-            steps.append("put the key of \(key) where identity.key_file says; it is not in the backup")
-            steps.append("have the configuration say store.path \(store)")
+            steps.append("put the key of \(key) at the path in identity.key_file; it is not in the backup")
+            steps.append("in the configuration, set store.path to \(store)")
         }
-        if hasOthers { steps.append("look through \(store)-files and move what you need to its place") }
+        if hasOthers { steps.append("look through \(store)-files and move the files that you need to their places") }
         if !manifest.isFinal {
-            steps.append("see that the router of which this is a backup never runs again: both would push everything")
+            steps.append("make sure that the router of this backup never runs again: both would send every push")
         }
         if contents.waiting > 0, !dropsWaiting, !manifest.isFinal {
             steps.append(
                 "\(contents.waiting) deliveries wait. Those that the other router sent after the backup was made are sent "
-                    + "again, under the same id. To leave them out, restore anew with --drop-waiting"
+                    + "again, with the same id. To drop them, restore again with --drop-waiting"
             )
         }
-        steps.append("carillon check, then start the router")
+        steps.append("run carillon check, then start the router")
         return steps
     }
 }

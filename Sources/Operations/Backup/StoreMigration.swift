@@ -20,18 +20,18 @@ package struct StoreMigration {
         package var text: String {
             var lines = [
                 wasDone
-                    ? "\(from) was moved to \(to) before."
-                    : "Moved \(from) to \(to): \(devices) devices, \(waiting) deliveries that wait."
+                    ? "\(from) was already moved to \(to)."
+                    : "Moved \(from) to \(to): \(devices) devices, \(waiting) waiting deliveries."
             ]
             lines += [
                 "Next:",
-                "  - have the configuration say store.path \(to) and identity.key_file \(key)",
+                "  - in the configuration, set store.path to \(to) and identity.key_file to \(key)",
             ]
-            for (name, path) in secrets.sorted(by: { $0.key < $1.key }) { lines.append("    and \(name) \(path)") }
+            for (name, path) in secrets.sorted(by: { $0.key < $1.key }) { lines.append("    and \(name) to \(path)") }
             lines += [
-                "  - carillon check, then start the router",
-                "  - when it serves, delete the old files: \(from)*",
-                "To go back before that: remove \(RetiredStore.marker(of: from)) and the new files.",
+                "  - run carillon check, then start the router",
+                "  - when it runs, delete the old files: \(from)*",
+                "To go back before that, remove \(RetiredStore.marker(of: from)) and the new files.",
             ]
             return lines.joined(separator: "\n")
         }
@@ -81,7 +81,7 @@ package struct StoreMigration {
     package func run(progress: @escaping StoreSnapshot.Progress = { _, _ in }) throws -> Report {
         try makeFolder()
         guard URL(fileURLWithPath: from).resolvingSymlinksInPath() != URL(fileURLWithPath: to).resolvingSymlinksInPath()
-        else { throw BackupError("the store is in \(folder) already") }
+        else { throw BackupError("the store is already in \(folder)") }
         let lock = try StoreLock(store: from)
         defer { withExtendedLifetime(lock) {} }
         let newLock = try StoreLock(store: to)
@@ -90,7 +90,7 @@ package struct StoreMigration {
         let retired = RetiredStore(store: from)
         if let destination = retired.destination, destination != to {
             throw BackupError(
-                "\(from) was moved to \(destination). Where that is wrong, remove \(RetiredStore.marker(of: from))"
+                "\(from) was moved to \(destination). If that is wrong, remove \(RetiredStore.marker(of: from))"
             )
         }
         let isDone =
@@ -99,7 +99,7 @@ package struct StoreMigration {
             try staged.finish()
         } else if !isDone {
             if let obstacle = staged.obstacle {
-                throw BackupError("\(obstacle) is there already, and nothing is written over: move it away")
+                throw BackupError("\(obstacle) already exists, and files are never overwritten: move it away")
             }
             try copy(to: staged, retired, progress)
             try staged.finish()
@@ -139,10 +139,10 @@ package struct StoreMigration {
             identity: identity
         )
         if let damage = contents.damage {
-            throw BackupError("\(damage). It was not moved: see carillon store check")
+            throw BackupError("\(damage). The store was not moved: run carillon store check")
         }
         if let owner = contents.owner, identity.publicKey.hex != owner {
-            throw BackupError("\(configuration.keyFile) is not the key that \(from) was made with: it was not moved")
+            throw BackupError("\(configuration.keyFile) is not the key that \(from) was made with: nothing was moved")
         }
         if let tokens = FileManager.default.contents(atPath: TokenFile(configuration).path) {
             let place = staged.place(of: .apiTokens)
@@ -165,7 +165,7 @@ package struct StoreMigration {
             }
             let target = newPlace(of: path)
             if let there = FileManager.default.contents(atPath: target) {
-                guard there == bytes else { throw BackupError("\(target) is there already and another: move it away") }
+                guard there == bytes else { throw BackupError("\(target) exists with other content: move it away") }
                 continue
             }
             let number = NewSecretFile.create(target, Array(bytes))
@@ -184,11 +184,11 @@ package struct UnusableStore: Error, CustomStringConvertible {
         let staging = StagedStore.folder(of: store)
         if let destination = RetiredStore(store: store).destination {
             description =
-                "store.path: \(store) was moved to \(destination), and both would push everything. Serve that one; or, where "
-                + "nothing serves it, remove \(RetiredStore.marker(of: store))"
+                "store.path: \(store) was moved to \(destination), and both would send every push. Use that one; or, if no router "
+                + "runs on it, remove \(RetiredStore.marker(of: store))"
         } else if FileManager.default.fileExists(atPath: staging) {
             description =
-                "store.path: putting \(store) in place was interrupted: run carillon backup restore or store migrate again, or "
+                "store.path: the restore of \(store) was interrupted: run carillon backup restore or store migrate again, or "
                 + "remove \(staging)"
         } else {
             return nil
@@ -256,7 +256,7 @@ package struct StagedStore {
 
     /// Makes the empty directory and removes the remains of an interrupted run.
     func begin() throws {
-        precondition(state != .ready, "what is ready is finished first")
+        precondition(state != .ready, "finish a complete restore first")
         try? FileManager.default.removeItem(atPath: folder)
         guard mkdir(folder, 0o700) == 0, mkdir(place(of: nil), 0o700) == 0 else {
             throw BackupError.failure("make", folder)
@@ -302,7 +302,7 @@ package struct StagedStore {
     private func move(_ source: String, to target: String) throws {
         var status = stat()
         guard lstat(source, &status) == 0 else { return }
-        guard lstat(target, &status) != 0 else { throw BackupError("\(target) is there already: move it away") }
+        guard lstat(target, &status) != 0 else { throw BackupError("\(target) already exists: move it away") }
         guard rename(source, target) == 0 else { throw BackupError.failure("make", target) }
         try reached(.moved(URL(fileURLWithPath: source).lastPathComponent))
     }
@@ -336,7 +336,7 @@ struct RetiredStore {
         let path = Self.marker(of: store)
         let next = path + "-next"
         unlink(next)
-        let words = "\(destination)\nRemove this file to use this store again, when nothing serves what was moved.\n"
+        let words = "\(destination)\nRemove this file to use this store again, if no router runs on the moved store.\n"
         guard NewSecretFile.create(next, Array(words.utf8)) == 0, rename(next, path) == 0 else {
             throw BackupError.failure("make", path)
         }

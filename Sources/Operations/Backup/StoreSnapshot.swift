@@ -43,7 +43,7 @@ package struct StoreSnapshot {
         let registry = StoreFile(path: store, kind: RegistryStore.kind)
         guard try registry.exists() else {
             throw BackupError(
-                "there is nothing to copy: \(store) is missing, which carillon serve makes when it starts"
+                "there is no store to copy: \(store) is missing. carillon serve creates it when it starts"
             )
         }
         try StoreInspection(registry).refuseUnusable()
@@ -84,7 +84,7 @@ package struct StoreSnapshot {
     private static func reason(_ error: DatabaseError) -> String {
         switch error.resultCode {
         case .SQLITE_FULL: "the disk is full"
-        case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_CANTOPEN: "the disk refuses (\(error.extendedResultCode))"
+        case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_CANTOPEN: "disk error (\(error.extendedResultCode))"
         default: "\(error.extendedResultCode)"
         }
     }

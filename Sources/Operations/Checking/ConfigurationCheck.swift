@@ -151,7 +151,7 @@ package struct ConfigurationCheck {
             return folder(of: file, name, place)
         }
         if attributes[.type] as? FileAttributeType != .typeRegular {
-            return [mistake(name, place, "expected a file with secrets; \(file) is none")]
+            return [mistake(name, place, "expected a file with secrets; \(file) is not a regular file")]
         }
         if !FileManager.default.isReadableFile(atPath: file) { return [mistake(name, place, "cannot read \(file)")] }
         guard let exposure = FileExposure(ofFile: file) else { return [] }
@@ -240,7 +240,7 @@ extension Configuration {
             let registry = try? RegistrySummary(path: storePath), registry.hasDevices
         else { return nil }
         return
-            "\(kind.name) \(outboxPath) is missing beside a registry with devices: a start begins an empty one, which "
+            "\(kind.name) \(outboxPath) is missing next to a registry with devices: the router starts with an empty one, which "
             + "\(kind.costOfLoss). If it was moved, put it back before the start"
     }
 }
@@ -257,7 +257,7 @@ package struct FilterWarnings {
         for filter in configuration.filters {
             if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
                 let message =
-                    "filters.\(filter.name): relays are asked whether anybody the recipient follows follows the author, "
+                    "filters.\(filter.name): it asks relays whether accounts that the recipient follows follow the author, "
                     + obstacle
                 found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
             }
@@ -274,9 +274,9 @@ package struct FilterWarnings {
     /// Returns why relays can never report an author's followers; nil if they can.
     private static func obstacle(to configuration: Configuration) -> String? {
         let relays = configuration.relays
-        if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "and relays.always names none" }
+        if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "but relays.always is empty" }
         if configuration.context.wait == .zero {
-            return "and with context.wait_milliseconds at 0 nothing waits for what they say"
+            return "but with context.wait_milliseconds at 0 it does not wait for their responses"
         }
         return nil
     }

@@ -83,7 +83,7 @@ struct StrandedFiles {
         var description: String {
             let files = paths.map(ShellWord.quoted).joined(separator: " ")
             return
-                "user \(owner.user), whose folder it is, cannot use what is here; run: chown \(owner.user):\(owner.group) \(files)"
+                "user \(owner.user), who owns the folder, cannot use files in it; run: chown \(owner.user):\(owner.group) \(files)"
         }
     }
 

@@ -47,7 +47,7 @@ package struct StoreCheck {
         }
         return report(path, Outbox.kind) {
             let report = try OutboxExamination(path: path).run()
-            return ("\(report.deliveries) deliveries that wait", report.findings)
+            return ("\(report.deliveries) waiting deliveries", report.findings)
         }
     }
 
@@ -70,7 +70,7 @@ enum SQLiteFile {
     static func fault(of path: String) -> String? {
         var isFolder = ObjCBool(false)
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else { return nil }
-        if isFolder.boolValue { return "is a folder; expected a file, or the name of one to be made" }
+        if isFolder.boolValue { return "is a folder; expected a file, or the path of a new one" }
         let isOurs =
             FileManager.default.isWritableFile(atPath: path) && FileManager.default.isReadableFile(atPath: path)
         return isOurs ? nil : "cannot be read and written by this user"

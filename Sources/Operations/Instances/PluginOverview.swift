@@ -120,7 +120,7 @@ extension MetricFamily {
         return [
             gauge(
                 "carillon_plugin_process_state",
-                "How the process of a plugin is: 1 for the state that it is in.",
+                "State of a plugin's process: 1 for its current state.",
                 of: all
             ) { family, each in
                 for state in [PluginProcessReport.State.running, .restarting, .pausing] {
@@ -129,12 +129,12 @@ extension MetricFamily {
             },
             counter(
                 "carillon_plugin_process_deaths_total",
-                "How often the process of a plugin ended; of a shared one each of its plugins tells.",
+                "Crashes of a plugin's process; plugins that share a process have the same value.",
                 of: all
             ) { $0.add($1.report.deaths, ["plugin": $1.plugin]) },
             counter(
                 "carillon_plugin_deliveries_set_aside_total",
-                "Deliveries that ended as rejected, as the plugin's process ended twice on them.",
+                "Deliveries that were rejected because the plugin's process crashed on them twice.",
                 of: all
             ) { $0.add($1.report.setAside, ["plugin": $1.plugin]) },
         ]
@@ -189,8 +189,8 @@ package struct PluginListing {
             ? [] : ["reads kind \(filter.wantedKinds.map { "\($0)" }.joined(separator: ", "))"]
         switch filter.mostNeeded {
         case .nothing: break
-        case .followed: wishes.append("asks whom recipients follow")
-        case .distance: wishes.append("may ask about follows of those that recipients follow")
+        case .followed: wishes.append("needs the follows of recipients")
+        case .distance: wishes.append("may need the follows of accounts that recipients follow")
         }
         if filter.isAskedAfterRendering { wishes.append("sees notifications and may change them") }
         return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")

@@ -100,13 +100,13 @@ package struct Transports: Sendable {
         let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
         guard platforms.isEmpty else {
             return .unsupported(
-                "registration field `platform`: expected one that this app is served on: \(platforms.joined(separator: ", "))"
+                "registration field `platform`: expected a platform of this app: \(platforms.joined(separator: ", "))"
             )
         }
         return .unsupported(
             app == Configuration.App.defaultName
-                ? "registration field `app`: expected the name of an app, for this router has none called \(app)"
-                : "registration field `app`: expected an app of this router's, which has none of that name"
+                ? "registration field `app`: expected the name of an app; this router has no app \(app)"
+                : "registration field `app`: expected an app of this router; it has none with this name"
         )
     }
 }
@@ -217,7 +217,7 @@ package final class TransportStatuses: Sendable {
     var family: MetricFamily {
         .gauge(
             "carillon_credential_expiry_timestamp_seconds",
-            "When something of a transport's credentials ends, in seconds since 1970, as its plugin says.",
+            "Expiry of a transport's credentials in seconds since 1970, as its plugin reports it.",
             of: expiries
         ) { $0.add($1.1.at.seconds, ["platform": $1.0.platform, "app": $1.0.app, "what": $1.1.what]) }
     }

@@ -38,9 +38,9 @@ package struct KeyChange {
             try carry(out: .rotate, work, retiresAt: now() + (span ?? Self.grace))
             if let span { try work.store.postpone(until: now() + span) }
             return try work.report(
-                isNew ? "The router has a new key." : "The router's key was changed before.",
+                isNew ? "The router has a new key." : "The router's key was already changed.",
                 next: [
-                    "start the router: apps learn the new key from its kind 10067 and its HTTP answer",
+                    "start the router: apps learn the new key from its kind 10067 and its HTTP response",
                     "keep a copy of the new key file, and make a new backup: earlier ones need the former key",
                 ]
             )
@@ -54,8 +54,8 @@ package struct KeyChange {
             let isWithdrawn = try work.isWithdrawn
             return try work.report(
                 isWithdrawn
-                    ? "The router has its former key again; devices are registered to the other one still."
-                    : "The router has the key that it had.",
+                    ? "The router has its former key again; some devices are still registered to the other one."
+                    : "The router's key is unchanged.",
                 next: ["start the router"]
             )
         }
@@ -78,7 +78,7 @@ package struct KeyChange {
             var next = ["start the router"]
             if devices > 0 {
                 next.append(
-                    "\(devices) devices have not moved: they stay, without sealed pushes, until their apps register anew"
+                    "\(devices) devices have not moved: they stay, without sealed pushes, until their apps register again"
                 )
             }
             let done = "The former key retired." + (removed > 0 ? " \(removed) devices were removed." : "")
@@ -204,7 +204,7 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
     static func noRouter(store: String) -> KeyChangeError {
-        KeyChangeError(description: "there is no router yet whose key could change: \(store) is missing")
+        KeyChangeError(description: "there is no router yet: \(store) is missing")
     }
 
     static let withdrawnKey = KeyChangeError(
@@ -214,27 +214,27 @@ package struct KeyChangeError: Error, Hashable, CustomStringConvertible {
 
     static let unfinished = KeyChangeError(
         description:
-            "a change of the key is under way: finish it with carillon keys rotate, or end it with carillon keys undo"
+            "a key change is in progress: finish it with carillon keys rotate, or cancel it with carillon keys undo"
     )
 
-    static let lostKey = KeyChangeError(description: "the former key is not in the registry any more")
+    static let lostKey = KeyChangeError(description: "the former key is no longer in the registry")
 
     /// The other members would keep the former key and could not decrypt messages of this one.
     static let memberStore = KeyChangeError(
         description: "this is a cluster member's store, and all members share the key: stop them, run carillon cluster "
-            + "export and this again, and then carillon cluster adopt"
+            + "export, run this again, then run carillon cluster adopt"
     )
 
     static func tooEarly(_ date: String) -> KeyChangeError {
-        KeyChangeError(description: "the former key retires at \(date): --now gives it up before")
+        KeyChangeError(description: "the former key retires at \(date): use --now to retire it earlier")
     }
 
     static func credentialKey(_ path: String, storeFolder: String) -> KeyChangeError {
         KeyChangeError(
             description:
-                "\(path) cannot be replaced: its folder is read-only, as that of a key that systemd lends. Copy the "
-                + "key to \(storeFolder), with the owner of the store, name that file under identity.key_file, and run this "
-                + "again; it can be lent anew afterwards (see keys.md)"
+                "\(path) cannot be replaced: its folder is read-only, as for a systemd credential. Copy the key to "
+                + "\(storeFolder), with the owner of the store, set identity.key_file to the copy, and run this again. "
+                + "Afterwards it can be a systemd credential again (see keys.md)"
         )
     }
 

@@ -71,8 +71,8 @@ import Testing
     @Test func whoAsksRelaysNeedsSome() throws {
         let needs = ["web-of-trust": FollowNeed.distance]
         let doubt =
-            "carillon.yaml:4:1: filters.web-of-trust: relays are asked whether anybody the recipient follows follows "
-            + "the author, and relays.always names none"
+            "carillon.yaml:4:1: filters.web-of-trust: it asks relays whether accounts that the recipient follows "
+            + "follow the author, but relays.always is empty"
         #expect(try doubts(Self.trust, needs) == [doubt])
         #expect(try doubts(Self.trust, ["web-of-trust": .followed]).isEmpty)
         #expect(try doubts(Self.trust + "relays: { always: [\"wss://relay.example\"] }", needs).isEmpty)
@@ -84,6 +84,6 @@ import Testing
         let block = "relays: { always: [\"wss://relay.example\"] }\ncontext: { wait_milliseconds: 0 }\n"
         let found = try doubts(Self.trust + block, ["web-of-trust": .distance])
         #expect(found.count == 1)
-        #expect(found.first?.contains("with context.wait_milliseconds at 0 nothing waits for what they say") == true)
+        #expect(found.first?.contains("but with context.wait_milliseconds at 0 it does not wait") == true)
     }
 }

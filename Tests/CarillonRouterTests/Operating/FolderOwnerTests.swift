@@ -72,7 +72,7 @@ final class FolderOwnerTests {
         let found = await ConfigurationCheck(path: configuration).mistakes().map {
             "\($0)".replacing(folder, with: "~")
         }
-        let words = "user 61234, whose folder it is, cannot use what is here; run: chown 61234:61234"
+        let words = "user 61234, who owns the folder, cannot use files in it; run: chown 61234:61234"
         #expect(
             found == [
                 "~/carillon.yaml:1:11: identity.key_file: \(words) ~/state/key",

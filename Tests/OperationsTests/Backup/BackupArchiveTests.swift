@@ -168,7 +168,7 @@ private struct Sample {
         let path = try sample.archive { folder in
             try Data(count: BackupManifest.mostBytes + 1).write(to: URL(fileURLWithPath: folder + "/manifest.json"))
         }
-        #expect(throws: BackupError.damaged("manifest.json is longer than it can be")) { try sample.read(path) }
+        #expect(throws: BackupError.damaged("manifest.json is too long")) { try sample.read(path) }
     }
 
     @Test(arguments: ["outbox.sqlite", "SHA256SUMS", "manifest.json"]) func noticesMissingFiles(name: String) throws {
@@ -182,7 +182,7 @@ private struct Sample {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.archive { try Data([1]).write(to: URL(fileURLWithPath: $0 + "/more")) }
-        #expect(throws: BackupError.damaged("it holds files that its manifest does not name")) {
+        #expect(throws: BackupError.damaged("it has files that its manifest does not list")) {
             try sample.read(path)
         }
     }
@@ -207,7 +207,7 @@ private struct Sample {
         defer { sample.remove() }
         let json = try sample.manifest { $0.files[1].name = name }.json
         let path = try sample.archive { try Data(json).write(to: URL(fileURLWithPath: $0 + "/manifest.json")) }
-        #expect(throws: BackupError.damaged("its manifest says what cannot be")) { try sample.read(path) }
+        #expect(throws: BackupError.damaged("its manifest is invalid")) { try sample.read(path) }
     }
 
     @Test func refusesALaterFormatByItsNumber() throws {

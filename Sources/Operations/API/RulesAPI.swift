@@ -203,7 +203,7 @@ struct RulesAPI {
                 "file": [
                     "type": "string",
                     "description":
-                        "A `name` of GET /v1/rules, whose rules are replaced. Default: all.",
+                        "The `name` in GET /v1/rules of the file to replace. Default: all.",
                 ],
                 "hours": [
                     "type": "integer", "minimum": 1, "maximum": .number(TraceLimits.keptEventsRange.upperBound),

@@ -44,16 +44,16 @@ struct BackupWriter {
     /// that secrets are not copied. Throws a ``BackupError``.
     func write(to output: Int32, in folder: String, recipient: String? = nil) throws {
         let place = folder + "/" + BackupManifest.folder
-        guard mkdir(place, 0o700) == 0 else { throw BackupError.failure("make", place) }
+        guard mkdir(place, 0o700) == 0 else { throw BackupError.failure("create", place) }
         for (name, content) in [(BackupManifest.name, try manifest.json), (BackupManifest.sumsName, manifest.sums)] {
             guard NewSecretFile.create(place + name, content) == 0 else {
-                throw BackupError.failure("make", place + name)
+                throw BackupError.failure("create", place + name)
             }
         }
         for input in inputs {
             // tar changes the working directory.
             let path = URL(fileURLWithPath: input.path).path
-            guard symlink(path, place + input.name) == 0 else { throw BackupError.failure("make", place + input.name) }
+            guard symlink(path, place + input.name) == 0 else { throw BackupError.failure("link", place + input.name) }
         }
         let names = [BackupManifest.name, BackupManifest.sumsName] + inputs.map(\.name)
         let archiving = ["tar", "-c", "-h", "-f", "-", "-C", folder] + names.map { BackupManifest.folder + $0 }
@@ -139,7 +139,7 @@ struct UnpackedBackup {
     func move(to place: (BackupManifest.File) -> String) throws {
         for file in manifest.files {
             let target = place(file)
-            guard rename(folder + file.name, target) == 0 else { throw BackupError.failure("make", target) }
+            guard rename(folder + file.name, target) == 0 else { throw BackupError.failure("create", target) }
         }
         try FileManager.default.removeItem(atPath: folder)
     }

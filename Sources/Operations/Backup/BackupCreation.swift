@@ -122,7 +122,7 @@ package struct BackupCreation {
         let role = BackupRole.apiTokens
         let copy = work.file(role.rawValue)
         let number = NewSecretFile.create(copy, Array(content))
-        guard number == 0 else { throw BackupError("cannot make \(copy): \(String(cString: strerror(number)))") }
+        guard number == 0 else { throw BackupError("cannot create \(copy): \(String(cString: strerror(number)))") }
         return [BackupInput(role: role, name: role.rawValue + ".json", path: copy, original: path)]
     }
 

@@ -59,7 +59,7 @@ enum ProgramPipe {
         for (index, words) in programs.enumerated() {
             var ends: [Int32] = [-1, output]
             if index < programs.count - 1 {
-                guard pipe(&ends) == 0 else { throw BackupError.failure("make", "a pipe") }
+                guard pipe(&ends) == 0 else { throw BackupError.failure("create", "a pipe") }
                 for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             }
             do {

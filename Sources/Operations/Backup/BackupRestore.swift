@@ -184,7 +184,7 @@ package struct BackupRestore {
             }
             let number = NewSecretFile.create(keyFile, Array(bytes))
             guard number == 0 else {
-                throw BackupError("cannot make \(keyFile): \(String(cString: strerror(number)))")
+                throw BackupError("cannot create \(keyFile): \(String(cString: strerror(number)))")
             }
         }
         unlink(file)

@@ -118,7 +118,7 @@ package struct StoreMigration {
 
     private func makeFolder() throws {
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-            throw BackupError("cannot make \(folder): \(String(cString: strerror(errno)))")
+            throw BackupError("cannot create \(folder): \(String(cString: strerror(errno)))")
         }
     }
 
@@ -147,7 +147,7 @@ package struct StoreMigration {
         if let tokens = FileManager.default.contents(atPath: TokenFile(configuration).path) {
             let place = staged.place(of: .apiTokens)
             let number = NewSecretFile.create(place, Array(tokens))
-            guard number == 0 else { throw BackupError("cannot make \(place): \(String(cString: strerror(number)))") }
+            guard number == 0 else { throw BackupError("cannot create \(place): \(String(cString: strerror(number)))") }
         }
         try copySecrets()
         try reached(.copied)
@@ -169,7 +169,7 @@ package struct StoreMigration {
                 continue
             }
             let number = NewSecretFile.create(target, Array(bytes))
-            guard number == 0 else { throw BackupError("cannot make \(target): \(String(cString: strerror(number)))") }
+            guard number == 0 else { throw BackupError("cannot write \(target): \(String(cString: strerror(number)))") }
         }
     }
 }
@@ -259,7 +259,7 @@ package struct StagedStore {
         precondition(state != .ready, "finish a complete restore first")
         try? FileManager.default.removeItem(atPath: folder)
         guard mkdir(folder, 0o700) == 0, mkdir(place(of: nil), 0o700) == 0 else {
-            throw BackupError.failure("make", folder)
+            throw BackupError.failure("create", folder)
         }
         try reached(.made)
     }
@@ -275,7 +275,7 @@ package struct StagedStore {
             if FileManager.default.fileExists(atPath: place(of: role)) { try flush(place(of: role)) }
         }
         try flush(place(of: nil))
-        guard NewSecretFile.create(marker, []) == 0 else { throw BackupError.failure("make", marker) }
+        guard NewSecretFile.create(marker, []) == 0 else { throw BackupError.failure("create", marker) }
         try flush(folder)
         try reached(.ready)
     }
@@ -303,7 +303,7 @@ package struct StagedStore {
         var status = stat()
         guard lstat(source, &status) == 0 else { return }
         guard lstat(target, &status) != 0 else { throw BackupError("\(target) already exists: move it away") }
-        guard rename(source, target) == 0 else { throw BackupError.failure("make", target) }
+        guard rename(source, target) == 0 else { throw BackupError.failure("create", target) }
         try reached(.moved(URL(fileURLWithPath: source).lastPathComponent))
     }
 
@@ -338,7 +338,7 @@ struct RetiredStore {
         unlink(next)
         let words = "\(destination)\nRemove this file to use this store again, if no router runs on the moved store.\n"
         guard NewSecretFile.create(next, Array(words.utf8)) == 0, rename(next, path) == 0 else {
-            throw BackupError.failure("make", path)
+            throw BackupError.failure("create", path)
         }
         NewSecretFile.flushFolder(of: path)
     }

@@ -166,7 +166,7 @@ private final class SnapshotSource {
     /// `progress` receives bytes.
     func copy(to target: String, _ pagesPerStep: CInt, progress: @escaping (Int64) -> Void) throws {
         // Creates the file with access only for this user.
-        guard NewSecretFile.create(target, []) == 0 else { throw BackupError.failure("make", target) }
+        guard NewSecretFile.create(target, []) == 0 else { throw BackupError.failure("create", target) }
         let copy = try DatabaseQueue(path: target)
         defer { try? copy.close() }
         try copy.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
@@ -199,7 +199,7 @@ final class WorkFolder {
         var template = Array((prefix + "XXXXXX").utf8CString)
         guard mkdtemp(&template) != nil else {
             let folder = URL(fileURLWithPath: prefix).deletingLastPathComponent().path
-            throw BackupError("cannot make a folder in \(folder): \(String(cString: strerror(errno)))")
+            throw BackupError("cannot create a folder in \(folder): \(String(cString: strerror(errno)))")
         }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
         descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -248,7 +248,7 @@ final class UnfinishedFile {
         }
         unlink(path)
         descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw BackupError.failure("make", path) }
+        guard descriptor >= 0 else { throw BackupError.failure("create", path) }
         // The kernel releases the lock when the process ends.
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
     }
@@ -263,7 +263,7 @@ final class UnfinishedFile {
     func finish(_ last: () throws -> Void) throws {
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw BackupError.failure("write", path) }
         try last()
-        guard rename(path, target) == 0 else { throw BackupError.failure("make", target) }
+        guard rename(path, target) == 0 else { throw BackupError.failure("create", target) }
         NewSecretFile.flushFolder(of: target)
     }
 }

@@ -174,7 +174,7 @@ struct NotifyReceipt: OperatorAnswer, Equatable {
 
     var text: String { id }
 
-    /// The JSON as an encoder would write it. Encoding it that way takes longer than parsing a request.
+    /// Builds the JSON without an encoder, which would take longer than parsing a request.
     var json: String {
         var json = JSONLine()
         json.add("created_at", createdAt)

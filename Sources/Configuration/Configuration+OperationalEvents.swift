@@ -17,7 +17,7 @@ package enum OperationalEventKind: String, Sendable, CaseIterable, Codable {
     case queuePaused = "queue.paused"
     case queueResumed = "queue.resumed"
     /// A credential of a push service expires soon, or has expired.
-    case credentialExpiring = "credential.expiring"
+    case credentialExpiring = "credential-expiring"
     /// A plugin process ended unexpectedly.
     case pluginCrashed = "plugin.crashed"
     /// A relay requires authentication.

@@ -54,7 +54,7 @@ extension Configuration {
     package var remoteSigning: RemoteSigningConfiguration {
         let own = ownURL
         return RemoteSigningConfiguration(
-            requireSession: registration.requireSession || access.mode == .invited,
+            requireSession: registration.requireSession || access.mode == .inviteOnly,
             secretFile: registration.secretFile,
             relays: (own.isEmpty ? [] : [own]) + relays.nip46.map(\.text)
         )

@@ -45,8 +45,8 @@ extension ConfigurationReader {
         defaults.cooldown = seconds(mapping["cooldown_seconds"])
         defaults.window = seconds(mapping["window_seconds"])
         defaults.dailyCap = cap(mapping["daily_cap"])
-        defaults.silentPerHour =
-            mapping["background_per_hour"]?.integer(in: 0...Self.mostSilentPerHour) ?? defaults.silentPerHour
+        defaults.backgroundPerHour =
+            mapping["background_per_hour"]?.integer(in: 0...Self.mostSilentPerHour) ?? defaults.backgroundPerHour
     }
 
     private func seconds(_ value: YAMLValue?) -> Duration? {

@@ -35,7 +35,7 @@ struct ConfigurationReader {
             .mapping(keys: [
                 "identity", "store", "relay", "relays", "hints", "registration", "context", "trace", "tracing", "rules",
                 "plugins", "dead_letters",
-                "http", "defaults", "bounds", "filters", "apps", "sealed_ingress", "api", "shutdown_seconds",
+                "http", "defaults", "bounds", "filter_plugins", "apps", "sealed_ingress", "api", "shutdown_seconds",
                 "access", "log", "subscribe", "cluster", "operational_events",
             ])
             .flatMap(configuration)
@@ -80,7 +80,7 @@ struct ConfigurationReader {
         configuration.pacingPlaces = places
         configuration.defaultMode = mode ?? configuration.defaultMode
         configuration.pacing = policy
-        configuration.filters = top["filters"].map(filters) ?? []
+        configuration.filters = top["filter_plugins"].map(filters) ?? []
         configuration.sealedIngress = top["sealed_ingress"].map { sealedIngress($0, apps: configuration.apps) }
         configuration.subscribePage = top["subscribe"].flatMap { subscribePage($0, apps: configuration.apps) }
         configuration.api = top["api"].map(api)

@@ -232,7 +232,7 @@ package enum HoldReason: String, Sendable, CaseIterable {
     /// The daily limit is reached.
     case cap
     /// The hourly limit of silent pushes is reached.
-    case silentBudget = "silent-budget"
+    case backgroundBudget = "background-budget"
     /// The last push is still in progress.
     case underWay = "under-way"
     /// The outbox has no capacity for its push service, or for that service's host. A device with a cooldown of 0 thus
@@ -246,7 +246,7 @@ package enum HoldReason: String, Sendable, CaseIterable {
         case .window: "the device was woken often in this window of time"
         case .quiet: "the device's quiet hours"
         case .cap: "the device has had its pushes of the day (UTC)"
-        case .silentBudget: "the device has had its background pushes of the hour"
+        case .backgroundBudget: "the device has had its background pushes of the hour"
         case .underWay: "the last push to the device is under way"
         case .behind: "the push service is behind with what it has to take"
         }

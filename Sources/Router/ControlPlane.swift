@@ -234,7 +234,7 @@ extension DataPlane {
         RouterReaders(
             status: status,
             statistics: watchers.statistics,
-            doors: DoorReader(environment.configuration, status.incoming),
+            listeners: ListenerReader(environment.configuration, status.incoming),
             plugins: { [plugins = outgoing.plugins] in
                 PluginOverview(plugins.processReports, refusals: plugins.catalog.refusals)
             }

@@ -76,7 +76,7 @@ struct ReloadCandidate: Sendable {
                 file: configuration.file ?? "filters",
                 line: failure.line,
                 column: 1,
-                message: "filters.\(failure.name): \(failure.reason)"
+                message: "filter_plugins.\(failure.name): \(failure.reason)"
             )
         }
         guard mistakes.isEmpty, let rules else {

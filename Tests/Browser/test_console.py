@@ -14,7 +14,7 @@ from pages import XSS, check, check_and_picture, nothing_ran, spoil_answers
 from programs import REPOSITORY, carillon, wait_until
 from stage import Operator
 
-SCREENS = ["now", "follow", "devices", "devices/1", "playground", "doors", "access"]
+SCREENS = ["now", "follow", "devices", "devices/1", "playground", "listeners", "access"]
 
 
 def token(console, name: str, *scopes: str) -> str:
@@ -64,7 +64,7 @@ def test_a_session_that_ends_is_said(operator, console):
     page = operator.sign_in(token(console, "short", "read")).browser
     operator.go("devices")
     carillon("tokens", "revoke", "short", "--config", console.router.folder / "carillon.yaml")
-    page.js("location.hash = 'doors'")
+    page.js("location.hash = 'listeners'")
     page.wait_for("document.querySelector('.sign-in')")
     assert "session has ended" in page.text("#told")
 
@@ -251,7 +251,7 @@ def test_relays_of_users_are_blocked_and_let_in_again(operator, console, phone, 
     publish(console, phone.event(10002, "", [["r", "wss://relay.example.com", "read"]]))
     wait_until(lambda: console.json("/v1/relays")[1]["relays"], "the relay of a user is known")
     page = operator.sign_in().browser
-    operator.go("doors")
+    operator.go("listeners")
     button = "[...document.querySelectorAll('#screen button')].find(n => /^{} wss:/.test(n.getAttribute('aria-label')))"
     page.js(button.format("Block") + ".click()")
     page.wait_for("document.querySelector('dialog[open]')")
@@ -289,7 +289,7 @@ def test_whoever_may_only_look_changes_nothing(operator, console, phone, axe):
     publish(console, phone.event(10002, "", [["r", "wss://relay.example.com", "read"]]))
     wait_until(lambda: console.json("/v1/relays")[1]["relays"], "the relay of a user is known")
     page = operator.sign_in(token(console, "reader", "read")).browser
-    operator.go("doors")
+    operator.go("listeners")
     assert "relay.example.com" in page.text("#screen") and "Block" not in page.text("#screen")
     operator.go("devices/1")
     assert "take the scope" in page.text("#screen") and not page.is_shown("#screen .danger")

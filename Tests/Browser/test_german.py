@@ -130,7 +130,7 @@ def test_every_screen(german, console, alice, bob, axe):
     publish(console, note, alice.event(10002, "", [["r", "wss://relay.example.com", "read"]]))
     console.router.wait_for_deliveries(1)
     page = german.sign_in().browser
-    for screen in ["now", "follow", "devices", "devices/1", "playground", "doors", "access"]:
+    for screen in ["now", "follow", "devices", "devices/1", "playground", "listeners", "access"]:
         german.go(screen)
         if screen == "playground":
             page.wait_for("document.querySelector('.iphone')")
@@ -226,7 +226,7 @@ def test_refusals(german, console, alice, axe):
     assert words[1].startswith("Der Router hat abgelehnt: Der Router versteht die Anfrage nicht. limit: expected")
     looked_at(page, axe, "refused-scope", router=["limit: expected"])
     carillon("tokens", "revoke", "reader", "--config", console.router.folder / "carillon.yaml")
-    page.js("location.hash = 'doors'")
+    page.js("location.hash = 'listeners'")
     page.wait_for("document.querySelector('.sign-in')")
     looked_at(page, axe, "session-ended")
 
@@ -261,7 +261,7 @@ def test_trouble_is_said(stopped_router, browser, axe):
     assert "Unter relays.always ist kein Relay verbunden (von 1)." in browser.text(".issue")
     assert "sagt, wie es mit jedem steht" in browser.text(".remedy")
     looked_at(browser, axe, "issue")
-    german.go("doors")
+    german.go("listeners")
     browser.wait_for("/Letzter Fehler/.test(document.querySelector('#screen').textContent)")
     looked_at(browser, axe, "relay-down")
     german.go("now")
@@ -281,8 +281,8 @@ def test_silent_members_of_a_cluster_are_said(german, axe):
     page.js(
         "const real = globalThis.fetch; globalThis.fetch = async (...asked) => { const answer = await real(...asked);"
         "if (!/v1\\/status/.test(asked[0])) return answer; const status = await answer.json();"
-        "for (const [code, values] of Object.entries(a[0])) status.issues.push({ what: 'member-silent', detail: 'the member',"
-        " says: { code, values }, remedy: 'look at it', is_grave: false, member: values.member });"
+        "for (const [code, values] of Object.entries(a[0])) status.issues.push({ code: 'member-silent', message: 'the member',"
+        " params: { code, values }, fix: 'look at it', severity: 'warning', member: values.member });"
         "return new Response(JSON.stringify(status), { headers: answer.headers }) }",
         silent,
     )

@@ -83,7 +83,7 @@ def test_what_fails_is_said(subscriber, axe, kind):
 
 
 def test_the_routers_refusal_is_shown_as_text(stopped_router, browser, alice):
-    stopped_router.configuration["access"] = {"mode": "listed", "allow": []}
+    stopped_router.configuration["access"] = {"mode": "allowlist", "allow": []}
     stopped_router.start()
     subscriber = Subscriber(browser, stopped_router, alice).open()
     browser.click("#submit")

@@ -40,7 +40,7 @@ import TimeTestSupport
         let configuration = try read(
             """
             access:
-              mode: listed
+              mode: allowlist
               allow: [\(Self.npub), 198.51.100.7]
               block: 2001:DB8:7::/48
               block_relays: ["*.Example.com", wss://Relay.example.org/]
@@ -56,18 +56,18 @@ import TimeTestSupport
             ]
         )
         #expect(configuration.access.rules.map(\.isBlock) == [false, false, true, true, true])
-        #expect(configuration.access.mode == .listed && configuration.access.rules.allSatisfy(\.isConfigured))
+        #expect(configuration.access.mode == .allowlist && configuration.access.rules.allSatisfy(\.isConfigured))
         #expect(configuration.log == Configuration.Log(format: .json, level: .debug))
     }
 
     @Test func invitationsNeedSecrets() throws {
-        #expect(mistakes("access: { mode: invited }").first?.contains("registration.secret_file") == true)
-        let configuration = try read("access: { mode: invited }\nregistration: { secret_file: secrets }")
+        #expect(mistakes("access: { mode: invite-only }").first?.contains("registration.secret_file") == true)
+        let configuration = try read("access: { mode: invite-only }\nregistration: { secret_file: secrets }")
         #expect(configuration.remoteSigning.requireSession)
     }
 
     @Test(arguments: [
-        ("access: { mode: closed }", "open, invited, listed"), ("access: { allow: nobody }", "expected a key"),
+        ("access: { mode: closed }", "open, invite-only, allowlist"), ("access: { allow: nobody }", "expected a key"),
         ("access: { block: 10.0.0.1/8 }", "expected a key"), ("access: { block_relays: https://x }", "a relay's URL"),
         ("log: { format: xml }", "journald"), ("access: { deny: x }", "deny"),
     ])
@@ -140,7 +140,7 @@ import TimeTestSupport
         relay.users = 3
         relay.offences = ["flood": 2]
         relay.misbehaves = ["flood"]
-        relay.lastWords = [RelayList.Words(command: "NOTICE", text: "no", at: "2026-03-14T00:00:00.125Z")]
+        relay.lastMessages = [RelayList.Words(command: "NOTICE", text: "no", at: "2026-03-14T00:00:00.125Z")]
         relay.readUpTo = "2026-03-14T00:00:01.000Z"
         let blocked = AccessRule(.relay("*.b.example"), isBlock: true, reason: "floods", madeAt: .epoch)
         let list = RelayList([relay], blocked: [blocked])

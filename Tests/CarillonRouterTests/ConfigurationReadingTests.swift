@@ -90,7 +90,7 @@ import Testing
         pacing.dailyCap = 7
         pacing.platforms = ["ios": .init(), "unifiedpush": .init()]
         pacing.platforms["ios"]?.cooldown = .seconds(90)
-        pacing.platforms["ios"]?.silentPerHour = 6
+        pacing.platforms["ios"]?.backgroundPerHour = 6
         pacing.platforms["unifiedpush"]?.dailyCap = 0
         pacing.leastWindow = .seconds(5)
         pacing.mostDailyCap = 0

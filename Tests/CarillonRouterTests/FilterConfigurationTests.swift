@@ -19,13 +19,13 @@ import Testing
     }
 
     @Test func withoutTheBlockThereIsNoFilter() throws {
-        #expect(try read("").isEmpty && read("filters: {}").isEmpty)
+        #expect(try read("").isEmpty && read("filter_plugins: {}").isEmpty)
     }
 
     @Test func filtersComeInTheOrderOfTheFile() throws {
         let filters = try read(
             """
-            filters:
+            filter_plugins:
               web-of-trust: { devices: may-switch-on, on_error: drop, settings: { level: follows } }
               mutes: {}
               another:
@@ -51,7 +51,7 @@ import Testing
             """
             identity: { key_file: k }
             store: { path: s }
-            filters:
+            filter_plugins:
               noise:
                 settings:
                   except: [dm, "zaps", "${SECRET}", { dm: 1 }, null]
@@ -64,17 +64,17 @@ import Testing
         ).filters
         #expect(
             filters[0].signals == [
-                Configuration.NamedSignal(name: "dm", path: "filters.noise.settings.except[0]", line: 6, column: 16),
-                Configuration.NamedSignal(name: "zaps", path: "filters.noise.settings.except[1]", line: 6, column: 20),
+                Configuration.NamedSignal(name: "dm", path: "filter_plugins.noise.settings.except[0]", line: 6, column: 16),
+                Configuration.NamedSignal(name: "zaps", path: "filter_plugins.noise.settings.except[1]", line: 6, column: 20),
                 Configuration.NamedSignal(
                     name: "mention",
-                    path: "filters.noise.settings.difficulty.mention",
+                    path: "filter_plugins.noise.settings.difficulty.mention",
                     line: 8,
                     column: 18
                 ),
                 Configuration.NamedSignal(
                     name: "relpy",
-                    path: "filters.noise.settings.difficulty.relpy",
+                    path: "filter_plugins.noise.settings.difficulty.relpy",
                     line: 9,
                     column: 16
                 ),
@@ -85,10 +85,10 @@ import Testing
 
     @Test(arguments: [
         ("filters: [mutes]", "expected a mapping"),
-        ("filters: { mutes: { device: always } }", "unknown key 'device'"),
-        ("filters: { mutes: { devices: never } }", "is none of always, may-switch-off, may-switch-on"),
-        ("filters: { mutes: { on_error: ignore } }", "is none of pass, drop"),
-        ("filters: { mutes: { settings: [1] } }", "expected a mapping"),
+        ("filter_plugins: { mutes: { device: always } }", "unknown key 'device'"),
+        ("filter_plugins: { mutes: { devices: never } }", "is none of always, may-switch-off, may-switch-on"),
+        ("filter_plugins: { mutes: { on_error: ignore } }", "is none of pass, drop"),
+        ("filter_plugins: { mutes: { settings: [1] } }", "expected a mapping"),
     ])
     func mistakesAreNamed(filters: String, mistake: String) {
         let found = mistakes(in: filters)

@@ -104,7 +104,7 @@ class Lab:
     @property
     def android(self) -> dict:
         fcm = self.addresses["fcm"]
-        return {"service_account": fcm["service_account"], "origin": fcm["url"]}
+        return {"service_account": fcm["service_account"], "base_url": fcm["url"]}
 
     @staticmethod
     def android_token() -> str:

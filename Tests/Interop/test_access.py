@@ -58,7 +58,7 @@ def test_a_blocked_user_is_out_at_once_and_stays_out(stopped_router, lab, tmp_pa
         for number in range(10):
             socket.publish(bob.message(f"a{number}", alice), bob.message(f"c{number}", carol))
         lab.accepted(22)
-        answer = run(router, "users", "block", alice.hex, "--reason", "spam", "--until", "30d")
+        answer = run(router, "users", "block", alice.hex, "--reason", "spam", "--for", "30d")
         assert "blocked" in answer and "1 devices are out of use" in answer and '"spam"' in answer
         for number in range(10):
             socket.publish(bob.message(f"b{number}", alice), bob.message(f"d{number}", carol))
@@ -113,7 +113,7 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
     stopped_router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{ingress}"}
     stopped_router.configuration["registration"] = {"secret_file": "secrets"}
     stopped_router.configuration["relay"]["url"] = "wss://push.example.com"
-    stopped_router.configuration["access"] = {"mode": "listed", "allow": alice.hex, "block": ["192.0.2.0/24"]}
+    stopped_router.configuration["access"] = {"mode": "allowlist", "allow": alice.hex, "block": ["192.0.2.0/24"]}
     router = stopped_router.start()
 
     def connect(address: str) -> Socket:
@@ -179,7 +179,7 @@ def test_networks_invitations_and_lists(stopped_router, lab, alice, bob):
     second = Session(Socket(router), router, Person())
     assert "secret is unknown" in second.request("connect", router.public_key, unused.split("secret=")[1])["error"]
     rules = ask(router, "users", "rules")
-    assert rules["mode"] == "listed" and sum(rule["kind"] == "invitation" for rule in rules["rules"]) == 2
+    assert rules["mode"] == "allowlist" and sum(rule["kind"] == "invitation" for rule in rules["rules"]) == 2
 
     # A reload puts another mode in force.
     router.configuration["access"] = {"mode": "open"}
@@ -248,7 +248,7 @@ def test_a_hostile_relay_is_seen_and_blocked(stopped_router, alice):
     relay = shown()
     assert relay["whose"] == "users" and relay["users"] == 1 and relay["events"] >= 25 and relay["refusals"] >= 1
     assert {"malformed", "unasked", "invalid-events"} <= set(relay["misbehaves"])
-    said = {words["command"]: words["text"] for words in relay["last_words"]}
+    said = {words["command"]: words["text"] for words in relay["last_messages"]}
     assert said["CLOSED"] == "error: never"
     assert said["NOTICE"].startswith("pay [31m me xxx") and len(said["NOTICE"]) == 201
     text = run(router, "relays", "show", hostile.url)
@@ -261,7 +261,7 @@ def test_a_hostile_relay_is_seen_and_blocked(stopped_router, alice):
     status = run(router, "status", status=1)
     assert "a relay misbehaves: malformed messages, events with a wrong id or signature, events without" in status
     metrics = console.ask("/metrics")[1]
-    assert 'carillon_relay_offences_total{relay="users",what="unasked"}' in metrics.replace("what=\"unasked\",relay=\"users\"", "relay=\"users\",what=\"unasked\"")
+    assert 'carillon_relay_violations_total{relay="users",what="unasked"}' in metrics.replace("what=\"unasked\",relay=\"users\"", "relay=\"users\",what=\"unasked\"")
     assert "carillon_relays_misbehaving 1" in metrics and hostile.url not in metrics
 
     run(router, "relays", "block", hostile.url, "--reason", "floods")
@@ -278,5 +278,5 @@ def test_a_hostile_relay_is_seen_and_blocked(stopped_router, alice):
     wait_until(lambda: hostile.connections > connections, "the router comes back", router.process)
     # A wildcard for a host does the same; the configuration's relays are excepted by their own words.
     assert "expected a relay's URL" in run(router, "relays", "block", "https://example.com", status=64)
-    assert "*.example.com" in run(router, "relays", "block", "*.Example.com", "--until", "7d")
+    assert "*.example.com" in run(router, "relays", "block", "*.Example.com", "--for", "7d")
     hostile.stop()

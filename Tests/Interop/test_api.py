@@ -68,16 +68,16 @@ def test_health_is_for_everybody_and_all_else_takes_the_token(console):
 
 
 def issues(console) -> dict:
-    return {each["what"]: each for each in console.json("/v1/issues")[1]["issues"]}
+    return {each["code"]: each for each in console.json("/v1/issues")[1]["issues"]}
 
 
 def test_readiness_names_what_is_amiss(console, stopped_router):
     stopped_router.configuration["relays"] = {"always": ["ws://127.0.0.1:1"]}
     console.start()
     status, answer = console.json("/readyz", token=None)
-    assert status == 503 and answer["not_ready"] == [{"what": "no-relay"}]
+    assert status == 503 and answer["not_ready"] == [{"code": "no-relay"}]
     [detailed] = console.json("/readyz")[1]["not_ready"]
-    assert detailed == {"what": "no-relay", "detail": "none of 1 under relays.always is connected"}
+    assert detailed == {"code": "no-relay", "message": "none of 1 under relays.always is connected"}
 
 
 def test_a_platform_that_cannot_be_served_is_an_issue_with_a_remedy_that_fits(console, stopped_router):
@@ -87,15 +87,15 @@ def test_a_platform_that_cannot_be_served_is_an_issue_with_a_remedy_that_fits(co
     console.start()
     assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
     failed = issues(console)["transport-failed"]
-    assert failed["is_grave"] and failed["detail"].startswith("transport-failed: ios of default: ")
-    assert "team_id: expected" in failed["detail"] and "carillon check" in failed["remedy"]
+    assert failed["severity"] == "error" and failed["message"].startswith("transport-failed: ios of default: ")
+    assert "team_id: expected" in failed["message"] and "carillon check" in failed["fix"]
     stopped_router.stop()
     app["iOs"] = app.pop("ios")
     console.start()
     assert console.json("/readyz")[0] == 200
     failed = issues(console)["transport-failed"]
-    assert "no loaded plugin serves iOs" in failed["detail"] and "platform's name" in failed["remedy"]
-    assert failed["says"]["code"] == "transport-failed-no-plugin" and "credentials" not in failed["remedy"]
+    assert "no loaded plugin serves iOs" in failed["message"] and "platform's name" in failed["fix"]
+    assert failed["params"]["code"] == "transport-failed-no-plugin" and "credentials" not in failed["fix"]
 
 
 def test_a_transport_that_waits_for_a_human_is_an_issue_and_others_are_ready(console, stopped_router, lab, alice, bob):
@@ -104,7 +104,7 @@ def test_a_transport_that_waits_for_a_human_is_an_issue_and_others_are_ready(con
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())), bob.message("hello", alice))
     paused = wait_until(lambda: issues(console).get("transport-paused"), "the transport pauses")
-    assert paused["detail"].startswith("transport-paused: ios of default: ") and "credentials" in paused["remedy"]
+    assert paused["message"].startswith("transport-paused: ios of default: ") and "credentials" in paused["fix"]
     assert console.json("/readyz") == (200, {"ready": True, "not_ready": []})
     found = families(console)
     assert value(found["carillon_queue_paused"], platform="ios", cause="misconfigured") == 1
@@ -160,7 +160,7 @@ def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, 
     assert value(found["carillon_outbox_deliveries_limit"]) > 1_000
     assert value(found["carillon_transport_requests"], "_total", platform="ios", app="default") >= 1
     assert value(found["carillon_transport_answers"], "_total", platform="ios", app="default") >= 1
-    assert value(found["carillon_lane_connections"], state="open") >= 1
+    assert value(found["carillon_http2_connections"], state="open") >= 1
     assert value(found["process_resident_memory_bytes"]) > 1 << 20
     assert value(found["process_cpu_seconds"], "_total") > 0
     assert abs(value(found["process_start_time_seconds"]) - time.time()) < 3600
@@ -251,11 +251,11 @@ def test_what_clients_are_refused_is_counted_at_each_door(console, stopped_route
         wait_until(lambda: console.ask("/v1/reload", "POST", token="wrong")[0] == 429, "the API refuses a stranger")
         found = families(console)
         connections, refused = found["carillon_connections"], found["carillon_clients_refused"]
-        assert value(connections, door="socket") >= 2 and value(connections, door="api") >= 1
-        assert value(connections, door="ingress") == 0
-        assert value(refused, "_total", door="socket", why="connections") == 1
-        assert value(refused, "_total", door="socket", why="messages") >= 1
-        assert value(refused, "_total", door="api", why="requests") == 1
-        assert value(refused, "_total", door="ingress") == 0
+        assert value(connections, listener="socket") >= 2 and value(connections, listener="api") >= 1
+        assert value(connections, listener="ingress") == 0
+        assert value(refused, "_total", listener="socket", why="connections") == 1
+        assert value(refused, "_total", listener="socket", why="messages") >= 1
+        assert value(refused, "_total", listener="api", why="requests") == 1
+        assert value(refused, "_total", listener="ingress") == 0
         assert len(refused.samples) == 18
     assert value(found["carillon_trace_lost"], "_total") == 0

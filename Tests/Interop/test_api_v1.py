@@ -81,7 +81,7 @@ def test_answers_are_what_the_description_says(console, stopped_router, lab, ali
     [device] = api.ask("/v1/devices")["devices"]
     number = device["device"]
     assert api.ask("/v1/status")["pushes"]["total"] == 1
-    assert [issue["what"] for issue in api.ask("/v1/issues")["issues"]] == ["no-relay"]
+    assert [issue["code"] for issue in api.ask("/v1/issues")["issues"]] == ["no-relay"]
     explained = wait_until(
         lambda: "delivered" in json.dumps(answer := api.ask(f"/v1/events/{message['id']}/explain")) and answer,
         "the trace tells that it was delivered",
@@ -125,8 +125,8 @@ def test_answers_are_what_the_description_says(console, stopped_router, lab, ali
     assert stopped_router.configuration_file.exists()
     assert api.ask("/v1/reload", "POST", status=422)["mistakes"]
     api.ask("/healthz")
-    doors = {door["door"]: door for door in api.ask("/v1/doors")["doors"]}
-    assert doors["socket"]["is_open"] and doors["socket"]["events"] >= 2 and not doors["ingress"]["is_open"]
+    listeners = {listener["listener"]: listener for listener in api.ask("/v1/listeners")["listeners"]}
+    assert listeners["socket"]["is_open"] and listeners["socket"]["events"] >= 2 and not listeners["ingress"]["is_open"]
     assert api.ask("/v1/signals")["signals"][0]["is_built_in"]
     assert [each["text"][:1] for each in api.ask("/v1/rules")["files"]] == ["#"]
     assert api.ask("/v1/rules/fixtures")["fixtures"]
@@ -216,7 +216,7 @@ def test_tokens_have_scopes(console, stopped_router, alice):
         assert console.ask(path, method, reader)[0] == status, path
     operator = json.loads(
         command(
-            stopped_router, "tokens", "create", "deploy", "--scope", "operate", "--expires", "1h", "--json"
+            stopped_router, "tokens", "create", "deploy", "--scope", "operate", "--for", "1h", "--json"
         ).stdout
     )["token"]
     assert console.ask("/v1/reload", "POST", operator)[0] == 200

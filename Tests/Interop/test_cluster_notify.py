@@ -170,7 +170,7 @@ def test_members_and_their_filters_see_whole_signed_events(cluster, lab, tmp_pat
     lab.forget()
     for member in cluster.members:
         witnesses.append(Witness(member, tmp_path / f"witness-{member.folder.name}"))
-        member.configuration["filters"] = FILTERS
+        member.configuration["filter_plugins"] = FILTERS
         run = carillon("reload", "--config", member.configuration_file)
         assert run.returncode == 0, run.stderr
     second = sender.send({"to": {"accounts": accounts}, "title": "two"})["id"]

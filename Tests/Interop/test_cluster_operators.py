@@ -289,17 +289,17 @@ def test_accounts_users_ways_in_and_plugins_are_those_of_all_members(tmp_path, l
             shown = answer(member, "users", "show", person.hex)
             assert shown["user"]["last_push"] and shown["devices"][0]["pace"], shown
             assert shown["members"]["answered"] == ["member0", "member1", "member2"]
-        doors = description.ask("/v1/doors")
-        sockets = [door for door in doors["doors"] if door["door"] == "socket"]
-        assert [door["member"] for door in sockets] == ["member0", "member1", "member2"]
-        assert sum(door["events"] for door in sockets) >= 12 and doors["members"]["silent"] == []
-        assert sum(door["connections"] for door in doors["doors"] if door["door"] == "relays") == 1
+        listeners = description.ask("/v1/listeners")
+        sockets = [listener for listener in listeners["listeners"] if listener["listener"] == "socket"]
+        assert [listener["member"] for listener in sockets] == ["member0", "member1", "member2"]
+        assert sum(listener["events"] for listener in sockets) >= 12 and listeners["members"]["silent"] == []
+        assert sum(listener["connections"] for listener in listeners["listeners"] if listener["listener"] == "relays") == 1
         assert description.ask("/v1/plugins")["members"]["answered"] == ["member0", "member1", "member2"]
 
         # Whose part is missing is said, without a name to the account.
         cluster.members[2].process.send_signal(signal.SIGSTOP)
         assert asked[0].ask()["is_partial"] is True
-        assert asked[0].description.ask("/v1/doors")["members"]["silent"][0]["name"] == "member2"
+        assert asked[0].description.ask("/v1/listeners")["members"]["silent"][0]["name"] == "member2"
     finally:
         for member in cluster.living:
             member.process.send_signal(signal.SIGCONT)
@@ -335,7 +335,7 @@ def api_port(member: Member) -> int:
 def repeats(members: list[Member]) -> int:
     """What the members say in their metrics, together."""
     lines = [line for member in members for line in Console(member).ask("/metrics")[1].splitlines()]
-    return sum(int(line.split()[-1]) for line in lines if line.startswith("carillon_cluster_repeats_total{"))
+    return sum(int(line.split()[-1]) for line in lines if line.startswith("carillon_cluster_duplicates_total{"))
 
 
 def test_what_a_lost_member_had_on_its_way_is_sent_again_and_counted(keeping, lab):

@@ -1,4 +1,4 @@
-"""What the console asks for beside the rest of the API: sessions, rules that are saved, doors."""
+"""What the console asks for beside the rest of the API: sessions, rules that are saved, listeners."""
 
 import json
 import urllib.error
@@ -160,15 +160,15 @@ def test_the_built_in_rules_are_shown(console):
     assert {"reply", "zap"} <= {fixture["name"] for fixture in fixtures}
 
 
-def test_doors_are_counted(console):
+def test_listeners_are_counted(console):
     api = Description(console)
 
     def looked_at():
-        return {door["door"]: door for door in api.ask("/v1/doors")["doors"]}
+        return {listener["listener"]: listener for listener in api.ask("/v1/listeners")["listeners"]}
 
-    doors = looked_at()
-    assert doors["api"]["is_open"] and doors["api"]["connections"] >= 1
-    assert doors["socket"]["refused"]["messages"] == 0
+    listeners = looked_at()
+    assert listeners["api"]["is_open"] and listeners["api"]["connections"] >= 1
+    assert listeners["socket"]["refused"]["messages"] == 0
 
     def refuses_strangers() -> bool:
         # A busy machine answers so slowly that the first sixty may stay within the limit of requests per second.

@@ -109,7 +109,7 @@ def test_a_full_disk_is_told_before_anything_is_refused(stopped_router, disk):
 
     disk.fail("ENOSPC")
     assert "!! disk-full: 0 KiB are free" in status(2) and "disk-nearly-full" not in status(2)
-    assert console.json("/readyz", token=None) == (503, {"ready": False, "not_ready": [{"what": "disk-full"}]})
+    assert console.json("/readyz", token=None) == (503, {"ready": False, "not_ready": [{"code": "disk-full"}]})
     disk.heal()
     assert "disk-full" not in status(1)
     assert console.json("/readyz", token=None)[0] == 200

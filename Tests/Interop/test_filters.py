@@ -64,7 +64,7 @@ def told(router, lab, count: int) -> list[str]:
 
 
 def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab, alice, bob, mallory):
-    stopped_router.configuration["filters"] = {"mutes": {}}
+    stopped_router.configuration["filter_plugins"] = {"mutes": {}}
     router = stopped_router.start()
     register(router, alice)
     root = bob.note("a root")
@@ -93,7 +93,7 @@ def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab
 
 
 def test_a_new_list_counts_for_the_very_next_event(stopped_router, lab, alice, bob):
-    stopped_router.configuration["filters"] = {"mutes": {}}
+    stopped_router.configuration["filter_plugins"] = {"mutes": {}}
     router = stopped_router.start()
     register(router, alice)
     now = int(time.time())
@@ -114,7 +114,7 @@ def test_a_new_list_counts_for_the_very_next_event(stopped_router, lab, alice, b
 
 def test_lists_are_found_at_relays(stopped_router, lab, relay, alice, bob):
     """One is there before anybody registers, its successor comes while the router listens."""
-    stopped_router.configuration["filters"] = {"mutes": {}}
+    stopped_router.configuration["filter_plugins"] = {"mutes": {}}
     stopped_router.watch(always=[relay])
     now = int(time.time())
     publish(relay, alice, mute_list(alice, ["word", "spam"], created_at=now))
@@ -130,7 +130,7 @@ def test_lists_are_found_at_relays(stopped_router, lab, relay, alice, bob):
 
 
 def test_a_device_switches_what_the_operator_lets_it(stopped_router, lab, alice, bob):
-    stopped_router.configuration["filters"] = {
+    stopped_router.configuration["filter_plugins"] = {
         "mutes": {"devices": "may-switch-off"},
         "noise": {"devices": "may-switch-on", "settings": {"hellthread": 1}},
     }
@@ -157,7 +157,7 @@ def test_a_device_switches_what_the_operator_lets_it(stopped_router, lab, alice,
 def test_follows_of_follows_are_found_at_relays(stopped_router, lab, relay, alice, bob, mallory):
     """Alice follows Bob, Bob follows Carol, nobody follows Mallory."""
     carol = Person()
-    stopped_router.configuration["filters"] = {
+    stopped_router.configuration["filter_plugins"] = {
         "web-of-trust": {"devices": "always", "settings": {"level": "follows-of-follows", "unknown": "drop"}}
     }
     # A relay of another process may take its time to answer.
@@ -197,7 +197,7 @@ def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, la
     register(router, alice)
     router.wait_until_read()
     for level in ["follows", "follows-of-follows", "follows", "follows-of-follows"]:
-        router.configuration["filters"] = {"web-of-trust": {"devices": "always", "settings": {"level": level}}}
+        router.configuration["filter_plugins"] = {"web-of-trust": {"devices": "always", "settings": {"level": level}}}
         router.configuration_file  # writes it
         assert console.ask("/v1/reload", "POST")[0] == 200
         publish_in_turn(router, carol.note(f"trust in {level}", alice))
@@ -206,7 +206,7 @@ def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, la
 
 
 def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):
-    stopped_router.configuration["filters"] = {"noise": {"settings": {"difficulty": 8}}}
+    stopped_router.configuration["filter_plugins"] = {"noise": {"settings": {"difficulty": 8}}}
     router = stopped_router.start()
     register(router, alice)
     with Socket(router) as socket:
@@ -218,7 +218,7 @@ def test_work_is_measured_as_others_do_it(stopped_router, lab, alice, bob):
 
 
 def test_check_names_mistakes_in_filters(stopped_router):
-    stopped_router.configuration["filters"] = {
+    stopped_router.configuration["filter_plugins"] = {
         "mutes": {"devices": "sometimes"},
         "noise": {"settings": {"hellthread": "many"}},
         "web-of-trust": {},
@@ -227,21 +227,21 @@ def test_check_names_mistakes_in_filters(stopped_router):
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert check.returncode == 1
     assert "always, may-switch-off, may-switch-on" in check.stderr
-    stopped_router.configuration["filters"]["mutes"] = {"on_error": "drop"}
+    stopped_router.configuration["filter_plugins"]["mutes"] = {"on_error": "drop"}
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert check.returncode == 1
     for mistake in [
-        "filters.noise: the filter noise refuses its settings: hellthread: expected a whole number",
-        "filters.web-of-trust: the filter web-of-trust refuses its settings: level: expected follows",
-        "filters.nonsense: no loaded plugin offers the filter nonsense; there are: mutes, noise, web-of-trust",
+        "filter_plugins.noise: the filter noise refuses its settings: hellthread: expected a whole number",
+        "filter_plugins.web-of-trust: the filter web-of-trust refuses its settings: level: expected follows",
+        "filter_plugins.nonsense: no loaded plugin offers the filter nonsense; there are: mutes, noise, web-of-trust",
     ]:
         assert mistake in check.stderr
-    assert "filters.mutes" not in check.stderr
+    assert "filter_plugins.mutes" not in check.stderr
 
 
 def test_what_is_hardly_meant_is_told(stopped_router):
     router = stopped_router
-    router.configuration["filters"] = {
+    router.configuration["filter_plugins"] = {
         "noise": {"settings": {"except": ["dms", "offer"], "difficulty": {"mentoin": 3}}},
         "web-of-trust": {"settings": {"level": "follows-of-follows", "except": ["dm"]}},
     }
@@ -250,13 +250,13 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     )
     router.configuration["rules"] = "rules.yaml"
     doubts = [
-        "filters.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?",
-        "filters.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?",
-        "filters.web-of-trust: it asks relays whether accounts that the recipient follows follow the author, but ",
+        "filter_plugins.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?",
+        "filter_plugins.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?",
+        "filter_plugins.web-of-trust: it asks relays whether accounts that the recipient follows follow the author, but ",
     ]
     check = carillon("check", "--config", router.configuration_file)
     assert check.returncode == 0
-    warnings = [line for line in check.stderr.splitlines() if "filters." in line]
+    warnings = [line for line in check.stderr.splitlines() if "filter_plugins." in line]
     assert len(warnings) == len(doubts) and all(line.startswith("warning: ") for line in warnings)
     console = Console(router, port=free_port()).start()
     reload = carillon("reload", "--config", router.configuration_file)
@@ -266,7 +266,7 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     for doubt in doubts:
         assert doubt in check.stderr and doubt in reload.stderr and doubt in " ".join(answer["warnings"])
         assert router.log_text.count(doubt) == 3
-    router.configuration["filters"]["noise"]["settings"] = {"except": ["DM"]}
+    router.configuration["filter_plugins"]["noise"]["settings"] = {"except": ["DM"]}
     refused = carillon("reload", "--config", router.configuration_file)
     assert refused.returncode == 1 and "except: expected signals such as dm, of 1 to 32 of a-z" in refused.stderr
 

@@ -189,7 +189,7 @@ def test_google_gets_an_assertion_and_messages_that_others_can_read(router_towar
     file = tmp_path / "account.json"
     file.write_text(json.dumps(account))
     file.chmod(0o600)
-    router = router_towards(android={"service_account": str(file), "origin": server.url})
+    router = router_towards(android={"service_account": str(file), "base_url": server.url})
     device = lab.android_token()
     with Socket(router) as socket:
         content = {"platform": "android", "token": device, "filters": ALL_SIGNALS, "mode": "alert"}

@@ -89,7 +89,7 @@ def test_apps_move_from_one_key_to_the_other(stopped_router, lab, tmp_path):
     assert "router" in refused["error"] and "carillon.sqlite" in refused["error"]
     router.stop()
     before = (router.folder / "carillon.key").read_text()
-    report = keys(router, "rotate", "--retire-after", "10d")
+    report = keys(router, "rotate", "--for", "10d")
     new = report["keys"][0]["hex"]
     assert [(key["state"], key["devices"]) for key in report["keys"]] == [("current", 0), ("former", 2)]
     assert new != old and (router.folder / "carillon.key").read_text() != before
@@ -129,8 +129,8 @@ def test_apps_move_from_one_key_to_the_other(stopped_router, lab, tmp_path):
     shown = keys(router, "show")
     assert [(key["hex"], key["devices"]) for key in shown["keys"]] == [(new, 1), (old, 2)]
     status = json.loads(carillon("status", "--config", router.configuration_file, "--json").stdout)
-    [issue] = [issue for issue in status["issues"] if issue["what"] == "former-key"]
-    assert issue["detail"].startswith("2 of 3 devices are registered to a former key")
+    [issue] = [issue for issue in status["issues"] if issue["code"] == "former-key"]
+    assert issue["message"].startswith("2 of 3 devices are registered to a former key")
     assert registered(router) == {"current": 1, "former": 2}
 
     # The old key retires before its day: nobody loses a device, and nobody registers to it any more.

@@ -100,7 +100,7 @@ def test_somebody_sees_what_became_of_their_events(console, stopped_router, lab,
     assert device["name"] == "phone" and device["platform"] == "ios" and device["mode"] == "nudge"
     assert sorted(device["signals"]) == ["dm", "mention"] and device["last_success"]["outcome"] == "delivered"
     assert device["preferences"]["quiet"]["tz"] == "UTC+3" and device["held"] == []
-    assert len(device["id"]) == 16 and "silence" not in device and "paused_until" not in device
+    assert len(device["id"]) == 16 and "reason" not in device and "paused_until" not in device
     events = {event["event"]: event for event in me["events"]}
     assert events[message["id"]]["devices"][0]["id"] == device["id"]
     [verdict] = events[unwanted["id"]]["devices"]

@@ -536,7 +536,7 @@ def test_filters_see_whole_events_that_the_router_signed(router, lab, alice, bob
     assert witness.lines == []
     us = router.public_key
 
-    router.configuration["filters"] = FILTERS
+    router.configuration["filter_plugins"] = FILTERS
     run = carillon("reload", "--config", router.configuration_file)
     assert run.returncode == 0, run.stderr
     strangers = [f"{number:064x}" for number in range(1, 200)]

@@ -217,7 +217,7 @@ def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, e
     # The account's proof is of the machine's time, and not of the router's.
     clock.set(0)
     [own] = Me(console, alice).ask()["devices"]
-    assert own["silence"].endswith("registering it anew ends that")
+    assert own["reason"].endswith("registering it anew ends that")
     clock.set(51 * hours)
 
     works.append(True)
@@ -242,11 +242,11 @@ def test_a_certificate_that_ends_soon_is_told(stopped_router, endpoint, lab, tmp
         "topic": lab.ios["topic"], "certificate_file": str(certificate), "certificate_key_file": str(key)
     }
     console = Console(stopped_router).start()
-    ending = endpoint.wait_for("credential.expiring")["data"]
+    ending = endpoint.wait_for("credential-expiring")["data"]
     assert (ending["platform"], ending["app"], ending["what"]) == ("ios", "default", "client-certificate")
     left = datetime.datetime.fromisoformat(ending["ends_at"]) - datetime.datetime.now(datetime.UTC)
     assert datetime.timedelta(days=4, hours=23) < left <= datetime.timedelta(days=5)
-    assert any(issue["what"] == "credential-ends" for issue in console.json("/v1/issues")[1]["issues"])
+    assert any(issue["code"] == "credential-expiring" for issue in console.json("/v1/issues")[1]["issues"])
 
 
 class GuardedRelay(ScriptedRelay):

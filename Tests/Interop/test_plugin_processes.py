@@ -48,7 +48,7 @@ def test_a_process_that_is_killed_is_started_again_and_pushes_go_on(console, sto
     listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
     assert listing.returncode == 0 and "ended      once" in listing.stdout and "SIGKILL" in listing.stdout
     metrics = console.ask("/metrics")[1]
-    assert 'carillon_plugin_process_deaths_total{plugin="libCarillonAPNs.so"} 1\n' in metrics
+    assert 'carillon_plugin_process_crashes_total{plugin="libCarillonAPNs.so"} 1\n' in metrics
     assert console.json("/readyz")[0] == 200
 
 
@@ -85,7 +85,7 @@ def test_one_that_dies_again_and_again_is_an_issue_and_others_are_ready(console,
             if "process" in each and each["process"] not in killed:
                 killed.add(each["process"])
                 os.kill(each["process"], signal.SIGKILL)
-        return any(each["what"] == "plugin-paused" for each in console.json("/v1/issues")[1]["issues"])
+        return any(each["code"] == "plugin-paused" for each in console.json("/v1/issues")[1]["issues"])
 
     wait_until(dies, "a process pauses", stopped_router.process)
     paused = [each for each in processes(console) if each["state"] == "paused"]

@@ -94,7 +94,7 @@ def test_a_registration_that_it_refuses(console, stopped_router, alice):
 
 def test_a_filter_in_one_file(stopped_router, lab, alice, bob):
     shutil.copy(REPOSITORY / "contrib/examples/plugins/wordlist.py", stopped_router.plugins / "wordlist.py")
-    stopped_router.configuration["filters"] = {"wordlist": {"settings": {"words": ["casino"]}}}
+    stopped_router.configuration["filter_plugins"] = {"wordlist": {"settings": {"words": ["casino"]}}}
     stopped_router.start()
     note = alice.note("root")
     with Socket(stopped_router) as socket:

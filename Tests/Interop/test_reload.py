@@ -126,7 +126,7 @@ def test_a_new_key_in_the_same_file_is_used(stopped_router, lab, alice, bob):
 
 def test_filters_that_stay_as_they_are_forget_nothing(stopped_router, lab, alice, bob):
     router = stopped_router
-    router.configuration["filters"] = {"noise": {"settings": {"burst": {"events": 1, "seconds": 3600}}}}
+    router.configuration["filter_plugins"] = {"noise": {"settings": {"burst": {"events": 1, "seconds": 3600}}}}
     rules(router, "before")
     router.start()
     with Socket(router) as socket:
@@ -137,7 +137,7 @@ def test_filters_that_stay_as_they_are_forget_nothing(stopped_router, lab, alice
         socket.publish(bob.note("the second", alice))
         router.wait_for_log("step=filtered")
         # What changes begins anew.
-        router.configuration["filters"]["noise"]["settings"]["burst"]["seconds"] = 3599
+        router.configuration["filter_plugins"]["noise"]["settings"]["burst"]["seconds"] = 3599
         hang_up(router)
         socket.publish(bob.note("the third", alice))
         assert lab.accepted(2)[1].payload["aps"]["alert"]["title"] == "after"

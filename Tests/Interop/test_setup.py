@@ -86,7 +86,7 @@ def answers(lab: Lab, folder: Path, **more) -> dict:
             "key_file": lab.ios["key_file"],
             "environment": lab.ios["environment"],
         },
-        "android": {"service_account": lab.android["service_account"], "origin": lab.android["origin"]},
+        "android": {"service_account": lab.android["service_account"], "base_url": lab.android["base_url"]},
         "web": {"subject": "mailto:ops@example.org"},
         "rules": "social",
         "ca_file": str(lab.ca_file),
@@ -220,7 +220,7 @@ def services_of_ones_own(tmp_path, lab, mail, broker, bot, mail_password=MAIL_PA
             "from": "push@example.org",
         },
         "telegram": {
-            "bot": "@carillon_bot", "token_file": kept(tmp_path / "bot.token", TOKEN + "\n"), "api": bot.server.url,
+            "bot": "@carillon_bot", "token_file": kept(tmp_path / "bot.token", TOKEN + "\n"), "base_url": bot.server.url,
         },
         "mqtt": {
             "server": "localhost",

@@ -64,7 +64,7 @@ def test_a_relay_and_a_push_service_that_are_down_are_named(stopped_router, lab,
     )
     assert shown.returncode == 1 and f"!  {away} is not connected (unreachable)" in shown.stdout
     assert f"carillon relays show {away}" in shown.stdout and "plugins   " in shown.stdout
-    assert [issue["what"] for issue in json.loads(status(router, "--json").stdout)["issues"]] == ["relay-down"]
+    assert [issue["code"] for issue in json.loads(status(router, "--json").stdout)["issues"]] == ["relay-down"]
     # Without any relay pushes do not go out as they should.
     relay.kill()
     gone = wait_until(
@@ -97,7 +97,7 @@ def test_a_broken_file_keeps_nobody_from_the_running_router(router, alice, bob, 
     assert shown.stdout.startswith("Carillon ") and "plugins   " in shown.stdout
     assert f"!  {shown.stderr.strip()}" in shown.stdout and "carillon check names every mistake" in shown.stdout
     [issue] = json.loads(carillon("status", "--json", "--config", path).stdout)["issues"]
-    assert issue["what"] == "configuration-invalid" and not issue["is_grave"]
+    assert issue["code"] == "configuration-invalid" and issue["severity"] == "warning"
     router.kill()
     gone = carillon("status", "--config", path)
     assert gone.returncode == 3 and "carillon.yaml:" in gone.stderr and "no response from" in gone.stderr

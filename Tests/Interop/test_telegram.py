@@ -121,7 +121,7 @@ def console(stopped_router, api):
     router.add_plugin("libCarillonTelegram.so")
     (router.folder / "bot.token").write_text(TOKEN + "\n")
     (router.folder / "bot.token").chmod(0o600)
-    block = {"token_file": "bot.token", "api": api.server.url, "bot": "carillon_bot"}
+    block = {"token_file": "bot.token", "base_url": api.server.url, "bot": "carillon_bot"}
     router.configuration["apps"]["default"]["telegram"] = block
     router.secrets.add(TOKEN)
     return Console(router, public_url="https://push.example.com/")

@@ -108,7 +108,7 @@ struct AnswerTests {
     @Test(arguments: [
         (#"{}"#, "token_file: expected the path"), (#"{"token":"x"}"#, "token: expected a bot's token"),
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","token_file":"x"}"#, "token_file: expected"),
-        (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","api":"ftp://x"}"#, "api: expected"),
+        (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","base_url":"ftp://x"}"#, "base_url: expected"),
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","bot":"a b"}"#, "bot: expected"),
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","start_message":""}"#, "start_message: expected"),
         (#"{"token":"1:AAAAAAAAAAAAAAAAAAAA","colour":1}"#, "colour: unknown key"),
@@ -121,7 +121,7 @@ struct AnswerTests {
 
     @Test func theTokenIsTheOneLineOfAFile() throws {
         let block = { (content: String) in
-            #"{"token_file":"t","api":"http://127.0.0.1:8081/","$files":{"t":"\#(content)"}}"#
+            #"{"token_file":"t","base_url":"http://127.0.0.1:8081/","$files":{"t":"\#(content)"}}"#
         }
         let fixture = try TransportFixture(configuration: block(#"1:AAAAAAAAAAAAAAAAAAAA\n"#))
         try fixture.deliver(.wake("dm"))

@@ -7,18 +7,18 @@ struct FCMConfiguration: Sendable {
     /// The Firebase project's id or number.
     let projectID: String
     /// `https://host[:port]`. Default: Google's servers.
-    let origin: String
+    let baseURL: String
     /// The default of `directBootOk`: whether messages may reach the app before the device is first unlocked.
     let isDirectBootOK: Bool
 
     /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(
-            except: ["service_account", "service_account_json", "project_id", "origin", "direct_boot_ok"]
+            except: ["service_account", "service_account_json", "project_id", "base_url", "direct_boot_ok"]
         )
         account = try FCMConfiguration.account(block)
         projectID = try FCMConfiguration.projectID(block, account)
-        origin = try FCMConfiguration.origin(block)
+        baseURL = try FCMConfiguration.baseURL(block)
         isDirectBootOK = try FCMConfiguration.isDirectBootOK(block)
     }
 
@@ -84,11 +84,11 @@ struct FCMConfiguration: Sendable {
         return isOK
     }
 
-    private static func origin(_ block: JSONObject) throws(PluginError) -> String {
+    private static func baseURL(_ block: JSONObject) throws(PluginError) -> String {
         let expected = "https://host:port"
-        guard let text = try block.text("origin", expected: expected) else { return "https://fcm.googleapis.com" }
+        guard let text = try block.text("base_url", expected: expected) else { return "https://fcm.googleapis.com" }
         guard let url = HTTPURL(text), url.isSecure, url.target.isEmpty else {
-            throw PluginError("origin: expected \(expected)")
+            throw PluginError("base_url: expected \(expected)")
         }
         return url.origin
     }

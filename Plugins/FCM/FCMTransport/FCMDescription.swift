@@ -23,7 +23,7 @@ public enum FCMDescription {
                   "description": "The Firebase project's id; the service account's when left out.",
                   "type": "string"
                 },
-                "origin": {
+                "base_url": {
                   "description": "https://host:port in place of Google's servers.", "type": "string"
                 },
                 "direct_boot_ok": {

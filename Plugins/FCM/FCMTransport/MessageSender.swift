@@ -29,7 +29,7 @@ final class MessageSender: Sendable {
     private let hasDelivered = Atomic(false)
 
     init(_ configuration: FCMConfiguration, host: Host, now: @escaping @Sendable () -> Timestamp) {
-        url = "\(configuration.origin)/v1/projects/\(configuration.projectID)/messages:send"
+        url = "\(configuration.baseURL)/v1/projects/\(configuration.projectID)/messages:send"
         self.host = host
         self.now = now
         reports = FCMReports(host)

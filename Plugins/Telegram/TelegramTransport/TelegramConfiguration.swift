@@ -14,14 +14,14 @@ struct TelegramConfiguration: Sendable {
     /// Throws for the first error, with its key and the expected value.
     init(_ block: JSONObject) throws(PluginError) {
         try block.refuseMembers(except: [
-            "token_file", "token", "bot", "api", "wake_message", "batch_message", "linked_message", "stopped_message",
+            "token_file", "token", "bot", "base_url", "wake_message", "batch_message", "linked_message", "stopped_message",
             "taken_message", "start_message",
         ])
         let token = try Self.token(block)
         let expectedURL = "the URL of a Bot API server such as http://127.0.0.1:8081"
-        let api = try block.text("api", expected: expectedURL)
+        let api = try block.text("base_url", expected: expectedURL)
         guard let url = HTTPURL(api ?? "https://api.telegram.org"), !url.target.contains("?") else {
-            throw PluginError("api: expected \(expectedURL)")
+            throw PluginError("base_url: expected \(expectedURL)")
         }
         let path = url.target.hasSuffix("/") ? url.target.dropLast() : url.target[...]
         methodsURL = "\(url.origin)\(path)/bot\(token)/"

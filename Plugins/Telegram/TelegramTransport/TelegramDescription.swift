@@ -26,7 +26,7 @@ public enum TelegramDescription {
                   "description": "The bot's name; apps learn it, to link people at https://t.me/NAME?start=CODE.",
                   "type": "string"
                 },
-                "api": {
+                "base_url": {
                   "description": "A Bot API server of your own, in place of https://api.telegram.org.",
                   "type": "string", "format": "http-uri"
                 },

@@ -85,10 +85,10 @@ struct Keys: ParsableCommand {
             discussion: """
                 Until the old key retires, registrations to either key are read, and both are advertised. Everything in the \
                 registry is sealed anew. The router must not run. When this is interrupted, run it again, or carillon keys undo; a \
-                router may start in between. With --retire-after it also sets another date after the change.
+                router may start in between. With --for it also sets another date after the change.
 
                   systemctl stop carillon
-                  carillon keys rotate --config /etc/carillon/carillon.yaml --retire-after 60d
+                  carillon keys rotate --config /etc/carillon/carillon.yaml --for 60d
                   systemctl start carillon
 
                 Exits with status 1 when the key was not changed.
@@ -97,8 +97,8 @@ struct Keys: ParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(help: "How long the router answers to its old key, such as 60d. (default: 30d)")
-        var retireAfter: Span?
+        @Option(name: .customLong("for"), help: "How long the router answers to its old key, such as 60d. (default: 30d)")
+        var span: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -106,7 +106,7 @@ struct Keys: ParsableCommand {
         func run() throws {
             let configuration = try config.read()
             let report = try Terminal.sayingWhy {
-                try KeyChange(configuration: configuration).rotate(retireAfter: retireAfter?.duration)
+                try KeyChange(configuration: configuration).rotate(retireAfter: span?.duration)
             }
             Asking.show(report, asJSON: json)
         }

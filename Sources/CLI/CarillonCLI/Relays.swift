@@ -79,7 +79,7 @@ struct Relays: AsyncParsableCommand {
                 of the configuration are excepted. It is kept in the registry's database.
 
                   carillon relays block wss://relay.example.com --reason "floods"
-                  carillon relays block '*.example.com' --until 7d
+                  carillon relays block '*.example.com' --for 7d
                 """
         )
 

@@ -15,7 +15,7 @@ struct Users: AsyncParsableCommand {
 
               carillon users list --platform ios --limit 50
               carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
-              carillon users block npub10el… --reason "spam" --until 30d
+              carillon users block npub10el… --reason "spam" --for 30d
               carillon users block 2001:db8:7::/48
               carillon users unblock npub10el…
 
@@ -124,7 +124,7 @@ struct Users: AsyncParsableCommand {
                 reaches them. From a blocked network nobody connects to the relay socket and nothing is taken by the sealed \
                 ingress; registrations that come by relays have no address.
 
-                  carillon users block npub10el… --reason "spam" --until 30d
+                  carillon users block npub10el… --reason "spam" --for 30d
                   carillon users block 198.51.100.0/24
                   carillon users block --invitation 'bunker://…'
                 """
@@ -165,8 +165,8 @@ struct Users: AsyncParsableCommand {
             abstract:
                 "Let a key or a network register where not everybody may, or except a network from a larger blocked one.",
             discussion: """
-                Who may register says access.mode in the configuration: everybody (open), who used an invitation (invited) or \
-                only who is allowed here (listed), by key or because it connects from an allowed network. A block of the same key or network is replaced.
+                Who may register says access.mode in the configuration: everybody (open), who used an invitation (invite-only) or \
+                only who is allowed here (allowlist), by key or because it connects from an allowed network. A block of the same key or network is replaced.
 
                   carillon users allow npub10el…
                   carillon users allow 198.51.100.7
@@ -215,8 +215,8 @@ struct DecisionTerms: ParsableArguments {
     @Option(help: "A note for the operator; nobody else sees it.")
     var reason = ""
 
-    @Option(help: "When it ends, as in 90m, 12h or 30d; never when left out.")
-    var until: Span?
+    @Option(name: .customLong("for"), help: "When it ends, as in 90m, 12h or 30d; never when left out.")
+    var span: Span?
 }
 
 /// Whether a decision is about an invitation.
@@ -229,7 +229,7 @@ struct InvitationFlag: ParsableArguments {
 
 extension AccessRequest {
     init(_ verb: Verb, _ subject: String, kind: AccessSubject.Kind?, _ terms: DecisionTerms?) {
-        self.init(verb, subject, kind: kind, reason: terms?.reason ?? "", span: terms?.until?.duration)
+        self.init(verb, subject, kind: kind, reason: terms?.reason ?? "", span: terms?.span?.duration)
     }
 }
 
@@ -266,7 +266,7 @@ struct Tokens: AsyncParsableCommand {
             A running router notices changes at once.
 
               carillon tokens create grafana --scope read
-              carillon tokens create deploy --scope read --scope operate --expires 90d
+              carillon tokens create deploy --scope read --scope operate --for 90d
               carillon tokens list
               carillon tokens revoke grafana
             """,
@@ -281,7 +281,7 @@ struct Tokens: AsyncParsableCommand {
                 The first line of the output is the token.
 
                   carillon tokens create grafana --scope read
-                  carillon tokens create app --scope send --expires 365d --json | jq -r .token
+                  carillon tokens create app --scope send --for 365d --json | jq -r .token
                 """
         )
 
@@ -293,8 +293,8 @@ struct Tokens: AsyncParsableCommand {
         @Option(help: "What it may do: read, operate or send; may be repeated.")
         var scope: [APIScope]
 
-        @Option(help: "When it ends, as in 12h or 90d; never when left out.")
-        var expires: Span?
+        @Option(name: .customLong("for"), help: "When it ends, as in 12h or 90d; never when left out.")
+        var span: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -302,7 +302,7 @@ struct Tokens: AsyncParsableCommand {
         func run() async throws {
             let operations = TokenOperations(try config.read())
             let created = try await Asking.run {
-                try operations.create(name, Set(scope), for: expires?.duration)
+                try operations.create(name, Set(scope), for: span?.duration)
             }
             Asking.show(created, asJSON: json)
         }

@@ -41,7 +41,7 @@ struct ServiceBlocks: Sendable {
         switch service {
         case "ios":
             written("Your app on iPhones.", "ios", ["topic", "team_id", "key_id", "key_file", "environment"])
-        case "android": written("Your app on Android.", "android", ["service_account", "origin"])
+        case "android": written("Your app on Android.", "android", ["service_account", "base_url"])
         case "web":
             written(
                 "Your app in browsers. Subscriptions are bound to the key: keep a copy.",
@@ -57,7 +57,7 @@ struct ServiceBlocks: Sendable {
                 "email",
                 ["server", "port", "security", "username", "password_file", "authority_file", "from"]
             )
-        case "telegram": written("A bot of yours writes to people.", "telegram", ["token_file", "bot", "api"])
+        case "telegram": written("A bot of yours writes to people.", "telegram", ["token_file", "bot", "base_url"])
         case "mqtt":
             written(
                 "JSON to topics at your broker.",

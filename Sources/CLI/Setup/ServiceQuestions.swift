@@ -82,7 +82,7 @@ struct ServiceQuestions: Sendable {
                 prompt: "Android: file with Firebase's service account (JSON)",
                 help: "Firebase console, Project settings, Service accounts, Generate new private key."
             ) { text throws(SetupRefusal) in try SetupChecks.serviceAccount(text, machine) },
-            server("android.origin", "Android: server in place of Google's"),
+            server("android.base_url", "Android: server in place of Google's"),
         ]
     }
 
@@ -145,7 +145,7 @@ struct ServiceQuestions: Sendable {
                 return name
             },
             secret("telegram.token_file", "Telegram: file with the bot's token", "the token that @BotFather gave"),
-            address("telegram.api", "Telegram: Bot API server in place of Telegram's"),
+            address("telegram.base_url", "Telegram: Bot API server in place of Telegram's"),
         ]
     }
 

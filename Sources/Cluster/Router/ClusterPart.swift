@@ -56,10 +56,10 @@ package final class ClusterPart: Membership {
             RouterStatus.Issue(
                 "foreign-messages",
                 ["count": "\(seal.passedOver)", "at": last.rfc3339],
-                detail:
+                message:
                     "foreign-messages: \(seal.passedOver) messages over NATS that no member of the cluster wrote were "
                     + "passed over, the last at \(last.words)",
-                remedy: "give the routers an account of their own at the servers, so that nobody else can write to the "
+                fix: "give the routers an account of their own at the servers, so that nobody else can write to the "
                     + "cluster's subjects; carillon cluster members shows who is a member"
             )
         ]

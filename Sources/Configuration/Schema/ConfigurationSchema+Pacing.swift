@@ -71,7 +71,7 @@ extension ConfigurationSchema {
 
     private static func platforms(_ catalog: PlatformCatalog) -> [SchemaParts.Member] {
         catalog.platforms.map { platform in
-            let silent = catalog[platform]?.pushes.silentPerHour ?? 0
+            let silent = catalog[platform]?.pushes.backgroundPerHour ?? 0
             let budget = SchemaParts.integer(
                 "Background pushes to a device in an hour, which nobody sees; 0: any number. \(silent) when left out.",
                 0...ConfigurationReader.mostSilentPerHour

@@ -34,7 +34,7 @@ enum ConfigurationSchema {
                         ("plugins", PluginSchema.schema),
                         ("http", http),
                     ] + pacing(platforms) + [
-                        ("filters", FilterSchema.schema),
+                        ("filter_plugins", FilterSchema.schema),
                         ("apps", apps(platforms)),
                         ("sealed_ingress", SealedIngressSchema.schema),
                         ("subscribe", subscribePage),

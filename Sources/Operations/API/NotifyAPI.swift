@@ -266,7 +266,7 @@ struct NotifyReport: OperatorAnswer, Equatable {
                     words: device.outcome,
                     reason: last.reason,
                     status: last.status,
-                    nextAt: device.ending?.nextAt
+                    nextAt: device.result?.nextAt
                 )
             }
         }
@@ -274,7 +274,7 @@ struct NotifyReport: OperatorAnswer, Equatable {
         let counts = record.answer.flatMap { try? JSONValue(parsing: $0) }
         unknown = counts?.unknownDevices
         isComplete =
-            !record.events.isEmpty && !all.contains { $0.ending?.isOpen ?? false }
+            !record.events.isEmpty && !all.contains { $0.result?.isOpen ?? false }
             && (tracedSince != nil || counts?.isForNobody ?? false)
     }
 }

@@ -65,8 +65,8 @@ struct StatusAPI {
                         "not_ready": [
                             "type": "array",
                             "items": [
-                                "type": "object", "required": ["what"],
-                                "properties": ["what": ["type": "string"], "detail": ["type": "string"]],
+                                "type": "object", "required": ["code"],
+                                "properties": ["code": ["type": "string"], "message": ["type": "string"]],
                             ],
                         ],
                     ],
@@ -102,10 +102,10 @@ struct StatusAPI {
 
     private var ways: APIOperation {
         .report(
-            .get("/v1/doors"),
+            .get("/v1/listeners"),
             .now,
             "Lists where events, registrations and requests come from, and what was rejected there."
-        ) { [view] _ in try await view.doors.whole(NoParameters()) }
+        ) { [view] _ in try await view.listeners.whole(NoParameters()) }
     }
 
     private var plugin: APIOperation {
@@ -179,7 +179,7 @@ extension APIPrincipal {
 package struct IssueList: OperatorAnswer, Equatable {
     package var issues: [RouterStatus.Issue]
 
-    package var text: String { issues.map { "\($0.detail)\n   \($0.remedy)" }.joined(separator: "\n") }
+    package var text: String { issues.map { "\($0.message)\n   \($0.fix)" }.joined(separator: "\n") }
 }
 
 /// The result of a successful reload.

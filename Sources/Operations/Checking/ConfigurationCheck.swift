@@ -211,7 +211,7 @@ package struct ConfigurationCheck {
         let filters = Filters(configuration: configuration, plugins: host, settings: silent)
         return platforms.refusals
             + filters.failures.map {
-                Diagnostic(file: path, line: $0.line, column: 1, message: "filters.\($0.name): \($0.reason)")
+                Diagnostic(file: path, line: $0.line, column: 1, message: "filter_plugins.\($0.name): \($0.reason)")
             }
             + transports.failures.map {
                 Diagnostic(file: path, line: $0.line, column: 1, message: "apps.\($0.app).\($0.platform): \($0.reason)")
@@ -257,7 +257,7 @@ package struct FilterWarnings {
         for filter in configuration.filters {
             if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
                 let message =
-                    "filters.\(filter.name): it asks relays whether accounts that the recipient follows follow the author, "
+                    "filter_plugins.\(filter.name): it asks relays whether accounts that the recipient follows follow the author, "
                     + obstacle
                 found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
             }

@@ -46,7 +46,7 @@ package struct DeviceOverview: OperatorAnswer, Equatable {
     /// The reason why the queue of its platform is paused; nil if it is not known to be paused.
     package var queuePause: String?
     /// The same for programs.
-    package var queuePauseSays: Statement?
+    package var pauseMessage: Statement?
     /// Whether its target belongs to another account, and the owner has not proven yet that they read there.
     package var waitsForCode: Bool
     /// The time when it was disabled because pushes failed for a long time, RFC 3339 in UTC; nil if it is enabled.
@@ -145,15 +145,15 @@ package struct DevicePaceOverview: Codable, Sendable, Hashable {
     package var nextPushAt: String?
     /// The reason for the wait, as a phrase.
     package var reason: String?
-    /// The same as one word: `cooldown`, `window`, `quiet`, `cap`, `silent-budget`, `under-way` or `behind`.
-    package var hold: String?
+    /// The same as one word: `cooldown`, `window`, `quiet`, `cap`, `background-budget`, `under-way` or `behind`.
+    package var heldBy: String?
 
     init(_ forecast: PaceForecast) {
         pushesToday = forecast.pushesToday
         held = forecast.held
         nextPushAt = forecast.next.at.map(\.rfc3339)
         reason = forecast.next.reason.map { HoldWords.words($0, forecast.pace.quiet) }
-        hold = forecast.next.reason?.rawValue
+        heldBy = forecast.next.reason?.rawValue
     }
 
     var rows: [(String, String)] {
@@ -266,7 +266,7 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
         cooldownSeconds = Bound(wished: batch.cooldown.map { Int($0.seconds) }, inForce: Int(pace.cooldown.seconds))
         windowSeconds = Bound(wished: batch.window.map { Int($0.seconds) }, inForce: Int(pace.window.seconds))
         dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
-        backgroundPerHour = pace.silentPerHour
+        backgroundPerHour = pace.backgroundPerHour
         filters = configuration.filters.map { filter in
             let wish = preferences.filters[filter.name]
             return Filter(name: filter.name, wished: wish, isActive: filter.availability.isActive(wish))

@@ -75,7 +75,7 @@ package struct DeviceReader: Sendable {
             overview.waiting = waiting.map { $0[listing.device] ?? 0 }
             let pause = pauses[QueueName(listing.route)]
             overview.queuePause = pause.map(PauseWords.words)
-            overview.queuePauseSays = pause.map(PauseWords.statement)
+            overview.pauseMessage = pause.map(PauseWords.statement)
             overview.isBlocked = registry.isBlocked(listing) ? true : nil
             return overview
         }

@@ -53,7 +53,7 @@ package struct EventExplanation: OperatorAnswer, Equatable {
         /// The final or current state, as a sentence.
         package var outcome: String
         /// The same for programs; nil if the state is unknown.
-        package var ending: Ending?
+        package var result: Ending?
     }
 
     package struct Account: Codable, Sendable, Hashable {

@@ -122,7 +122,7 @@ struct Explainer {
             isRegistered: listing != nil,
             steps: steps,
             outcome: outcome,
-            ending: ending
+            result: ending
         )
     }
 

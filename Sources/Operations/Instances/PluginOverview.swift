@@ -128,12 +128,12 @@ extension MetricFamily {
                 }
             },
             counter(
-                "carillon_plugin_process_deaths_total",
+                "carillon_plugin_process_crashes_total",
                 "Crashes of a plugin's process; plugins that share a process have the same value.",
                 of: all
             ) { $0.add($1.report.deaths, ["plugin": $1.plugin]) },
             counter(
-                "carillon_plugin_deliveries_set_aside_total",
+                "carillon_plugin_deliveries_abandoned_total",
                 "Deliveries that were rejected because the plugin's process crashed on them twice.",
                 of: all
             ) { $0.add($1.report.setAside, ["plugin": $1.plugin]) },

@@ -26,7 +26,7 @@ struct LiveEntry: Sendable {
     enum What: Sendable {
         case step(TraceStep)
         case outcome(DeliveryReport)
-        case issue(RouterStatus.Issue, isOver: Bool)
+        case issue(RouterStatus.Issue, isResolved: Bool)
         case operation(OperationalEvent)
         /// An entry of another member, which encoded it.
         case elsewhere(Kind, DeviceID?, json: String)
@@ -55,9 +55,9 @@ struct LiveEntry: Sendable {
         queue = report.queue
     }
 
-    init(_ issue: RouterStatus.Issue, isOver: Bool, at time: Timestamp) {
+    init(_ issue: RouterStatus.Issue, isResolved: Bool, at time: Timestamp) {
         self.time = time
-        what = .issue(issue, isOver: isOver)
+        what = .issue(issue, isResolved: isResolved)
     }
 
     init(_ event: OperationalEvent) {
@@ -137,13 +137,13 @@ struct LiveEntry: Sendable {
             json.add("mode", report.mode?.name)
             json.add("next_at", report.nextDue.map(\.rfc3339))
             json.add("words", ReportWords.words(TraceEntry.Report(report), reason: report.reason))
-        case .issue(let issue, let isOver):
-            json.add("what", issue.what)
-            json.add("words", issue.detail)
-            json.add("says", issue.says)
-            json.add("remedy", issue.remedy)
-            json.add("is_grave", flag: issue.isGrave)
-            json.add("is_over", flag: isOver)
+        case .issue(let issue, let isResolved):
+            json.add("code", issue.code)
+            json.add("words", issue.message)
+            json.add("params", issue.params)
+            json.add("fix", issue.fix)
+            json.add("severity", issue.severity.rawValue)
+            json.add("resolved", flag: isResolved)
         case .operation(let event):
             json.add("type", event.kind.rawValue)
             json.add("words", event.words)
@@ -178,10 +178,10 @@ struct LiveEntry: Sendable {
             case .issue:
                 (
                     [
-                        ("what", text), ("says", AnswerSchema.of(Statement.self)), ("remedy", text),
-                        ("is_grave", ["type": "boolean"]), ("is_over", ["type": "boolean"]),
+                        ("code", text), ("params", AnswerSchema.of(Statement.self)), ("fix", text),
+                        ("severity", AnswerSchema.of(RouterStatus.Issue.Severity.self)), ("resolved", ["type": "boolean"]),
                     ],
-                    ["at", "what", "words", "remedy", "is_grave", "is_over"]
+                    ["at", "code", "words", "fix", "severity", "resolved"]
                 )
             case .operation:
                 (

@@ -152,10 +152,10 @@ package final class LiveStream: Sendable {
         if isRead { add(events.lazy.map { LiveEntry($0) }) }
     }
 
-    func add(_ issues: [RouterStatus.Issue], areOver: Bool) {
+    func add(_ issues: [RouterStatus.Issue], areResolved: Bool) {
         guard isRead, !issues.isEmpty else { return }
         let time = now()
-        add(issues.lazy.map { LiveEntry($0, isOver: areOver, at: time) })
+        add(issues.lazy.map { LiveEntry($0, isResolved: areResolved, at: time) })
     }
 
     /// Permanently ends all streams.

@@ -88,8 +88,8 @@ package struct OwnOperations: Sendable {
             isDefaultMode: overview.mode == nil,
             signals: overview.signals,
             registeredAt: overview.registeredAt,
-            silence: Self.silence(overview)?.words,
-            silenceSays: Self.silence(overview)?.says,
+            reason: Self.silence(overview)?.words,
+            reasonMessage: Self.silence(overview)?.says,
             preferences: overview.wishes,
             lastSuccess: overview.lastSuccess,
             lastError: overview.lastError,
@@ -106,7 +106,7 @@ package struct OwnOperations: Sendable {
             waiting: overview.waiting,
             pausedUntil: address.flatMap { pausedUntil(id, $0) }.map(\.rfc3339),
             queuePause: overview.queuePause,
-            queuePauseSays: overview.queuePauseSays
+            pauseMessage: overview.pauseMessage
         )
     }
 
@@ -133,7 +133,7 @@ package struct OwnOperations: Sendable {
                 readUpTo: relay.readUpTo,
                 nextTry: relay.nextTry,
                 lastFailure: relay.lastFailure,
-                lastWords: relay.lastWords
+                lastMessages: relay.lastMessages
             )
         }
     }
@@ -186,7 +186,7 @@ package struct OwnOperations: Sendable {
                     id: device.isRegistered ? handles.handle(of: DeviceID(rawValue: device.device)) : nil,
                     steps: device.steps.map(OwnReport.Step.init),
                     outcome: device.outcome,
-                    ending: device.ending
+                    result: device.result
                 )
             },
             outcome: own.outcome

@@ -18,9 +18,9 @@ struct OwnReport: OperatorAnswer, Equatable {
         /// RFC 3339, in UTC, like all times.
         var registeredAt: String
         /// Why the device gets no notifications, in a sentence; `nil` if it gets them.
-        var silence: String?
+        var reason: String?
         /// The same reason with its code and values.
-        var silenceSays: Statement?
+        var reasonMessage: Statement?
         /// Quiet hours, caps, filters and the language, both requested and active.
         var preferences: DevicePreferencesOverview?
         var lastSuccess: DeviceOverview.Push?
@@ -35,7 +35,7 @@ struct OwnReport: OperatorAnswer, Equatable {
         var pausedUntil: String?
         /// Why the queue of its platform and app is paused, in a sentence.
         var queuePause: String?
-        var queuePauseSays: Statement?
+        var pauseMessage: Statement?
     }
 
     /// Events that are held back together.
@@ -69,7 +69,7 @@ struct OwnReport: OperatorAnswer, Equatable {
         /// The code of the error that ended the last connection.
         var lastFailure: String?
         /// The relay's last messages, such as `auth-required`.
-        var lastWords: [RelayList.Words]
+        var lastMessages: [RelayList.Words]
     }
 
     /// An event and the decisions about it for the account.
@@ -80,7 +80,7 @@ struct OwnReport: OperatorAnswer, Equatable {
             var steps: [Step]
             var outcome: String
             /// The same result with its code and values; `nil` if it is unknown.
-            var ending: EventExplanation.Ending?
+            var result: EventExplanation.Ending?
         }
 
         var event: String

@@ -129,7 +129,7 @@ extension OwnReport.Device {
         device.lastError = copies.compactMap(\.lastError).max { $0.at < $1.at }
         (device.pace, device.held, device.waiting) = (owner?.pace, owner?.held ?? [], owner?.waiting)
         (device.pausedUntil, device.queuePause) = (owner?.pausedUntil, owner?.queuePause)
-        device.queuePauseSays = owner?.queuePauseSays
+        device.pauseMessage = owner?.pauseMessage
         return device
     }
 }

@@ -197,7 +197,7 @@ struct DeviceFacts: Codable, Sendable, Equatable {
         var pace: DevicePaceOverview?
         var waiting: Int?
         var queuePause: String?
-        var queuePauseSays: Statement?
+        var pauseMessage: Statement?
     }
 
     var device: Int64
@@ -215,7 +215,7 @@ struct DeviceFacts: Codable, Sendable, Equatable {
                 pace: overview.pace,
                 waiting: overview.waiting,
                 queuePause: overview.queuePause,
-                queuePauseSays: overview.queuePauseSays
+                pauseMessage: overview.pauseMessage
             )
         }
     }
@@ -239,7 +239,7 @@ extension DeviceOverview {
         (overview.lastSuccess, overview.lastError) = (facts.lastSuccess, facts.lastError)
         let owned = facts.owned
         (overview.pace, overview.waiting) = (owned?.pace, owned?.waiting)
-        (overview.queuePause, overview.queuePauseSays) = (owned?.queuePause, owned?.queuePauseSays)
+        (overview.queuePause, overview.pauseMessage) = (owned?.queuePause, owned?.pauseMessage)
         return overview
     }
 }

@@ -16,7 +16,7 @@ package struct MemberView: Sendable {
     let counts: MemberQuestion<[String: String], StatisticsReport>
     /// The parameter is a part of the relays' URLs; `nil` for all relays.
     let relays: MemberQuestion<String?, RelayList>
-    let doors: MemberQuestion<NoParameters, DoorList>
+    let listeners: MemberQuestion<NoParameters, ListenerList>
     let plugins: MemberQuestion<NoParameters, PluginOverview>
     let devices: DeviceView
     let accounts: AccountView
@@ -64,7 +64,7 @@ package struct MemberView: Sendable {
         relays = survey.question("relays") { text in
             try await DiskWork.run { try readers.status.relays(containing: text) }
         }
-        doors = survey.question("doors") { _ in readers.doors.doors }
+        listeners = survey.question("listeners") { _ in readers.listeners.listeners }
         plugins = survey.question("plugins") { _ in readers.plugins() }
         devices = DeviceView(users.devices, trace: trace, survey)
         accounts = AccountView(users: users, own: own, devices: devices, survey)
@@ -122,16 +122,16 @@ package struct MemberView: Sendable {
 package struct RouterReaders: Sendable {
     let status: StatusReader
     let statistics: StatisticsOperations
-    let doors: DoorReader
+    let listeners: ListenerReader
     let plugins: @Sendable () -> PluginOverview
 
     package init(
         status: StatusReader,
         statistics: StatisticsOperations,
-        doors: DoorReader,
+        listeners: ListenerReader,
         plugins: @escaping @Sendable () -> PluginOverview
     ) {
-        (self.status, self.statistics, self.doors, self.plugins) = (status, statistics, doors, plugins)
+        (self.status, self.statistics, self.listeners, self.plugins) = (status, statistics, listeners, plugins)
     }
 }
 

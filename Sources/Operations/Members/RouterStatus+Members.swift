@@ -80,8 +80,8 @@ extension RouterStatus: JoinedAnswer {
                 return issue
             }
         }
-        let isFed = members.contains { $0.answer.issues.allSatisfy { $0.what != noSource } }
-        return merged(all.filter { !isFed || $0.what != noSource }, by: \.name, adding: { $0.add($1) })
+        let isFed = members.contains { $0.answer.issues.allSatisfy { $0.code != noSource } }
+        return merged(all.filter { !isFed || $0.code != noSource }, by: \.name, adding: { $0.add($1) })
     }
 
     /// An event that reaches one member reaches all.
@@ -96,11 +96,11 @@ extension RouterStatus.Flow {
 
 extension RouterStatus.Issue {
     /// The key that the same issue has in all members.
-    fileprivate var name: String { "\(what) \(detail)" }
+    fileprivate var name: String { "\(code) \(message)" }
 
     fileprivate mutating func add(_ other: Self) {
         member = [member, other.member].compactMap(\.self).joined(separator: ", ")
-        isGrave = isGrave || other.isGrave
+        if other.severity == .error { severity = .error }
     }
 }
 
@@ -126,13 +126,13 @@ extension RouterStatus.Queue {
 
 extension MembersAsked.Silent {
     fileprivate var issue: RouterStatus.Issue {
-        let says = says.flatMap { MemberSilence.codes.contains($0.code) ? $0 : nil }
+        let params = says.flatMap { MemberSilence.codes.contains($0.code) ? $0 : nil }
         return RouterStatus.Issue(
-            what: "member-silent",
-            detail: "the member \(name) \(reason); what it has is missing here",
-            says: says ?? Statement("member-silent", ["member": name, "detail": reason]),
-            remedy: "look at its log and its connection to NATS; carillon cluster members shows who owns what",
-            isGrave: false,
+            code: "member-silent",
+            message: "the member \(name) \(reason); what it has is missing here",
+            params: params ?? Statement("member-silent", ["member": name, "detail": reason]),
+            fix: "look at its log and its connection to NATS; carillon cluster members shows who owns what",
+            severity: .warning,
             member: name
         )
     }

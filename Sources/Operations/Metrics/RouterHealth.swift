@@ -259,7 +259,7 @@ struct Readiness {
                 ["filter": failure.name, "detail": failure.reason],
                 "the filter \(failure.name) cannot start: \(failure.reason)",
                 "correct its name and settings in the configuration or install its plugin, then run: carillon reload",
-                isGrave: false
+                severity: .warning
             )
         }
         if let (mistakes, at) = facts.refusedReload, let first = mistakes.first {
@@ -271,7 +271,7 @@ struct Readiness {
                     "the configuration was refused at \(at.words), so the former one is in force: "
                         + "\(first)\(others)",
                     "a restart would fail: carillon check names every mistake; correct them, then run: carillon reload",
-                    isGrave: false
+                    severity: .warning
                 )
             )
         }
@@ -282,7 +282,7 @@ struct Readiness {
                     [:],
                     "no relay and no feed brings events, and no client has",
                     "name relays under relays.always, or feed the router: carillon serve --feed",
-                    isGrave: false
+                    severity: .warning
                 )
             )
         }
@@ -291,33 +291,33 @@ struct Readiness {
 
     /// `code` selects the message if a problem has several kinds.
     private static func issue(
-        _ what: String,
-        code: String? = nil,
+        _ code: String,
+        kind: String? = nil,
         _ values: [String: String],
-        _ detail: String,
-        _ remedy: String,
-        isGrave: Bool = true
+        _ message: String,
+        _ fix: String,
+        severity: RouterStatus.Issue.Severity = .error
     ) -> RouterStatus.Issue {
         RouterStatus.Issue(
-            what,
-            code: code,
+            code,
+            kind: kind,
             values,
-            detail: "\(what): \(detail)",
-            remedy: remedy,
-            isGrave: isGrave
+            message: "\(code): \(message)",
+            fix: fix,
+            severity: severity
         )
     }
 
     /// `details` must be set only for callers that may see names and reasons.
     func answer(details: Bool) -> ConsoleAnswer {
-        let issues = issues.filter { $0.isGrave && !Self.ofParts.contains($0.what) }
+        let issues = issues.filter { $0.severity == .error && !Self.ofParts.contains($0.code) }
         let reasons =
             details
             ? issues.map { issue in
-                let detail = String(issue.detail.dropFirst(issue.what.count + 2))
-                return "{\"what\":\(JSONText.quoted(issue.what)),\"detail\":\(JSONText.quoted(detail))}"
+                let message = String(issue.message.dropFirst(issue.code.count + 2))
+                return "{\"code\":\(JSONText.quoted(issue.code)),\"message\":\(JSONText.quoted(message))}"
             }
-            : Set(issues.map(\.what)).sorted().map { "{\"what\":\(JSONText.quoted($0))}" }
+            : Set(issues.map(\.code)).sorted().map { "{\"code\":\(JSONText.quoted($0))}" }
         let body = "{\"ready\":\(issues.isEmpty),\"not_ready\":[\(reasons.joined(separator: ","))]}\n"
         return ConsoleAnswer(status: issues.isEmpty ? 200 : 503, body: body)
     }

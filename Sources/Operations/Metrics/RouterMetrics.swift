@@ -94,20 +94,20 @@ package struct ListenerCounts: Sendable {
     }
 
     var families: [MetricFamily] {
-        let doors = [("socket", socket), ("ingress", ingress), ("api", api)].compactMap { door, counts in
-            counts.map { (name: door, counts: $0) }
+        let listeners = [("socket", socket), ("ingress", ingress), ("api", api)].compactMap { listener, counts in
+            counts.map { (name: listener, counts: $0) }
         }
         return [
-            .gauge("carillon_connections", "Connections open at our own doors.", of: doors) {
-                $0.add($1.counts.openConnections, ["door": $1.name])
+            .gauge("carillon_connections", "Connections open at the listeners.", of: listeners) {
+                $0.add($1.counts.openConnections, ["listener": $1.name])
             },
             .counter(
                 "carillon_clients_refused_total",
-                "Connections, messages and requests of clients that were refused at our own doors, by the limit they met.",
-                of: doors
-            ) { family, door in
-                for (limit, count) in door.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                    family.add(count, ["door": door.name, "why": limit.rawValue])
+                "Connections, messages and requests of clients that were refused at the listeners, by the limit they met.",
+                of: listeners
+            ) { family, listener in
+                for (limit, count) in listener.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                    family.add(count, ["listener": listener.name, "why": limit.rawValue])
                 }
             },
         ]

@@ -103,7 +103,7 @@ package final class OperationalEvents: Sendable {
         sight.expiries = router.outgoing.transports.statuses.expiries
         sight.processes = router.outgoing.plugins.processReports
         sight.closedRelays = router.incoming.pool.status.map(\.url).filter { relay in
-            router.incoming.pool.behavior[relay]?.lastWords.contains { $0.text.hasPrefix("auth-required") } ?? false
+            router.incoming.pool.behavior[relay]?.lastMessages.contains { $0.text.hasPrefix("auth-required") } ?? false
         }
         .map(\.text)
         let now = now()
@@ -120,8 +120,8 @@ package final class OperationalEvents: Sendable {
             defer { state.issues = issues }
             return state.issues
         }
-        stream.add(former.filter { !issues.contains($0) }, areOver: true)
-        stream.add(issues.filter { !former.contains($0) }, areOver: false)
+        stream.add(former.filter { !issues.contains($0) }, areResolved: true)
+        stream.add(issues.filter { !former.contains($0) }, areResolved: false)
     }
 
     // MARK: Reporting

@@ -34,7 +34,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
         package var offences: [String: UInt64] = [:]
         /// The violations that are currently too frequent.
         package var misbehaves: [String] = []
-        package var lastWords: [Words] = []
+        package var lastMessages: [Words] = []
         /// All earlier events of the relay were read; `nil` if it was never read completely.
         package var readUpTo: String?
         /// The time of the next connection attempt; `nil` if none is scheduled.
@@ -93,7 +93,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
                 lines.append("  failure    \(failure)\(explanation ?? "")")
             }
             if let next = relay.nextTry { lines.append("  next try   \(Self.minute(next))") }
-            for words in relay.lastWords {
+            for words in relay.lastMessages {
                 lines.append("  said       \(Self.minute(words.at)) \(words.command): \(words.text)")
             }
             for (offence, count) in relay.offences.sorted(by: { $0.key < $1.key }) {
@@ -158,7 +158,7 @@ extension RelayList.Relay {
         refusals = conduct.refusals
         offences = Dictionary(uniqueKeysWithValues: conduct.violations.map { ($0.key.rawValue, $0.value) })
         misbehaves = conduct.misbehaviour(at: now).map(\.rawValue)
-        lastWords = conduct.lastWords.map {
+        lastMessages = conduct.lastMessages.map {
             RelayList.Words(command: $0.command, text: $0.text, at: $0.at.rfc3339)
         }
     }

@@ -8,15 +8,17 @@ import Relays
 /// A summary of a running router on one screen.
 package struct RouterStatus: OperatorAnswer, Equatable {
     package struct Issue: Codable, Sendable, Equatable {
+        package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
+
         /// A code from a small fixed set.
-        package var what: String
-        package var detail: String
+        package var code: String
+        package var message: String
         /// The message with its code and values. The code is `what` or a variant of it.
-        package var says: Statement?
+        package var params: Statement?
         /// The fix: a command or a sentence.
-        package var remedy: String
+        package var fix: String
         /// Whether the issue stops pushes.
-        package var isGrave: Bool
+        package var severity: Severity
         /// The members that have the issue, separated by commas; `nil` without a cluster.
         package var member: String?
     }
@@ -121,7 +123,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package var members: MembersAsked?
 
     /// 0: no problems; 1: minor problems; 2: a problem stops pushes.
-    package var exitCode: Int32 { issues.contains(where: \.isGrave) ? 2 : issues.isEmpty ? 0 : 1 }
+    package var exitCode: Int32 { issues.contains { $0.severity == .error } ? 2 : issues.isEmpty ? 0 : 1 }
 
     package var text: String {
         var lines = [
@@ -169,7 +171,7 @@ package struct RouterStatus: OperatorAnswer, Equatable {
         guard !issues.isEmpty else { return ["Nothing is amiss."] }
         return issues.flatMap { issue in
             let place = issue.member.map { "\($0): " } ?? ""
-            return ["\(issue.isGrave ? "!!" : "! ") \(place)\(issue.detail)", "   \(issue.remedy)"]
+            return ["\(issue.severity == .error ? "!!" : "! ") \(place)\(issue.message)", "   \(issue.fix)"]
         }
     }
 

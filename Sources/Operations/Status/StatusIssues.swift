@@ -10,11 +10,11 @@ extension RouterStatus {
     package mutating func add(_ mistakes: Diagnostics) {
         let more = mistakes.all.count > 1 ? "; and \(mistakes.all.count - 1) more" : ""
         let issue = Issue(
-            what: "configuration-invalid",
-            detail: "\(mistakes.all.first.map { "\($0)" } ?? "the configuration cannot be read")\(more)",
-            remedy: "the router goes on with what it read before, and a restart would fail: correct the file "
+            code: "configuration-invalid",
+            message: "\(mistakes.all.first.map { "\($0)" } ?? "the configuration cannot be read")\(more)",
+            fix: "the router goes on with what it read before, and a restart would fail: correct the file "
                 + "(carillon check names every mistake), then run: carillon reload",
-            isGrave: false
+            severity: .warning
         )
         issues.insert(issue, at: 0)
     }
@@ -23,15 +23,15 @@ extension RouterStatus {
 extension RouterStatus.Issue {
     /// `values` belong to the message; `code` selects the message if there are several.
     package init(
-        _ what: String,
-        code: String? = nil,
+        _ code: String,
+        kind: String? = nil,
         _ values: [String: String],
-        detail: String,
-        remedy: String,
-        isGrave: Bool = false
+        message: String,
+        fix: String,
+        severity: Severity = .warning
     ) {
-        let says = Statement(code ?? what, values)
-        self.init(what: what, detail: detail, says: says, remedy: remedy, isGrave: isGrave)
+        let params = Statement(kind ?? code, values)
+        self.init(code: code, message: message, params: params, fix: fix, severity: severity)
     }
 }
 
@@ -59,25 +59,25 @@ struct StatusIssues: Sendable {
         at now: Timestamp
     ) async -> [RouterStatus.Issue] {
         // A full disk already has its own issue.
-        let nearlyFull = health.contains { $0.what == "disk-full" } ? [] : Self.nearlyFull(disk)
+        let nearlyFull = health.contains { $0.code == "disk-full" } ? [] : Self.nearlyFull(disk)
         let all =
             health + Self.ending(credentials) + Self.refusedAndCrashed(plugins) + nearlyFull
             + misbehavingRelays(now) + downRelays + (await formerKey(now))
-        return all.filter(\.isGrave) + all.filter { !$0.isGrave }
+        return all.filter { $0.severity == .error } + all.filter { $0.severity == .warning }
     }
 
     private static func ending(_ credentials: [RouterStatus.Credential]) -> [RouterStatus.Issue] {
         credentials.filter { $0.days < noticeDays }.map { credential in
             let end = credential.days < 0 ? "has ended" : "ends in \(credential.days) days"
             return RouterStatus.Issue(
-                "credential-ends",
+                "credential-expiring",
                 [
                     "credential": credential.what, "queue": "\(credential.platform)/\(credential.app)",
                     "at": credential.endsAt,
                 ],
-                detail: "the \(credential.what) of \(credential.platform) in app \(credential.app) \(end)",
-                remedy: "get a new one, put it in its place, and run: carillon reload",
-                isGrave: credential.days < 0
+                message: "the \(credential.what) of \(credential.platform) in app \(credential.app) \(end)",
+                fix: "get a new one, put it in its place, and run: carillon reload",
+                severity: credential.days < 0 ? .error : .warning
             )
         }
     }
@@ -87,8 +87,8 @@ struct StatusIssues: Sendable {
             RouterStatus.Issue(
                 "plugin-refused",
                 ["detail": refusal],
-                detail: "a plugin was refused: \(refusal)",
-                remedy: "carillon plugin list says why; carillon plugin check FILE looks closer"
+                message: "a plugin was refused: \(refusal)",
+                fix: "carillon plugin list says why; carillon plugin check FILE looks closer"
             )
         }
         let setAside = plugins.processes.filter { $0.setAside > 0 }.map { process in
@@ -98,9 +98,9 @@ struct StatusIssues: Sendable {
                     "plugins": process.plugins.joined(separator: ", "), "count": "\(process.setAside)",
                     "detail": process.lastDeath ?? "",
                 ],
-                detail:
+                message:
                     "\(process.plugins.joined(separator: ", ")) crashed; \(process.setAside) deliveries were given up",
-                remedy: process.lastDeath ?? "carillon plugin list tells more"
+                fix: process.lastDeath ?? "carillon plugin list tells more"
             )
         }
         return refused + setAside
@@ -115,8 +115,8 @@ struct StatusIssues: Sendable {
             return RouterStatus.Issue(
                 "relay-down",
                 ["relay": status.url.text, "failure": failure.rawValue],
-                detail: "\(status.url.text) is not connected (\(failure.rawValue)); it is tried again by itself",
-                remedy: "carillon relays show \(status.url.text) tells its last words"
+                message: "\(status.url.text) is not connected (\(failure.rawValue)); it is tried again by itself",
+                fix: "carillon relays show \(status.url.text) tells its last words"
             )
         }
     }
@@ -132,8 +132,8 @@ struct StatusIssues: Sendable {
             RouterStatus.Issue(
                 "relay-misbehaves",
                 ["count": "\(misbehaving.count)", "offences": offences.map(\.rawValue).joined(separator: ", ")],
-                detail: "\(count): \(words)",
-                remedy: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away"
+                message: "\(count): \(words)",
+                fix: "carillon relays list --misbehaving names them; carillon relays block URL keeps users' away"
             )
         ]
     }
@@ -147,17 +147,17 @@ struct StatusIssues: Sendable {
         let isOver = date <= now
         guard left > 0 || isOver || !registry.isResealed else { return [] }
         let end = "\(isOver ? "retired" : "retires") at \(date.words)"
-        let remedy =
+        let fix =
             registry.isResealed
-            ? "carillon keys show --config FILE says more; carillon keys rotate --retire-after 30d sets another date"
+            ? "carillon keys show --config FILE says more; carillon keys rotate --for 30d sets another date"
             : "stop the router and run carillon keys rotate, which finishes sealing the registry anew"
         return [
             RouterStatus.Issue(
                 "former-key",
                 code: registry.isResealed ? "former-key" : "former-key-unsealed",
                 ["count": "\(left)", "all": "\(all)", "at": date.rfc3339],
-                detail: "\(left) of \(all) devices are registered to a former key of the router, which \(end)",
-                remedy: remedy
+                message: "\(left) of \(all) devices are registered to a former key of the router, which \(end)",
+                fix: fix
             )
         ]
     }
@@ -168,8 +168,8 @@ struct StatusIssues: Sendable {
             RouterStatus.Issue(
                 "disk-nearly-full",
                 ["mebibytes": "\(disk.free >> 20)"],
-                detail: "\(disk.free >> 20) MiB are free where the databases lie",
-                remedy: "make room; when it is full, events are refused until there is some"
+                message: "\(disk.free >> 20) MiB are free where the databases lie",
+                fix: "make room; when it is full, events are refused until there is some"
             )
         ]
     }

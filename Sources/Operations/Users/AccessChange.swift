@@ -88,7 +88,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
 
 /// All active rules.
 package struct AccessReport: OperatorAnswer, Equatable {
-    /// `open`, `invited` or `listed`.
+    /// `open`, `invite-only`, or `allowlist`.
     package var mode: String
     package var rules: [AccessRuleReport]
 
@@ -100,8 +100,8 @@ package struct AccessReport: OperatorAnswer, Equatable {
     package var text: String {
         let who =
             switch AccessMode(rawValue: mode) {
-            case .invited: "who was invited or is allowed by name may register"
-            case .listed: "only who is allowed by name may register"
+            case .inviteOnly: "who was invited or is allowed by name may register"
+            case .allowlist: "only who is allowed by name may register"
             case .open, nil: "everybody may register who is not blocked"
             }
         let head = ["VERDICT", "KIND", "WHO", "UNTIL", "SOURCE", "REASON"]

@@ -11,20 +11,20 @@ package struct Pace: Hashable, Sendable {
     package internal(set) var dailyCap: Int?
     package internal(set) var quiet: QuietHours?
     /// Silent pushes per hour; nil means no separate limit.
-    package internal(set) var silentPerHour: Int?
+    package internal(set) var backgroundPerHour: Int?
 
     package init(
         cooldown: Duration = .zero,
         window: Duration = .zero,
         dailyCap: Int? = nil,
         quiet: QuietHours? = nil,
-        silentPerHour: Int? = nil
+        backgroundPerHour: Int? = nil
     ) {
         self.cooldown = cooldown
         self.window = window
         self.dailyCap = dailyCap
         self.quiet = quiet
-        self.silentPerHour = silentPerHour
+        self.backgroundPerHour = backgroundPerHour
     }
 
     /// The number of matches in a window that are sent before the rest is held (contrib/docs/pacing.md).
@@ -34,7 +34,7 @@ package struct Pace: Hashable, Sendable {
     var isUnlimited: Bool { !isGathering && quiet == nil }
 
     /// Whether it counts or delays pushes.
-    var isGathering: Bool { cooldown > .zero || window > .zero || dailyCap != nil || silentPerHour != nil }
+    var isGathering: Bool { cooldown > .zero || window > .zero || dailyCap != nil || backgroundPerHour != nil }
 
     /// Whether the window has an effect. A longer cooldown makes it unnecessary.
     var hasWindow: Bool { window > cooldown }
@@ -54,7 +54,7 @@ package struct PacingPolicy: Sendable, Hashable {
         package var window: Duration?
         package var dailyCap: Int?
         /// Silent pushes per hour and device; nil or 0 means no separate limit.
-        package var silentPerHour: Int?
+        package var backgroundPerHour: Int?
 
         package init() {}
     }
@@ -80,8 +80,8 @@ package struct PacingPolicy: Sendable, Hashable {
     package func adding(silentPushesPerHour: [String: Int]) -> PacingPolicy {
         var policy = self
         for (platform, silent) in silentPushesPerHour {
-            let stated = policy.platforms[platform]?.silentPerHour
-            policy.platforms[platform, default: PlatformDefaults()].silentPerHour = stated ?? silent
+            let stated = policy.platforms[platform]?.backgroundPerHour
+            policy.platforms[platform, default: PlatformDefaults()].backgroundPerHour = stated ?? silent
         }
         return policy
     }
@@ -97,13 +97,13 @@ package struct PacingPolicy: Sendable, Hashable {
         let cooldown =
             batch.cooldown.map { max($0, leastCooldown) } ?? own.cooldown ?? cooldown
         let window = batch.window.map { max($0, leastWindow) } ?? own.window ?? window
-        let silent = cooldown > .zero ? own.silentPerHour ?? 0 : 0
+        let silent = cooldown > .zero ? own.backgroundPerHour ?? 0 : 0
         return Pace(
             cooldown: cooldown,
             window: window,
             dailyCap: cap > 0 ? cap : nil,
             quiet: preferences.quiet,
-            silentPerHour: silent > 0 ? silent : nil
+            backgroundPerHour: silent > 0 ? silent : nil
         )
     }
 }

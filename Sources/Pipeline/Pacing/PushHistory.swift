@@ -120,7 +120,7 @@ struct PushHistory: Hashable, Sendable {
 
     /// The remaining silent pushes of the hour.
     func silentPushesLeft(_ pace: Pace, at now: Timestamp) -> Int {
-        pace.silentPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
+        pace.backgroundPerHour.map { $0 - silentPushes.count(where: { $0 > now - Self.hour }) } ?? .max
     }
 
     /// The obstacle that lasts longest; nil if there is none.
@@ -138,8 +138,8 @@ struct PushHistory: Hashable, Sendable {
         if let cap = pace.dailyCap, dayOfPushes == Self.number(ofDay: now), pushes >= cap {
             wait(.epoch + .days(Int(dayOfPushes) + 1), .cap)
         }
-        if turn.nature == .silent, let limit = pace.silentPerHour, silentPushes.count >= limit {
-            wait(silentPushes[silentPushes.count - limit] + Self.hour, .silentBudget)
+        if turn.nature == .silent, let limit = pace.backgroundPerHour, silentPushes.count >= limit {
+            wait(silentPushes[silentPushes.count - limit] + Self.hour, .backgroundBudget)
         }
         if let end = pace.quietEnd(at: until, isMessage: turn.isMessage) { wait(end, .quiet) }
         return reason.map { Obstacle(until: until, reason: $0) }
@@ -193,7 +193,7 @@ struct PushHistory: Hashable, Sendable {
         pushes += 1
         underWay = delivery
         releasedAt = now
-        if nature == .silent, let limit = pace.silentPerHour {
+        if nature == .silent, let limit = pace.backgroundPerHour {
             silentPushes = silentPushes.suffix(max(0, limit - 1)) + [now]
         }
     }

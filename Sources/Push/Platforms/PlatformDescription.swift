@@ -296,6 +296,6 @@ package struct PlatformCatalog: Sendable, Hashable {
     /// The hourly limit of silent pushes for each device, by platform. Platforms without an entry have no separate
     /// limit.
     package var silentPushesPerHour: [String: Int] {
-        descriptions.compactMapValues(\.pushes.silentPerHour)
+        descriptions.compactMapValues(\.pushes.backgroundPerHour)
     }
 }

@@ -3,18 +3,18 @@ import JSON
 /// The kinds of push of a service, and the default pacing of each.
 package struct PushKinds: Hashable, Sendable {
     /// The hourly limit of silent pushes for each device; nil means no separate limit.
-    package let silentPerHour: Int?
+    package let backgroundPerHour: Int?
     private let kinds: [PushKind]?
 
     /// The kinds of a platform that does not describe its pushes.
     package init() {
-        silentPerHour = nil
+        backgroundPerHour = nil
         kinds = nil
     }
 
     init(_ reader: DescriptionReader) throws {
-        let members = try reader.members("silent_per_hour", "kinds")
-        silentPerHour = try members["silent_per_hour"]?.integer(in: 1...100_000)
+        let members = try reader.members("background_per_hour", "kinds")
+        backgroundPerHour = try members["background_per_hour"]?.integer(in: 1...100_000)
         kinds = try members["kinds"]?.list().map { try PushKind($0) }
     }
 

@@ -83,9 +83,9 @@ package enum AccessMode: String, Sendable, CaseIterable {
     /// All clients that are not blocked.
     case open
     /// Clients with a session opened by an invitation (NIP-46), and keys that are allowed by name.
-    case invited
+    case inviteOnly = "invite-only"
     /// Only who is allowed by name, or connects from a network that is.
-    case listed
+    case allowlist
 }
 
 /// All current access rules. A block takes precedence over every rule that allows the same subject.
@@ -152,7 +152,7 @@ package struct AccessList: Sendable {
         isListed: Bool = false
     ) -> RegistrationRejection? {
         if isBlocked(author, for: account) { return .blocked("this router does not serve this key") }
-        guard mode == .listed, !isListed, !isAllowed(author), !isAllowed(account) else { return nil }
+        guard mode == .allowlist, !isListed, !isAllowed(author), !isAllowed(account) else { return nil }
         return .blocked("only keys that this router's operator has listed may register here")
     }
 }

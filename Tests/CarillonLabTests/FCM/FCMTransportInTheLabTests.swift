@@ -15,7 +15,7 @@ struct FCMTransportInTheLabTests {
     init() async throws {
         // The plugin looks at the machine's clock.
         bench = try await FCMBench { $0.now = { Int64(Date().timeIntervalSince1970 * 1_000) } }
-        let block = #"{"service_account":"\#(bench.fcm.serviceAccountFile)","origin":"\#(bench.fcm.url)"}"#
+        let block = #"{"service_account":"\#(bench.fcm.serviceAccountFile)","base_url":"\#(bench.fcm.url)"}"#
         transport = try FCMTransport(configuration: JSONObject(parsing: block), host: Host(host.pointer))
     }
 

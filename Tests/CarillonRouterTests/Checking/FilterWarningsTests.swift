@@ -32,20 +32,20 @@ import Testing
     }
 
     private func signals(_ names: String, rules: String? = nil) throws -> [String] {
-        try doubts("filters: { noise: { settings: { except: [\(names)] } } }", rules: rules)
+        try doubts("filter_plugins: { noise: { settings: { except: [\(names)] } } }", rules: rules)
     }
 
     @Test func whatIsMeantIsNotDoubted() throws {
-        #expect(try doubts("filters: { mutes: {}, noise: { settings: { except: [dm, zap], difficulty: 8 } } }").isEmpty)
+        #expect(try doubts("filter_plugins: { mutes: {}, noise: { settings: { except: [dm, zap], difficulty: 8 } } }").isEmpty)
         #expect(try doubts("").isEmpty)
     }
 
     @Test(arguments: [
-        ("dms", "filters.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?"),
-        ("DM", "filters.noise.settings.except[0]: no signal is called 'DM'; did you mean 'dm'?"),
+        ("dms", "filter_plugins.noise.settings.except[0]: no signal is called 'dms'; did you mean 'dm'?"),
+        ("DM", "filter_plugins.noise.settings.except[0]: no signal is called 'DM'; did you mean 'dm'?"),
         (
             "everything",
-            "filters.noise.settings.except[0]: no signal is called 'everything'; "
+            "filter_plugins.noise.settings.except[0]: no signal is called 'everything'; "
                 + "there are: dm, mention, reply, reaction, repost, follow, zap"
         ),
     ])
@@ -61,8 +61,8 @@ import Testing
     }
 
     @Test func theSignalsOfDifficultyAreLookedAtToo() throws {
-        let found = try doubts("filters: { noise: { settings: { difficulty: { mentoin: 3, reply: 3 } } } }")
-        let doubt = "filters.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?"
+        let found = try doubts("filter_plugins: { noise: { settings: { difficulty: { mentoin: 3, reply: 3 } } } }")
+        let doubt = "filter_plugins.noise.settings.difficulty.mentoin: no signal is called 'mentoin'; did you mean 'mention'?"
         #expect(found.count == 1 && found.first?.hasSuffix(doubt) == true)
     }
 

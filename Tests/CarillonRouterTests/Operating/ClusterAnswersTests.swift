@@ -204,7 +204,7 @@ private final class ScriptedPeers: Peers {
             version: "0.1.0",
             startedAt: "2026-11-26T10:00:00.000Z",
             uptime: Int64(waiting),
-            issues: issue.map { [RouterStatus.Issue(what: "x", detail: $0, remedy: "look", isGrave: false)] } ?? [],
+            issues: issue.map { [RouterStatus.Issue(code: "x", message: $0, fix: "look", severity: .warning)] } ?? [],
             events: RouterStatus.Flow(total: 10, perSecond: 1),
             pushes: RouterStatus.Flow(total: 5, perSecond: 0.5),
             latency: RouterStatus.Latency(p50Ms: Int64(waiting), p99Ms: nil),
@@ -243,8 +243,8 @@ private final class ScriptedPeers: Peers {
         #expect(whole.waiting == RouterStatus.Waiting(deliveries: 7, limit: 200, oldest: nil, failed: 2))
         #expect(whole.events.total == 20 && whole.uptime == 3 && whole.latency.p50Ms == 4 && whole.disk.free == 3)
         #expect(whole.queues.map(\.waiting) == [7] && whole.queues.map(\.state) == ["paused"])
-        #expect(whole.issues.map(\.member) == ["a, b", "c"] && whole.issues.map(\.what) == ["x", "member-silent"])
-        #expect(whole.issues.last?.says == Statement("member-absent", ["member": "c"]))
+        #expect(whole.issues.map(\.member) == ["a, b", "c"] && whole.issues.map(\.code) == ["x", "member-silent"])
+        #expect(whole.issues.last?.params == Statement("member-absent", ["member": "c"]))
         #expect(whole.memberStatus?.map(\.name) == ["a", "b"] && whole.exitCode == 1)
         #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not there"))
     }

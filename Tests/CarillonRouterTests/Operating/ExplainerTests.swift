@@ -231,7 +231,7 @@ import Testing
             var surroundings = Explainer.Surroundings(outbox: ["a"])
             change(&surroundings)
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)
-            return explainer.explanation { [] }.accounts[0].devices[0].ending
+            return explainer.explanation { [] }.accounts[0].devices[0].result
         }
         let queued = step(.queued, of: alice, on: 1, delivery: "a", reason: "reply")
         let gone = ending([queued, report(.gone, "a", on: 1, status: 410, reason: "Unregistered", attempt: 2)])

@@ -108,16 +108,16 @@ struct LiveFeedTests {
     }
 
     @Test func issuesSayWhatTheyMeanInTheirCode() {
-        let says = Statement("no-relay", ["count": "2"])
-        var issue = RouterStatus.Issue(what: "no-relay", detail: "none of 2", says: says, remedy: "look", isGrave: true)
-        let entry = LiveEntry(issue, isOver: false, at: 1_000)
+        let params = Statement("no-relay", ["count": "2"])
+        var issue = RouterStatus.Issue(code: "no-relay", message: "none of 2", params: params, fix: "look", severity: .error)
+        let entry = LiveEntry(issue, isResolved: false, at: 1_000)
         #expect(
             entry.json.contains(
-                #""what":"no-relay","words":"none of 2","says":{"code":"no-relay","values":{"count":"2"}}"#
+                #""code":"no-relay","words":"none of 2","params":{"code":"no-relay","values":{"count":"2"}}"#
             )
         )
-        issue.says = nil
-        #expect(!LiveEntry(issue, isOver: true, at: 1_000).json.contains("says"))
+        issue.params = nil
+        #expect(!LiveEntry(issue, isResolved: true, at: 1_000).json.contains("params"))
     }
 
     @Test func whoComesAgainGetsWhatWasMissed() throws {

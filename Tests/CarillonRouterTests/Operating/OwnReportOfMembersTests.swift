@@ -37,7 +37,7 @@ import Testing
             devices: [device],
             waiting: [],
             groups: [],
-            relays: relays.map { OwnReport.Relay(url: $0.0, state: $0.1, lastWords: []) },
+            relays: relays.map { OwnReport.Relay(url: $0.0, state: $0.1, lastMessages: []) },
             lists: [],
             events: events,
             tracedSince: since,

@@ -51,9 +51,9 @@ import Testing
             #"carillon_plugin_process_state{plugin="libA.so",state="running"} 1"#,
             #"carillon_plugin_process_state{plugin="libC.so",state="running"} 0"#,
             #"carillon_plugin_process_state{plugin="libC.so",state="paused"} 1"#,
-            #"carillon_plugin_process_deaths_total{plugin="libB.so"} 0"#,
-            #"carillon_plugin_process_deaths_total{plugin="libC.so"} 5"#,
-            #"carillon_plugin_deliveries_set_aside_total{plugin="libC.so"} 1"#,
+            #"carillon_plugin_process_crashes_total{plugin="libB.so"} 0"#,
+            #"carillon_plugin_process_crashes_total{plugin="libC.so"} 5"#,
+            #"carillon_plugin_deliveries_abandoned_total{plugin="libC.so"} 1"#,
         ] {
             #expect(text.contains(line + "\n"), "\(line)")
         }
@@ -67,9 +67,9 @@ import Testing
         readiness.pluginProcesses = [Self.shared, restarting]
         #expect(readiness.issues.isEmpty)
         readiness.pluginProcesses = [Self.shared, Self.dying]
-        #expect(readiness.issues.map(\.what) == ["plugin-paused"])
+        #expect(readiness.issues.map(\.code) == ["plugin-paused"])
         #expect(
-            readiness.issues.map(\.detail) == [
+            readiness.issues.map(\.message) == [
                 "plugin-paused: libC.so ended 5 times: libC.so: signal SEGV at libC.so+0x12"
             ]
         )

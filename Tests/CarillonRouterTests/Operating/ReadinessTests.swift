@@ -56,7 +56,7 @@ import TimeTestSupport
         case "reload-refused":
             readiness.facts.refusedReload = ([Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")], now)
         case "foreign-messages":
-            readiness.facts.issues = [RouterStatus.Issue(what, [:], detail: "3 messages", remedy: "none")]
+            readiness.facts.issues = [RouterStatus.Issue(what, [:], message: "3 messages", fix: "none")]
         case "no-source": (readiness.relays, readiness.hasSource) = (0, false)
         default: readiness.connectedRelays = 0
         }
@@ -66,8 +66,8 @@ import TimeTestSupport
     @Test(arguments: ["not-serving", "stuck", "outbox-full", "outbox-unwritable", "disk-full", "no-relay"])
     func isNotReadyWithoutWhatAllPushesNeed(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.issues.map(\.what) == [what])
-        #expect(readiness.issues.map(\.isGrave) == [true])
+        #expect(readiness.issues.map(\.code) == [what])
+        #expect(readiness.issues.map(\.severity) == [.error])
         #expect(readiness.answer(details: false).status == 503)
     }
 
@@ -75,16 +75,16 @@ import TimeTestSupport
     @Test(arguments: ["transport-failed", "transport-paused"])
     func isReadyWhileOneAppCannotBeServed(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.issues.map(\.what) == [what])
-        #expect(readiness.issues.map(\.isGrave) == [true])
+        #expect(readiness.issues.map(\.code) == [what])
+        #expect(readiness.issues.map(\.severity) == [.error])
         #expect(readiness.answer(details: true).body == "{\"ready\":true,\"not_ready\":[]}\n")
     }
 
     @Test(arguments: ["filter-failed", "reload-refused", "foreign-messages", "no-source"])
     func isReadyWithWhatShouldBeLookedAt(_ what: String) {
         let readiness = Self.amiss(what)
-        #expect(readiness.issues.map(\.what) == [what])
-        #expect(readiness.issues.map(\.isGrave) == [false])
+        #expect(readiness.issues.map(\.code) == [what])
+        #expect(readiness.issues.map(\.severity) == [.warning])
         #expect(readiness.answer(details: true).status == 200)
     }
 
@@ -103,13 +103,13 @@ import TimeTestSupport
         // Deliveries for it wait, which is the same once more.
         readiness.queues = [Self.status(.misconfigured, "no-transport")]
         let missing = readiness.issues
-        #expect(missing.map(\.says?.code) == ["transport-failed-no-plugin"])
-        #expect(missing.allSatisfy { $0.remedy.contains("plugin") && !$0.remedy.contains("credentials") })
+        #expect(missing.map(\.params?.code) == ["transport-failed-no-plugin"])
+        #expect(missing.allSatisfy { $0.fix.contains("plugin") && !$0.fix.contains("credentials") })
         readiness.failures = []
-        #expect(readiness.issues.map(\.says?.code) == ["transport-paused-no-plugin"])
-        #expect(readiness.issues.allSatisfy { !$0.remedy.contains("credentials") })
+        #expect(readiness.issues.map(\.params?.code) == ["transport-paused-no-plugin"])
+        #expect(readiness.issues.allSatisfy { !$0.fix.contains("credentials") })
         readiness.queues = [Self.status(.misconfigured)]
-        #expect(readiness.issues.allSatisfy { $0.remedy.contains("credentials") })
+        #expect(readiness.issues.allSatisfy { $0.fix.contains("credentials") })
     }
 
     @Test func namesHowManyMistakesARefusedReloadHas() {
@@ -117,7 +117,7 @@ import TimeTestSupport
         let mistake = Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")
         readiness.facts.refusedReload = ([mistake, mistake, mistake], Self.now)
         #expect(
-            readiness.issues.map(\.detail) == [
+            readiness.issues.map(\.message) == [
                 "reload-refused: the configuration was refused at 1970-01-01 00:00:00 UTC, so the former one is in force: "
                     + "a.yaml:2:1: no, and 2 more"
             ]
@@ -127,10 +127,10 @@ import TimeTestSupport
     @Test func tellsNamesAndReasonsToThoseWhoMayKnow() {
         var readiness = Self.fine
         readiness.stuck = ["pipe \"line\""]
-        #expect(readiness.answer(details: false).body == "{\"ready\":false,\"not_ready\":[{\"what\":\"stuck\"}]}\n")
+        #expect(readiness.answer(details: false).body == "{\"ready\":false,\"not_ready\":[{\"code\":\"stuck\"}]}\n")
         #expect(
             readiness.answer(details: true).body
-                == #"{"ready":false,"not_ready":[{"what":"stuck","detail":"pipe \"line\""}]}"# + "\n"
+                == #"{"ready":false,"not_ready":[{"code":"stuck","message":"pipe \"line\""}]}"# + "\n"
         )
     }
 }

@@ -64,7 +64,7 @@ import TimeTestSupport
     @Test func countsTheValuesThatRulesLeftOut() {
         counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 2])
         counts.leftOut([RuleValue(rule: "note", key: "apns.relevance-score"): 1])
-        let line = "carillon_rule_values_left_out_total{rule=\"note\",key=\"apns.relevance-score\"} 3\n"
+        let line = "carillon_rule_values_omitted_total{rule=\"note\",key=\"apns.relevance-score\"} 3\n"
         #expect(text.contains(line))
     }
 

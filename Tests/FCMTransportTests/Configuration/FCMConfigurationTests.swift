@@ -30,7 +30,7 @@ struct FCMConfigurationTests {
         try accountText().write(to: file, atomically: true, encoding: .utf8)
         let configuration = try read(["service_account": file.path])
         #expect(configuration.projectID == "my-project-1234")
-        #expect(configuration.origin == "https://fcm.googleapis.com")
+        #expect(configuration.baseURL == "https://fcm.googleapis.com")
         #expect(configuration.account.email == "push@my-project-1234.iam.gserviceaccount.com")
         #expect(configuration.account.keyID == "0123456789abcdef")
         #expect(configuration.account.tokenURL == TransportFixture.tokenURL)
@@ -48,10 +48,10 @@ struct FCMConfigurationTests {
     @Test func theBlockOverridesProjectAndOrigin() throws {
         let configuration = try read([
             "service_account_json": TransportFixture.account, "project_id": "1234567890",
-            "origin": "https://localhost:8443",
+            "base_url": "https://localhost:8443",
         ])
         #expect(configuration.projectID == "1234567890")
-        #expect(configuration.origin == "https://localhost:8443")
+        #expect(configuration.baseURL == "https://localhost:8443")
     }
 
     @Test(
@@ -81,12 +81,12 @@ struct FCMConfigurationTests {
                 "project_id", "",
                 "project_id: expected the Firebase project's id, such as my-project-1234, or its number"
             ),
-            ("origin", "http://localhost", "origin: expected https://host:port"),
-            ("origin", "https://localhost/v1", "origin: expected https://host:port"),
-            ("origin", true, "origin: expected https://host:port, found true or false"),
+            ("base_url", "http://localhost", "base_url: expected https://host:port"),
+            ("base_url", "https://localhost/v1", "base_url: expected https://host:port"),
+            ("base_url", true, "base_url: expected https://host:port, found true or false"),
             (
                 "server_key", "AAAA",
-                "server_key: unknown key, expected only service_account, service_account_json, project_id, origin, "
+                "server_key: unknown key, expected only service_account, service_account_json, project_id, base_url, "
                     + "direct_boot_ok"
             ),
             (

@@ -78,11 +78,11 @@ import TimeTestSupport
             device: device,
             silentPushes: [now - .minutes(50), now - .seconds(2_000), now - .seconds(1_000)]
         )
-        let policy = PacingPolicy(platforms: ["ios": .init(silentPerHour: 3)])
+        let policy = PacingPolicy(platforms: ["ios": .init(backgroundPerHour: 3)])
         func forecast(in mode: Mode, on platform: String = "ios") -> PaceForecast {
             PaceForecast(row, [], pace: policy.pace(for: PacePreferences(), on: platform), mode: mode, at: now)
         }
-        expect(forecast(in: .wake), .silentBudget, until: now + .minutes(10))
+        expect(forecast(in: .wake), .backgroundBudget, until: now + .minutes(10))
         expect(forecast(in: .alert), nil)
         expect(forecast(in: .wake, on: "android"), nil)
     }

@@ -347,23 +347,23 @@ import TimeTestSupport
 
     @Test func itIsForPlatformsThatSaySo() {
         let policy = PacingPolicy().adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
-        #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
-        #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
+        #expect(policy.pace(for: PacePreferences(), on: "ios").backgroundPerHour == 3)
+        #expect(policy.pace(for: PacePreferences(), on: "android").backgroundPerHour == nil)
         // Who switches the cooldown off gets each push.
         let preferences = PacePreferences(batch: BatchPreferences(cooldown: .zero))
-        #expect(policy.pace(for: preferences, on: "ios").silentPerHour == nil)
+        #expect(policy.pace(for: preferences, on: "ios").backgroundPerHour == nil)
     }
 
     @Test func operatorsSetThePaceOfAPlatform() {
         var policy = PacingPolicy()
         var android = PacingPolicy.PlatformDefaults()
         (android.cooldown, android.window) = (.seconds(5), .seconds(7))
-        (android.dailyCap, android.silentPerHour) = (9, 1)
+        (android.dailyCap, android.backgroundPerHour) = (9, 1)
         policy.platforms["android"] = android
-        policy.platforms["ios", default: .init()].silentPerHour = 0
+        policy.platforms["ios", default: .init()].backgroundPerHour = 0
         #expect(
             policy.pace(for: PacePreferences(), on: "android")
-                == Pace(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, silentPerHour: 1)
+                == Pace(cooldown: .seconds(5), window: .seconds(7), dailyCap: 9, backgroundPerHour: 1)
         )
         #expect(
             policy.pace(for: PacePreferences(), on: "ios")

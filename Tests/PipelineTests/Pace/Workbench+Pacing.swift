@@ -122,8 +122,8 @@ extension PacingPolicy {
 }
 
 extension PacingPolicy.PlatformDefaults {
-    init(silentPerHour: Int?) {
+    init(backgroundPerHour: Int?) {
         self.init()
-        self.silentPerHour = silentPerHour
+        self.backgroundPerHour = backgroundPerHour
     }
 }

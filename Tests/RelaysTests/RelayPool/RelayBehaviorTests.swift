@@ -46,7 +46,7 @@ struct RelayBehaviorTests {
         for text in ["one", "two", "one", "three", "four", "four"] {
             behavior.said(RelayWords("CLOSED", text, at: start), isRefusal: true)
         }
-        #expect(behavior.lastWords.map(\.text) == ["one", "three", "four"] && behavior.refusals == 6)
+        #expect(behavior.lastMessages.map(\.text) == ["one", "three", "four"] && behavior.refusals == 6)
     }
 
     @Test func onlyTheOperatorsRelaysAreNamed() throws {

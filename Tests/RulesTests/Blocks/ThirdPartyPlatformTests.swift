@@ -25,7 +25,7 @@ import Testing
             {"when": {"kind": ["alert"]}, "range": {"score": [0, 1]}, "message": "expected a number from 0 to 1"},
             {"when": {"summary": true}, "refuse": ["alarm"], "message": "a siren is for one event"}]},
          "default_block": {"tone": "soft"},
-         "pushes": {"silent_per_hour": 7, "kinds": [
+         "pushes": {"background_per_hour": 7, "kinds": [
             {"name": "siren", "when": {"is": {"alarm": [true]}}, "nature": "special", "pace": "immediate", "shows": true},
             {"name": "alert", "when": {"texts": true}, "nature": "alert", "pace": "batch"},
             {"name": "ping", "nature": "silent", "pace": "latest", "shows": false}]},

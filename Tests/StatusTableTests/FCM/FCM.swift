@@ -24,7 +24,7 @@ struct FCM: PushService {
         return [
             "service_account_json": account as? [String: String] ?? [:],
             "project_id": app == .first ? projectOfFirst ?? project.projectID : project.projectID,
-            "origin": fcm.url,
+            "base_url": fcm.url,
         ]
     }
 

@@ -1,6 +1,6 @@
 /* A filter for Carillon in C++17: drops events that contain one of the operator's words.
  *
- *     filters:
+ *     filter_plugins:
  *       wordlist: {settings: {words: [casino, lottery]}}
  */
 #include <carillon/json.h>

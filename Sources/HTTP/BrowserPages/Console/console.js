@@ -6,15 +6,15 @@ import * as access from "./access.js"
 import { browserLanguage, phraseIn, textIn, texts } from "./console-texts.js"
 import * as devices from "./devices.js"
 import { element, find, show } from "./dom.js"
-import * as doors from "./doors.js"
+import * as listeners from "./listeners.js"
 import * as follow from "./follow.js"
 import { icon } from "./icons.js"
 import * as now from "./now.js"
 import { Parts } from "./parts.js"
 import * as playground from "./playground.js"
 
-const screens = { now, follow, devices, playground, doors, access }
-const shown = ["now", "follow", "devices", "playground", "doors"]
+const screens = { now, follow, devices, playground, listeners, access }
+const shown = ["now", "follow", "devices", "playground", "listeners"]
 
 let language = localStorage.getItem("language")
 if (!(language in texts)) language = browserLanguage()
@@ -57,7 +57,7 @@ function writeFrame(current) {
   document.documentElement.lang = language
   for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text)
   find("language").value = language
-  document.title = `${say(!who ? "signIn" : current === "doors" ? "doorsScreen" : current)} – Carillon`
+  document.title = `${say(!who ? "signIn" : current === "listeners" ? "listenersScreen" : current)} – Carillon`
   show("screens", Boolean(who))
   show("who", Boolean(who))
   const name = who ? access.nameOf(who, say) : ""

@@ -14,7 +14,7 @@ const standstill = (device, { say, router }) =>
   device.is_blocked ? say("deviceBlocked")
     : device.waits_for_code ? say("deviceWaits")
     : device.disabled_at ? say("deviceOff")
-      : device.queue_pause ? router.say(device.queue_pause, device.queue_pause_says)
+      : device.queue_pause ? router.say(device.queue_pause, device.pause_message)
         : device.signals.length === 0 ? say("deviceWantsNothing") : null
 
 const link = (device, { say }) =>
@@ -114,7 +114,7 @@ function facts(device, parts) {
     device.waiting === undefined ? null : ["inOutbox", String(device.waiting)],
     device.pace ? ["held", String(device.pace.held)] : null,
     device.pace?.pushes_today === undefined ? null : ["today", String(device.pace.pushes_today)],
-    device.pace && !device.disabled_at ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [device.pace.next_push_at ? " – " : "", router.hold(device.pace.reason, device.pace.hold)] : ""].flat() : null,
+    device.pace && !device.disabled_at ? ["nextPush", device.pace.next_push_at ? when(device.pace.next_push_at) : device.pace.reason ? "" : say("atOnce"), device.pace.reason ? [device.pace.next_push_at ? " – " : "", router.hold(device.pace.reason, device.pace.held_by)] : ""].flat() : null,
     wishes?.quiet ? ["quietHours", `${wishes.quiet.start} – ${wishes.quiet.end} (${wishes.quiet.tz})`] : null,
     wishes?.locale ? ["deviceLanguage", code(wishes.locale)] : null,
   ])

@@ -18,7 +18,7 @@ function deviceOf(device, parts) {
   const title = [device.platform && `${device.platform}/${device.app}`].filter(Boolean).join(" ")
   return element("div", { className: "way" },
     element("h3", {}, device.is_registered ? element("a", { href: `#devices/${device.device}`, textContent: say("deviceNumber", { n: device.device }) }) : say("deviceNumber", { n: device.device }), " ", element("small", {}, title, " ", device.name ? named(device.name) : "")),
-    outcome(device.ending?.step, router.ending(device.outcome, device.ending)), list(device.steps, parts))
+    outcome(device.result?.step, router.ending(device.outcome, device.result)), list(device.steps, parts))
 }
 
 function explanation(found, parts) {

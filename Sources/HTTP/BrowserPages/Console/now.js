@@ -23,11 +23,11 @@ const queueState = ({ say, code, state, when }, queue) => [
   queue.paused_hosts ? element("small", { textContent: say("pausedHosts", { n: queue.paused_hosts }) }) : null,
 ].flat()
 
-function issue({ what, detail, says, remedy, is_grave: isGrave, member }, { say, router, code, state }) {
-  return element("li", { className: isGrave ? "issue bad" : "issue open" },
-    element("p", {}, state(isGrave ? "bad" : "open", say(isGrave ? "grave" : "look")), " ", element("strong", { textContent: say(`issue_${what}`) }), member ? [" ", code(member)] : null),
-    element("p", {}, router.say(detail, says, "issue")),
-    element("p", { className: "remedy" }, element("span", { className: "quiet", textContent: say("remedy") }), " ", router.say(remedy, says, "remedy")))
+function issue({ code: name, message, params, fix, severity, member }, { say, router, code, state }) {
+  return element("li", { className: severity === "error" ? "issue bad" : "issue open" },
+    element("p", {}, state(severity === "error" ? "bad" : "open", say(severity === "error" ? "grave" : "look")), " ", element("strong", { textContent: say(`issue_${name}`) }), member ? [" ", code(member)] : null),
+    element("p", {}, router.say(message, params, "issue")),
+    element("p", { className: "remedy" }, element("span", { className: "quiet", textContent: say("remedy") }), " ", router.say(fix, params, "remedy")))
 }
 
 function figure(parts, key, value, name, more) {

@@ -41,8 +41,8 @@ static const unsigned char console_differences_js[] = {
 #embed "../Console/differences.js"
 };
 
-static const unsigned char console_doors_js[] = {
-#embed "../Console/doors.js"
+static const unsigned char console_listeners_js[] = {
+#embed "../Console/listeners.js"
 };
 
 static const unsigned char console_follow_js[] = {
@@ -252,7 +252,7 @@ static const struct browser_page_file console[] = {
     FILE_OF("console.js", console_console_js),
     FILE_OF("devices.js", console_devices_js),
     FILE_OF("differences.js", console_differences_js),
-    FILE_OF("doors.js", console_doors_js),
+    FILE_OF("listeners.js", console_listeners_js),
     FILE_OF("follow.js", console_follow_js),
     FILE_OF("icons.js", console_icons_js),
     FILE_OF("index.html", console_index_html),

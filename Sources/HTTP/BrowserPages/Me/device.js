@@ -11,15 +11,15 @@ const later = stamp => stamp && new Date(stamp) > new Date()
 export function obstacles(device, { say, router, when }) {
   const { last_error: error, last_success: success, pace, preferences } = device
   const found = []
-  if (device.silence) found.push([say("whySilence"), " ", router.say(device.silence, device.silence_says)])
+  if (device.reason) found.push([say("whySilence"), " ", router.say(device.reason, device.reason_message)])
   if (error && (!success || error.at > success.at)) {
     found.push([say(`error_${error.outcome}`) || say("whyError"), " ", ...router.answer(error.outcome, error.status, error.reason), " ", when(error.at)])
   }
   if (device.paused_until) found.push([say("whyPaused"), " ", when(device.paused_until)])
-  if (device.queue_pause) found.push([say("whyQueue"), " ", router.say(device.queue_pause, device.queue_pause_says)])
+  if (device.queue_pause) found.push([say("whyQueue"), " ", router.say(device.queue_pause, device.pause_message)])
   for (const held of device.held) found.push([say("whyHeld", { n: held.count }), " ", router.held(held.words, { reason: held.reason, next_at: held.until })])
   if (device.held.length === 0 && (pace?.reason || later(pace?.next_push_at))) {
-    found.push([say("whyPace"), " ", pace.reason ? router.hold(pace.reason, pace.hold) : null, " ", later(pace.next_push_at) ? when(pace.next_push_at) : null])
+    found.push([say("whyPace"), " ", pace.reason ? router.hold(pace.reason, pace.held_by) : null, " ", later(pace.next_push_at) ? when(pace.next_push_at) : null])
   }
   if (device.waiting) found.push([say("whyWaiting", { n: device.waiting })])
   const off = signals.filter(name => !device.signals.includes(name))

@@ -10,7 +10,7 @@ const list = (all, { router, when }) =>
   element("ol", { className: "steps" }, all.map(step => element("li", {}, when(step.at), " ", router.line(step))))
 
 /** The result for one device. */
-const end = ({ outcome, ending }, { router }) => mark(ending?.step, router.ending(outcome, ending))
+const end = ({ outcome, result }, { router }) => mark(result?.step, router.ending(outcome, result))
 
 /** The result for all devices without their own steps, from the last step. */
 const commonEnd = ({ steps, outcome }, { router }) => {
@@ -61,6 +61,6 @@ export function relayRow(relay, { say, router, when }) {
     element("p", { className: `outcome ${relay.state === "connected" ? "good" : "open"}`, textContent: say(`relay_${relay.state}`) }),
     relay.last_failure ? element("p", { className: "quiet" }, say("relayFailed"), " ", router.word("failure", relay.last_failure)) : null,
     relay.next_try ? element("p", { className: "quiet" }, say("nextTry"), " ", when(relay.next_try)) : null,
-    relay.last_words.map(word => element("p", { className: "quiet" }, when(word.at), " ", say("relaySaid"), " ", router.quote(word.text))),
+    relay.last_messages.map(word => element("p", { className: "quiet" }, when(word.at), " ", say("relaySaid"), " ", router.quote(word.text))),
     element("p", { className: "quiet" }, relay.read_up_to ? [say("readUpTo"), " ", when(relay.read_up_to)] : say("neverRead")))
 }

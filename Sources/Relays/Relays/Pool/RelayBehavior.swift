@@ -97,13 +97,13 @@ package struct RelayBehavior: Sendable, Hashable {
     package private(set) var refusals: UInt64 = 0
     package private(set) var violations: [RelayViolation: UInt64] = [:]
     /// The last messages, newest last.
-    package private(set) var lastWords: [RelayWords] = []
+    package private(set) var lastMessages: [RelayWords] = []
     private var hour = (start: Timestamp.distantPast, counts: [RelayViolation: UInt64]())
     private var toldAt = Timestamp.distantPast
 
     package static func == (one: RelayBehavior, other: RelayBehavior) -> Bool {
         one.events == other.events && one.refusals == other.refusals && one.violations == other.violations
-            && one.lastWords == other.lastWords
+            && one.lastMessages == other.lastMessages
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -123,9 +123,9 @@ package struct RelayBehavior: Sendable, Hashable {
     mutating func said(_ words: RelayWords, isRefusal: Bool) {
         if isRefusal { refusals += 1 }
         // A relay that repeats one message does not displace the others.
-        lastWords.removeAll { $0.command == words.command && $0.text == words.text }
-        lastWords.append(words)
-        if lastWords.count > Self.wordsKept { lastWords.removeFirst() }
+        lastMessages.removeAll { $0.command == words.command && $0.text == words.text }
+        lastMessages.append(words)
+        if lastMessages.count > Self.wordsKept { lastMessages.removeFirst() }
     }
 
     /// Counts violations. Returns whether to notify the operator, which is once an hour.

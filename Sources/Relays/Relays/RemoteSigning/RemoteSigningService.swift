@@ -102,7 +102,7 @@ package final class RemoteSigningService: Sendable {
     /// or the root that it names as its own, needs a session or an entry in the allowlist.
     package func admits(_ registration: Event) -> Bool {
         let access = registry.access
-        guard configuration.requireSession || access.mode == .invited else { return true }
+        guard configuration.requireSession || access.mode == .inviteOnly else { return true }
         let root = registration.value(of: "root_identity").flatMap { PublicKey(hex: $0) }
         if access.isAllowed(registration.pubkey) || root.map(access.isAllowed) == true { return true }
         let now = now()

@@ -73,7 +73,7 @@ struct HostileRelayTests {
         try test.watch(url(relay))
         await wait(test, try url(relay)) { $0.violations[.flood] != nil }
         let behavior = try #require(try test.pool.behavior[url(relay)])
-        #expect(behavior.lastWords.map(\.text) == ["buy  [31mnow"])
+        #expect(behavior.lastMessages.map(\.text) == ["buy  [31mnow"])
         #expect(try test.pool.behavior.misbehaving == [url(relay)])
         // We ended it ourselves: that its connection ended so is no violation besides.
         #expect(behavior.violations[.brokenFrames] == nil)

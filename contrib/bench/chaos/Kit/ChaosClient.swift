@@ -121,7 +121,7 @@ final class ChaosClient {
         case .fcm:
             guard let fcm = lab.fcm else { throw ChaosError("the lab plays no FCM") }
             block = .object([
-                "service_account": .string(fcm.serviceAccountFile), "origin": .string(fcm.url),
+                "service_account": .string(fcm.serviceAccountFile), "base_url": .string(fcm.url),
             ])
         case .webPush:
             guard let vapid = lab.vapid else { throw ChaosError("the lab plays no Web Push") }

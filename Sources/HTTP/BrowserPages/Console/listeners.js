@@ -3,18 +3,18 @@
 import { ask } from "./api.js"
 import { element } from "./dom.js"
 
-const doorsCard = ({ doors }, { say, state, number, table, card }) =>
-  card("doors", table("doors", [
-    ["door", door => say(`door_${door.door}`) || door.door],
-    ["state", door => state(door.is_open ? "good" : "quiet", say(door.is_open ? "open" : "closed"))],
-    ["listen", door => [door.listen, door.url].filter(Boolean).map(text => element("code", { className: "whole block", textContent: text }))],
-    ["connections", door => (door.connections === undefined ? null : number(door.connections))],
-    ["events", door => (door.events === undefined ? null : number(door.events))],
-    ["refusals", door => {
-      const all = Object.entries(door.refused).filter(([, count]) => count > 0)
+const listenersCard = ({ listeners }, { say, state, number, table, card }) =>
+  card("listeners", table("listeners", [
+    ["listener", listener => say(`listener_${listener.listener}`) || listener.listener],
+    ["state", listener => state(listener.is_open ? "good" : "quiet", say(listener.is_open ? "open" : "closed"))],
+    ["listen", listener => [listener.listen, listener.url].filter(Boolean).map(text => element("code", { className: "whole block", textContent: text }))],
+    ["connections", listener => (listener.connections === undefined ? null : number(listener.connections))],
+    ["events", listener => (listener.events === undefined ? null : number(listener.events))],
+    ["refusals", listener => {
+      const all = Object.entries(listener.refused).filter(([, count]) => count > 0)
       return all.length ? element("ul", { className: "plain" }, all.map(([limit, count]) => element("li", { textContent: `${say(`limit_${limit}`) || limit}: ${number(count)}` }))) : say("none")
     }],
-  ], doors.filter(door => door.is_open)))
+  ], listeners.filter(listener => listener.is_open)))
 
 const tones = { connected: "good", connecting: "open", waiting: "bad", idle: "quiet" }
 
@@ -23,7 +23,7 @@ const relayNotes = (relay, { say, router, quote, code, when }) =>
     relay.misbehaves.length ? element("li", {}, say("misbehaves"), " ", relay.misbehaves.map(word => router.word("offence", word)).join(", ")) : null,
     relay.last_failure ? element("li", {}, say("lastFailure"), " ", router.word("failure", relay.last_failure)) : null,
     relay.next_try ? element("li", {}, say("nextTry"), " ", when(relay.next_try)) : null,
-    relay.last_words.map(words => element("li", {}, when(words.at), " ", code(words.command), " ", quote(words.text))))
+    relay.last_messages.map(words => element("li", {}, when(words.at), " ", code(words.command), " ", quote(words.text))))
 
 /** `change` blocks and unblocks a relay; null if the session may only read. */
 const relaysCard = ({ relays, blocked }, parts, change) => {
@@ -34,7 +34,7 @@ const relaysCard = ({ relays, blocked }, parts, change) => {
     relays.length === 0 ? (blocked.length ? null : notice("warn", say("noRelays")))
       : table("relaysHeading", [
           ["relay", relay => element("span", { className: "whole", textContent: relay.url })],
-          ["state", relay => [state(tones[relay.state] ?? "quiet", say(`relay_${relay.state}`) || relay.state), relay.misbehaves.length || relay.last_failure || relay.next_try || relay.last_words.length ? relayNotes(relay, parts) : null]],
+          ["state", relay => [state(tones[relay.state] ?? "quiet", say(`relay_${relay.state}`) || relay.state), relay.misbehaves.length || relay.last_failure || relay.next_try || relay.last_messages.length ? relayNotes(relay, parts) : null]],
           ["whose", relay => say(relay.whose === "operator" ? "ofOperator" : "ofUsers")],
           ["keys", relay => number(relay.keys)],
           ["events", relay => number(relay.events)],
@@ -74,7 +74,7 @@ export function open(place, { parts, can }) {
     await Promise.all(cards.map(({ load }) => load()))
     tell(say(verb === "block" ? "relayBlocked" : "relayUnblocked", { url }))
   }
-  const cards = [["doors", doorsCard], ["relays", relaysCard], ["plugins", pluginsCard]].map(([path, draw]) => {
+  const cards = [["listeners", listenersCard], ["relays", relaysCard], ["plugins", pluginsCard]].map(([path, draw]) => {
     const spot = element("div", {}, parts.notice("", say("loading")))
     const load = () => ask(path).then(
       answer => spot.replaceChildren(draw(answer, parts, can("operate") ? change : null)),
@@ -83,5 +83,5 @@ export function open(place, { parts, can }) {
     return { spot, load }
   })
   const refresh = parts.button("refresh", () => Promise.all(cards.map(({ load }) => load())))
-  place.replaceChildren(parts.heading("doorsScreen", refresh), ...cards.map(({ spot }) => spot))
+  place.replaceChildren(parts.heading("listenersScreen", refresh), ...cards.map(({ spot }) => spot))
 }

@@ -5,10 +5,10 @@ import RouterConfiguration
 import WebIngress
 
 /// The router's listeners and other inputs of events, registrations and requests, with their rejections.
-package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
-    package struct Door: Codable, Sendable, Equatable {
+package struct ListenerList: OperatorAnswer, JoinedAnswer, Equatable {
+    package struct Listener: Codable, Sendable, Equatable {
         /// `socket`, `relays`, `feed`, `ingress`, `api`, `plugins` or `subscribe`.
-        package var door: String
+        package var listener: String
         package var isOpen: Bool
         /// The listen address; `nil` if it does not listen.
         package var listen: String?
@@ -24,80 +24,80 @@ package struct DoorList: OperatorAnswer, JoinedAnswer, Equatable {
         package var member: String?
     }
 
-    package var doors: [Door]
+    package var listeners: [Listener]
     /// The members asked; `nil` without a cluster.
     package var members: MembersAsked?
 
     package var text: String {
-        var head = ["DOOR", "STATE", "WHERE", "CONNECTIONS", "EVENTS", "REFUSED"]
+        var head = ["LISTENER", "STATE", "WHERE", "CONNECTIONS", "EVENTS", "REFUSED"]
         if members != nil { head.insert("MEMBER", at: 1) }
-        let rows = doors.map { door in
-            [door.door] + (door.member.map { [$0] } ?? []) + [
-                door.isOpen ? "open" : "closed", door.listen ?? door.url ?? "-",
-                door.connections.map(String.init) ?? "-", door.events.map(String.init) ?? "-",
-                "\(door.refused.values.reduce(0, +))",
+        let rows = listeners.map { listener in
+            [listener.listener] + (listener.member.map { [$0] } ?? []) + [
+                listener.isOpen ? "open" : "closed", listener.listen ?? listener.url ?? "-",
+                listener.connections.map(String.init) ?? "-", listener.events.map(String.init) ?? "-",
+                "\(listener.refused.values.reduce(0, +))",
             ]
         }
         return (TextTable.lines([head] + rows) + (members?.lines ?? [])).joined(separator: "\n")
     }
 
     /// Joins the members' lists, with the same listeners next to each other.
-    static func joined(_ lists: [(member: String, answer: DoorList)], _ members: MembersAsked) -> DoorList {
-        let names = lists.first?.answer.doors.map(\.door) ?? []
-        let doors = names.flatMap { name in
+    static func joined(_ lists: [(member: String, answer: ListenerList)], _ members: MembersAsked) -> ListenerList {
+        let names = lists.first?.answer.listeners.map(\.listener) ?? []
+        let listeners = names.flatMap { name in
             lists.flatMap { member, list in
-                list.doors.filter { $0.door == name }.map { door in
-                    var door = door
-                    door.member = member
-                    return door
+                list.listeners.filter { $0.listener == name }.map { listener in
+                    var listener = listener
+                    listener.member = member
+                    return listener
                 }
             }
         }
-        return DoorList(doors: doors, members: members)
+        return ListenerList(listeners: listeners, members: members)
     }
 }
 
 /// Reads the listeners of a running router.
-package struct DoorReader: Sendable {
+package struct ListenerReader: Sendable {
     private let configuration: Configuration
-    private let listeners: ListenerCounts
+    private let limits: ListenerCounts
     private let counts: RouterCounts
     private let pool: RelayPool
 
     package init(_ configuration: Configuration, _ router: IncomingParts) {
         self.configuration = configuration
-        (listeners, counts, pool) = (router.listeners, router.counts, router.pool)
+        (limits, counts, pool) = (router.listeners, router.counts, router.pool)
     }
 
-    var doors: DoorList {
+    var listeners: ListenerList {
         let connected = pool.status.filter { $0.state == .connected }.count
-        var socket = door("socket", listeners.socket, counts.socket)
+        var socket = listener("socket", limits.socket, counts.socket)
         socket.listen = "\(configuration.relay.host):\(configuration.relay.port)"
         socket.url = configuration.relay.url.isEmpty ? nil : configuration.relay.url
-        var relays = door("relays", nil, counts.relays, isOpen: !pool.status.isEmpty)
+        var relays = listener("relays", nil, counts.relays, isOpen: !pool.status.isEmpty)
         relays.connections = connected
-        let feed = door("feed", nil, counts.feed, isOpen: configuration.feed != nil)
-        var ingress = door("ingress", listeners.ingress, nil, isOpen: configuration.sealedIngress != nil)
+        let feed = listener("feed", nil, counts.feed, isOpen: configuration.feed != nil)
+        var ingress = listener("ingress", limits.ingress, nil, isOpen: configuration.sealedIngress != nil)
         ingress.listen = configuration.sealedIngress.map { "\($0.web.host):\($0.web.port)" }
         let console = configuration.api?.console
-        var api = door("api", listeners.api, nil, isOpen: console != nil)
+        var api = listener("api", limits.api, nil, isOpen: console != nil)
         api.listen = console.map { "\($0.host):\($0.port)" }
         api.url = console?.inbound?.publicURL
-        var plugins = door("plugins", nil, nil, isOpen: console?.inbound != nil)
+        var plugins = listener("plugins", nil, nil, isOpen: console?.inbound != nil)
         plugins.url = console?.inbound.map { "\($0.publicURL)/plugins/" }
-        let subscribe = door("subscribe", nil, nil, isOpen: configuration.subscribePage != nil)
-        return DoorList(doors: [socket, relays, feed, ingress, api, plugins, subscribe])
+        let subscribe = listener("subscribe", nil, nil, isOpen: configuration.subscribePage != nil)
+        return ListenerList(listeners: [socket, relays, feed, ingress, api, plugins, subscribe])
     }
 
-    private func door(
+    private func listener(
         _ name: String,
         _ limits: LimitCounts?,
         _ events: AtomicHistogram?,
         isOpen: Bool = true
-    ) -> DoorList.Door {
+    ) -> ListenerList.Listener {
         let refused = (limits?.refused ?? [:]).map { ($0.key.rawValue, $0.value) }
-        return DoorList.Door(
-            door: name,
+        return ListenerList.Listener(
+            listener: name,
             isOpen: isOpen,
             connections: limits?.openConnections,
             events: events.map { $0.snapshot.counts.reduce(0, +) },

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the envelope of a sealed notification (mode `sealed`), to show app developers how.
+"""Decrypts the envelope of a sealed notification (mode `sealed`), as an example for app developers.
 
     unseal.py --key SECRET_KEY_HEX < envelope.json              "alg": "nip44"
     unseal.py --p256 PRIVATE_KEY_HEX --auth AUTH_HEX < …        "alg": "aes128gcm"
@@ -26,7 +26,7 @@ def nip44(payload: str, secret: int, sender: str) -> bytes:
     conversation = hmac.digest(b"nip44-v2", shared, "sha256")
     keys = HKDFExpand(SHA256(), length=76, info=nonce).derive(conversation)
     if not hmac.compare_digest(hmac.digest(keys[44:], nonce + ciphertext, "sha256"), mac):
-        sys.exit("expected the MAC of this key: not sealed to it, or changed on its way")
+        sys.exit("expected the MAC of this key: not sealed to it, or modified in transit")
     chacha = Cipher(algorithms.ChaCha20(keys[:32], bytes(4) + keys[32:44]), mode=None).decryptor()
     padded = chacha.update(ciphertext)
     return padded[2 : 2 + int.from_bytes(padded[:2], "big")]
@@ -42,5 +42,5 @@ if envelope["alg"] == "nip44":
 else:
     private = ec.derive_private_key(int.from_bytes(given.p256, "big"), ec.SECP256R1())
     content = http_ece.decrypt(base64.b64decode(envelope["ct"]), private_key=private, auth_secret=given.auth)
-# Blanks behind the object hide its length; JSON ignores them.
+# Spaces after the object hide its length; JSON ignores them.
 print(json.dumps(json.loads(content), indent=2, ensure_ascii=False))

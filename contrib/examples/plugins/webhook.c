@@ -10,7 +10,7 @@
 
 typedef struct { const carillon_host *host; uint64_t ticket; } job;
 
-/* What is sent. It runs twice: to find out the size, and to write. A member without a value is left out. */
+/* Writes the payload. It runs twice: to count the bytes, and to write them. Members without a value are omitted. */
 static void payload(carillon_json_out *out, const carillon_notification *notification) {
     carillon_json_object(out);
     carillon_json_name(out, "count");
@@ -20,7 +20,7 @@ static void payload(carillon_json_out *out, const carillon_notification *notific
     carillon_json_member(out, "title", notification->title);
     carillon_json_member(out, "body", notification->body);
     carillon_json_member(out, "url", notification->url);
-    if (notification->native.len > 2) carillon_json_member(out, "native", notification->native); /* the rule's block, as text */
+    if (notification->native.len > 2) carillon_json_member(out, "native", notification->native); /* the rule's block, as a string */
     carillon_json_end(out);
 }
 
@@ -61,7 +61,7 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     const carillon_host *host = instance;
     switch (notification->mode) {
     case CARILLON_WAKE: case CARILLON_NUDGE: case CARILLON_ALERT: break;
-    default: return CARILLON_UNSUPPORTED; /* never shows what it cannot seal, nor in a mode it does not know */
+    default: return CARILLON_UNSUPPORTED; /* it cannot encrypt, and must not show more than an unknown mode allows */
     }
     carillon_json_out size = carillon_json_to(NULL, 0);
     payload(&size, notification);
@@ -84,8 +84,8 @@ static carillon_status deliver(void *instance, uint64_t ticket, const carillon_r
     return status;
 }
 
-/* What this platform is. Carillon reads rules, registrations and samples by it; include/carillon/describe.schema.json
- * says what may stand here, and `carillon plugin check` names every mistake. */
+/* Describes the platform: Carillon uses it to check rules, registrations and samples. Its schema is
+ * include/carillon/describe.schema.json, and `carillon plugin check` reports every error. */
 static const char description[] =
     "{\n"
     "  \"version\": 1,\n"
@@ -124,8 +124,8 @@ static const char description[] =
     "  \"sample\": {\"token\": \"https://hook.example.com/sample\"}\n"
     "}\n";
 
-/* What the description cannot say: the lamp's times add up to a minute at most. The block is JSON with literals only,
- * but may be anything when somebody tests this function. */
+/* Checks a rule the schema cannot express: the lamp's times add up to one minute or less. The block is JSON with
+ * literals only, but tests may pass any text. */
 static carillon_status check(carillon_str block, carillon_error *error) {
     carillon_json lamp = carillon_json_get(carillon_json_read(block), "lamp"), time;
     int64_t sum = 0, milliseconds;

@@ -9,7 +9,7 @@
 
 namespace {
 
-/* What this platform is. Carillon reads rules, registrations and samples by it: see describe.schema.json. */
+/* Describes the platform: Carillon uses it to check rules, registrations and samples. See describe.schema.json. */
 const char description[] = R"({
   "version": 1,
   "name": "Webhook",
@@ -28,7 +28,7 @@ const char description[] = R"({
   "sample": {"token": "https://hook.example.com/sample"}
 })";
 
-/* No exception may cross a call of the host: what is thrown becomes CARILLON_FAILED. */
+/* No exception may cross a call of the host: it becomes CARILLON_FAILED. */
 template <typename Body> carillon_status guarded(Body body) noexcept {
     try {
         return body();
@@ -42,7 +42,7 @@ void say(carillon_error *error, const std::string &words) noexcept {
     std::copy_n(words.data(), error->len, error->buf);
 }
 
-/* JSON as `write` writes it. That runs twice: to find out the size, and to write. */
+/* Returns the JSON that `write` writes. It runs twice: to count the bytes, and to write them. */
 template <typename Write> std::string json(Write write) {
     carillon_json_out size = carillon_json_to(nullptr, 0);
     write(&size);
@@ -57,7 +57,7 @@ struct WebhookTransport {
     const carillon_host *host;
 };
 
-/* A delivery whose answer has not come. */
+/* A delivery that waits for its response. */
 struct Job {
     const carillon_host *host;
     uint64_t ticket;
@@ -100,7 +100,7 @@ carillon_status deliver(void *instance, uint64_t ticket, const carillon_registra
     return guarded([&] {
         switch (notification->mode) {
         case CARILLON_WAKE: case CARILLON_NUDGE: case CARILLON_ALERT: break;
-        default: return CARILLON_UNSUPPORTED; /* never shows what it cannot seal, nor in a mode it does not know */
+        default: return CARILLON_UNSUPPORTED; /* it cannot encrypt, and must not show more than an unknown mode allows */
         }
         const carillon_host *host = static_cast<WebhookTransport *>(instance)->host;
         const std::string body = json([&](carillon_json_out *out) {

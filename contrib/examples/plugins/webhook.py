@@ -16,7 +16,7 @@ def validate(registration):
 
 
 def deliver(notification, registration):
-    """Makes a request of a notification. The router sends it, and tries again where that makes sense."""
+    """Returns the request for a notification. The router sends it, and retries it if necessary."""
     payload = {
         "count": notification.count,
         "id": notification.id,
@@ -30,22 +30,22 @@ def deliver(notification, registration):
 
 
 def outcome(response):
-    """Says what the answer means, where it is not the usual: `Outcome.of` has that."""
+    """Returns the outcome for a response. `Outcome.of` handles the usual ones."""
     if response.status == 400 and response.json() == {"error": "unregistered"}:
         return gone()
     return Outcome.of(response)
 
 
 def check(block):
-    """What the description cannot say: the lamp's times add up to a minute at most."""
+    """Checks a rule the schema cannot express: the lamp's times add up to one minute or less."""
     lamp = block.get("lamp")
     if isinstance(lamp, list) and sum(time for time in lamp if isinstance(time, int)) > 60_000:
         raise Invalid("/lamp: expected 60000 ms at most in all")
 
 
 def describe():
-    """What this platform is. Carillon reads rules, registrations and samples by it. What may stand here is in
-    include/carillon/describe.schema.json, and `carillon plugin check` names every mistake."""
+    """Describes the platform: Carillon uses it to check rules, registrations and samples. Its schema is
+    include/carillon/describe.schema.json, and `carillon plugin check` reports every error."""
     return {
         "version": 1,
         "name": "Webhook",

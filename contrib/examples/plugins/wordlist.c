@@ -47,19 +47,19 @@ static int contains(const char *text, size_t len, const char *word) {
     return 0;
 }
 
-/* Events are verified, and still written by strangers: any length, any character. */
+/* Events are verified, but their text is untrusted: any length, any character. */
 static carillon_status decide(void *instance, const carillon_filter_call *call, carillon_verdict *verdict) {
     const settings *self = instance;
     carillon_json content = carillon_json_get(carillon_json_read(call->event), "content");
-    if (content.type != CARILLON_JSON_STRING) return CARILLON_FAILED; /* the operator's on_error decides */
+    if (content.type != CARILLON_JSON_STRING) return CARILLON_FAILED; /* the operator's on_error applies */
     *verdict = CARILLON_PASS;
-    char *text = malloc(content.len); /* decoded it is never longer */
+    char *text = malloc(content.len); /* decoded text is never longer */
     if (text == NULL) return CARILLON_FAILED;
     size_t len = carillon_json_text(content, text, content.len);
     for (size_t i = 0; i < self->count && *verdict == CARILLON_PASS; i++)
         if (contains(text, len, self->words[i])) *verdict = CARILLON_DROP;
     free(text);
-    if (*verdict == CARILLON_DROP) /* for the log: never what the event says */
+    if (*verdict == CARILLON_DROP) /* for the log: never content of the event */
         call->set(call->edit, (carillon_str)CARILLON_STR("reason"), (carillon_str)CARILLON_STR("it has an unwanted word"));
     return CARILLON_OK;
 }

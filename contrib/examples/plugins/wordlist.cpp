@@ -14,7 +14,7 @@
 
 namespace {
 
-/* No exception may cross a call of the host: what is thrown becomes CARILLON_FAILED. */
+/* No exception may cross a call of the host: it becomes CARILLON_FAILED. */
 template <typename Body> carillon_status guarded(Body body) noexcept {
     try {
         return body();
@@ -29,7 +29,7 @@ std::string lowered(std::string text) {
 }
 
 std::string text(carillon_json string) {
-    std::string text(string.len, '\0'); /* decoded it is never longer */
+    std::string text(string.len, '\0'); /* decoded text is never longer */
     text.resize(carillon_json_text(string, &text[0], text.size()));
     return text;
 }
@@ -70,13 +70,13 @@ carillon_status create(const carillon_host *, carillon_str config, void **instan
 
 void destroy(void *instance) { delete static_cast<WordlistFilter *>(instance); }
 
-/* Events are verified, and still written by strangers: any length, any character. */
+/* Events are verified, but their text is untrusted: any length, any character. */
 carillon_status decide(void *instance, const carillon_filter_call *call, carillon_verdict *verdict) {
     return guarded([&] {
         carillon_json content = carillon_json_get(carillon_json_read(call->event), "content");
-        if (content.type != CARILLON_JSON_STRING) return CARILLON_FAILED; /* the operator's on_error decides */
+        if (content.type != CARILLON_JSON_STRING) return CARILLON_FAILED; /* the operator's on_error applies */
         *verdict = static_cast<WordlistFilter *>(instance)->matches(lowered(text(content))) ? CARILLON_DROP : CARILLON_PASS;
-        if (*verdict == CARILLON_DROP) { /* for the log: never what the event says */
+        if (*verdict == CARILLON_DROP) { /* for the log: never content of the event */
             const carillon_str field = CARILLON_STR("reason"), reason = CARILLON_STR("it has an unwanted word");
             call->set(call->edit, field, reason);
         }

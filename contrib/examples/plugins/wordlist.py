@@ -12,7 +12,7 @@ VERSION = "1.0.0"
 
 
 def create(config):
-    """Reads the settings once. What it returns is given to `decide`."""
+    """Reads the settings once. `decide` gets the returned value."""
     words = config.get("words")
     if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
         raise Invalid("words: expected a list of texts")
@@ -20,7 +20,7 @@ def create(config):
 
 
 def decide(call, words):
-    """Events are verified, and still written by strangers: any length, any character."""
+    """Decides about an event. Events are verified, but their text is untrusted: any length, any character."""
     content = call.event["content"].lower()
     if any(word in content for word in words):
-        return drop("it has an unwanted word")  # for the log: never what the event says
+        return drop("it has an unwanted word")  # for the log: never content of the event

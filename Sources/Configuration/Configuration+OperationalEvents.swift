@@ -138,12 +138,12 @@ enum OperationalEventsSchema {
             ["description": .string(description), "anyOf": [kinds, ["type": "array", "items": kinds]]]
         }
         return SchemaParts.mapping(
-            "Who is told what happens to the router itself: a queue that is paused, a credential that ends, and so on.",
+            "The recipients of operational events: a paused queue, an expiring credential, and so on.",
             [
                 (
                     "webhooks",
                     [
-                        "description": "Endpoints that get messages signed as Standard Webhooks says.",
+                        "description": "Endpoints that get messages signed by Standard Webhooks.",
                         "type": "array",
                         "items": SchemaParts.mapping(
                             required: ["url", "secret_file"],
@@ -151,9 +151,9 @@ enum OperationalEventsSchema {
                                 ("url", SchemaParts.text("The endpoint, https://….", pattern: "^https?://")),
                                 (
                                     "secret_file",
-                                    SchemaParts.text("A file with the secret that signs, whsec_…; one a line.")
+                                    SchemaParts.text("A file with the signing secrets, whsec_…; one per line.")
                                 ),
-                                ("events", events("What it gets; everything when left out.")),
+                                ("events", events("The events for this endpoint. Default: all.")),
                             ]
                         ),
                     ]
@@ -161,25 +161,28 @@ enum OperationalEventsSchema {
                 (
                     "push",
                     SchemaParts.mapping(
-                        "Accounts whose devices are pushed to.",
+                        "Accounts whose devices get pushes.",
                         required: ["accounts"],
                         [
                             ("accounts", SchemaParts.oneOrMore("Keys, as npub1… or 64 hex digits.")),
-                            ("events", events("What they get; all but those about single devices when left out.")),
+                            (
+                                "events",
+                                events("The events for these accounts. Default: all except those about single devices.")
+                            ),
                         ]
                     )
                 ),
                 (
                     "failing_days",
                     SchemaParts.integer(
-                        "After how many days of failures a device is one that fails; 5 when left out.",
+                        "The days of failures after which a device counts as failing. Default: 5.",
                         Configuration.OperationalEvents.failingDaysRange
                     )
                 ),
                 (
                     "disable_days",
                     SchemaParts.integer(
-                        "After how many of them it is switched off until its app registers it anew; 30 when left out, 0: never.",
+                        "The days of failures after which it is disabled until its app registers it again; 0: never. Default: 30.",
                         Configuration.OperationalEvents.disableDaysRange
                     )
                 ),

@@ -80,9 +80,9 @@ struct RelayLimit: Sendable {
         RelayLimit(
             "per_connection_per_second",
             \.limits.messagesPerSecond,
-            "Messages of one connection a second, over time."
+            "Messages of one connection per second, on average."
         ),
-        RelayLimit("connection_burst", \.limits.burst, "Messages of one connection at once."),
+        RelayLimit("connection_burst", \.limits.burst, "Messages of one connection in a burst."),
     ]
 
     private static let ofClients: [RelayLimit] = [
@@ -94,29 +94,29 @@ struct RelayLimit: Sendable {
         RelayLimit(
             "openings_per_client_per_minute",
             \.limits.openingsPerClientPerMinute,
-            "Connections that one client may open a minute."
+            "Connections that one client may open per minute."
         ),
         RelayLimit(
             "per_client_per_second",
             \.limits.messagesPerClientPerSecond,
-            "Messages of one client a second, over time."
+            "Messages of one client per second, on average."
         ),
-        RelayLimit("client_burst", \.limits.clientBurst, "Messages of one client at once."),
+        RelayLimit("client_burst", \.limits.clientBurst, "Messages of one client in a burst."),
         RelayLimit(
             "client_bytes_per_second",
             \.limits.bytesPerClientPerSecond,
-            "Bytes of one client's messages a second, over time; eight times as many at once.",
+            "Bytes of one client's messages per second, on average; bursts may have eight times as many.",
             1_024...1_073_741_824
         ),
         RelayLimit(
             "registrations_per_client_per_second",
             \.limits.registrationsPerSecond,
-            "Registrations of one client a second, over time."
+            "Registrations of one client per second, on average."
         ),
         RelayLimit(
             "client_registration_burst",
             \.limits.registrationBurst,
-            "Registrations of one client at once."
+            "Registrations of one client in a burst."
         ),
     ]
 
@@ -124,14 +124,18 @@ struct RelayLimit: Sendable {
         RelayLimit(
             "registrations_per_key_per_hour",
             \.registrations.registrationsPerKeyPerHour,
-            "Registrations signed by one key an hour, over time."
+            "Registrations signed by one key per hour, on average."
         ),
-        RelayLimit("registration_burst", \.registrations.registrationBurst, "Registrations signed by one key at once."),
+        RelayLimit(
+            "registration_burst",
+            \.registrations.registrationBurst,
+            "Registrations signed by one key in a burst."
+        ),
         RelayLimit("devices_per_account", \.registrations.devicesPerAccount, "Devices of one account.", 1...10_000),
         RelayLimit(
             "devices",
             \.registrations.devices,
-            "Devices altogether; those that never got a push go first.",
+            "Devices in total; those that never got a push are removed first.",
             1...1_000_000_000
         ),
         RelayLimit(

@@ -5,37 +5,37 @@ import Rules
 enum ClusterSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(
-            "Several routers as one, over NATS JetStream: the manual's page on scaling says how.",
+            "Several routers that work as one, over NATS JetStream; see the manual's page on scaling.",
             required: ["nats", "name"],
             [
                 (
                     "nats",
-                    SchemaParts.oneOrMore("The servers, nats://HOST:4222, or tls://HOST:4222 to insist on TLS.")
+                    SchemaParts.oneOrMore("The servers, nats://HOST:4222, or tls://HOST:4222 to require TLS.")
                 ),
-                ("name", SchemaParts.text("What this member is called, which no other member is: \(MemberName.form).")),
+                ("name", SchemaParts.text("The name of this member, unique in the cluster: \(MemberName.form).")),
                 (
                     "prefix",
                     SchemaParts.text(
-                        "What the names of streams, buckets and subjects begin with. \(Configuration.Cluster.standardPrefix) when left out."
+                        "The prefix of streams, buckets and subjects. Default: \(Configuration.Cluster.standardPrefix)."
                     )
                 ),
                 (
                     "partitions",
                     SchemaParts.integer(
-                        "Into how many parts accounts are divided. Never changes. 32 when left out.",
+                        "The number of partitions of accounts. It can never change. Default: 32.",
                         Configuration.Cluster.partitionRange
                     )
                 ),
                 (
                     "replicas",
-                    SchemaParts.integer("How many servers keep each message: 1, 3 or 5. 3 when left out.", 1...5)
+                    SchemaParts.integer("The number of servers that store each message: 1, 3 or 5. Default: 3.", 1...5)
                 ),
                 (
                     "credentials",
                     SchemaParts.mapping(
-                        "Who the router is to the servers: one of these.",
+                        "The router's credentials for the servers: one of these.",
                         [
-                            ("creds_file", SchemaParts.text("A credentials file, as nsc writes it.")),
+                            ("creds_file", SchemaParts.text("A credentials file in the format of nsc.")),
                             ("nkey_file", SchemaParts.text("A file with the seed of an nkey.")),
                             ("token_file", SchemaParts.text("A file with a token.")),
                             ("user", SchemaParts.text("A user, with password_file.")),
@@ -46,51 +46,56 @@ enum ClusterSchema {
                 (
                     "tls",
                     SchemaParts.mapping(
-                        "How connections to the servers are secured.",
+                        "The TLS settings for connections to the servers.",
                         [
-                            ("ca_file", SchemaParts.text("Roots in place of the system's, as PEM.")),
-                            ("certificate_file", SchemaParts.text("The router's own certificate, as PEM.")),
+                            ("ca_file", SchemaParts.text("Root certificates to use instead of the system's, as PEM.")),
+                            ("certificate_file", SchemaParts.text("The router's client certificate, as PEM.")),
                             ("key_file", SchemaParts.text("The key of that certificate, as PEM.")),
-                            ("first", SchemaParts.flag("TLS begins before the server greets (handshake_first).")),
+                            (
+                                "first",
+                                SchemaParts.flag(
+                                    "Whether TLS starts before the server's greeting (handshake_first). Default: false."
+                                )
+                            ),
                         ]
                     )
                 ),
                 (
                     "monitoring",
                     SchemaParts.oneOrMore(
-                        "The servers' monitoring, http://HOST:8222: shows whether they flush before they acknowledge."
+                        "The servers' monitoring URLs, http://HOST:8222, to check whether they flush data before they acknowledge it."
                     )
                 ),
                 (
                     "max_bytes",
                     SchemaParts.mapping(
-                        "What the streams may hold at most, in bytes. Servers set that aside.",
+                        "The maximum size of streams, in bytes, which servers reserve.",
                         [
                             (
                                 "log",
                                 SchemaParts.integer(
-                                    "The logs of all partitions. 1073741824 (1 GiB) when left out.",
+                                    "The logs of all partitions. Default: 1073741824 (1 GiB).",
                                     Configuration.Cluster.capacityRange
                                 )
                             ),
                             (
                                 "snapshots",
                                 SchemaParts.integer(
-                                    "Snapshots: twice what waits and what is registered. 2147483648 (2 GiB) when left out.",
+                                    "Snapshots: twice the size of queues and registrations. Default: 2147483648 (2 GiB).",
                                     Configuration.Cluster.capacityRange
                                 )
                             ),
                             (
                                 "registry",
                                 SchemaParts.integer(
-                                    "The registry's latest changes. 1073741824 (1 GiB) when left out.",
+                                    "The registry's latest changes. Default: 1073741824 (1 GiB).",
                                     Configuration.Cluster.capacityRange
                                 )
                             ),
                             (
                                 "requests",
                                 SchemaParts.integer(
-                                    "A day's requests at POST /v1/notify, of which the oldest go first. 1073741824 (1 GiB) when left out.",
+                                    "One day's requests to POST /v1/notify; the oldest are removed first. Default: 1073741824 (1 GiB).",
                                     Configuration.Cluster.capacityRange
                                 )
                             ),
@@ -100,14 +105,14 @@ enum ClusterSchema {
                 (
                     "snapshot_after",
                     SchemaParts.integer(
-                        "After so many changes of the registry a snapshot takes the place of older ones. 10000 when left out.",
+                        "The number of registry changes after which a new snapshot replaces the old one. Default: 10000.",
                         Configuration.Cluster.snapshotRange
                     )
                 ),
                 (
                     "accept_loss_on_power_cut",
                     SchemaParts.flag(
-                        "Take servers without sync_interval: always, which may lose what they acknowledged when all lose power."
+                        "Whether to accept servers without sync_interval: always, which may lose acknowledged data if all lose power. Default: false."
                     )
                 ),
             ]

@@ -12,17 +12,17 @@ extension ConfigurationSchema {
             (
                 "hints",
                 [
-                    "description": "What wake-up hints of partners (kind 20062) do.",
+                    "description": "The use of wake-up hints from partners (kind 20062).",
                     "anyOf": [
                         ["enum": .texts(HintPolicy.allCases.map(\.rawValue))],
                         SchemaParts.mapping(
                             nil,
                             [
-                                ("mode", SchemaParts.choice("The same.", HintPolicy.allCases.map(\.rawValue))),
+                                ("mode", SchemaParts.choice("The use of hints.", HintPolicy.allCases.map(\.rawValue))),
                                 (
                                     "silent_minutes",
                                     SchemaParts.integer(
-                                        "How long after its last hint a partner counts as there.",
+                                        "The time after its last hint in which a partner counts as active. Default: 60.",
                                         1...10_080
                                     )
                                 ),
@@ -34,17 +34,22 @@ extension ConfigurationSchema {
             (
                 "registration",
                 SchemaParts.mapping(
-                    "Who may register.",
+                    "The clients that may register.",
                     [
-                        ("require_session", SchemaParts.flag("Only who opened a NIP-46 session.")),
-                        ("secret_file", SchemaParts.text("The file with the secrets that open a session, one a line.")),
+                        ("require_session", SchemaParts.flag("Whether a NIP-46 session is required. Default: false.")),
+                        (
+                            "secret_file",
+                            SchemaParts.text(
+                                "The file with the secrets that open a session, one per line. Default: no secret is required."
+                            )
+                        ),
                     ]
                 )
             ),
             (
                 "context",
                 [
-                    "description": "Names and notes that notifications speak of; or off: none are looked for or kept.",
+                    "description": "Names and notes that notifications refer to; or off: none are fetched or stored.",
                     "anyOf": [
                         ["enum": ["off", false]],
                         SchemaParts.mapping(
@@ -53,13 +58,15 @@ extension ConfigurationSchema {
                                 (
                                     "wait_milliseconds",
                                     SchemaParts.integer(
-                                        "How long a notification waits for what has to be fetched.",
+                                        "How long a notification waits for data from relays. Default: 1500.",
                                         0...10_000
                                     )
                                 ),
                                 (
                                     "path",
-                                    SchemaParts.text("The file of what was fetched; it may be lost at any time.")
+                                    SchemaParts.text(
+                                        "The file with fetched data; it can be deleted at any time. Default: a file next to the store."
+                                    )
                                 ),
                             ]
                         ),
@@ -69,19 +76,19 @@ extension ConfigurationSchema {
             (
                 "trace",
                 [
-                    "description": "How much is kept of what became of events, for carillon explain; or off.",
+                    "description": "The limits for stored results of events, for carillon explain; or off.",
                     "anyOf": [
                         ["enum": ["off", false]],
                         SchemaParts.mapping(
                             nil,
                             [
-                                ("rows", SchemaParts.integer("Entries at most.", TraceLimits.rowRange)),
-                                ("days", SchemaParts.integer("How long one is kept at most.", TraceLimits.dayRange)),
+                                ("rows", SchemaParts.integer("The maximum number of entries.", TraceLimits.rowRange)),
+                                ("days", SchemaParts.integer("The maximum age of an entry.", TraceLimits.dayRange)),
                                 (
                                     "keep_events_hours",
                                     SchemaParts.integer(
-                                        "How long whole events are kept for carillon rules diff, their content too; none "
-                                            + "when left out.",
+                                        "How long whole events with their content are stored for carillon rules diff. Default: "
+                                            + "none are stored.",
                                         TraceLimits.keptEventsRange
                                     )
                                 ),
@@ -93,10 +100,10 @@ extension ConfigurationSchema {
             (
                 "dead_letters",
                 SchemaParts.mapping(
-                    "Deliveries that failed for good, kept for carillon queue; 0 of either switches it off.",
+                    "Permanently failed deliveries, kept for carillon queue; 0 for either disables it.",
                     [
-                        ("days", SchemaParts.integer("How long one is kept at most.", DeadLetterLimits.dayRange)),
-                        ("rows", SchemaParts.integer("How many are kept at most.", DeadLetterLimits.rowRange)),
+                        ("days", SchemaParts.integer("The maximum age of a delivery.", DeadLetterLimits.dayRange)),
+                        ("rows", SchemaParts.integer("The maximum number of deliveries.", DeadLetterLimits.rowRange)),
                     ]
                 )
             ),
@@ -106,46 +113,46 @@ extension ConfigurationSchema {
 
     private static var tracing: JSONValue {
         SchemaParts.mapping(
-            "Exports what becomes of events as spans of OpenTelemetry; nothing when left out.",
+            "The export of events as OpenTelemetry spans. Default: off.",
             required: ["otlp"],
             [
                 (
                     "otlp",
-                    SchemaParts.text("The URL of a collector that takes OTLP over HTTP, as in http://127.0.0.1:4318.")
+                    SchemaParts.text("The URL of a collector for OTLP over HTTP, such as http://127.0.0.1:4318.")
                 ),
                 (
                     "sample",
                     [
-                        "description": "The part of the events that is traced; 0.01 when left out.", "type": "number",
+                        "description": "The fraction of events that is traced. Default: 0.01.", "type": "number",
                         "minimum": 0, "maximum": 1,
                     ]
                 ),
                 (
                     "headers_file",
-                    SchemaParts.text("A file with headers for the collector, a line each: authorization: Bearer …")
+                    SchemaParts.text("A file with headers for the collector, one per line: authorization: Bearer …")
                 ),
-                ("service", SchemaParts.text("What the collector knows this router as; carillon when left out.")),
+                ("service", SchemaParts.text("The router's service name at the collector. Default: carillon.")),
             ]
         )
     }
 
     static var subscribePage: JSONValue {
         SchemaParts.mapping(
-            "The page /subscribe at the relay socket's address, where people without an app register; none when left out.",
+            "The page /subscribe at the relay socket's address, where people without an app register. Default: none.",
             [
-                ("app", SchemaParts.text("The app that people register for; default when left out.")),
+                ("app", SchemaParts.text("The app that people register for. Default: default.")),
                 (
                     "topic_server",
                     SchemaParts.text(
-                        "The ntfy server that the page proposes for topics; https://ntfy.sh when left out.",
+                        "The ntfy server that the page suggests for topics. Default: https://ntfy.sh.",
                         pattern: "^https?://[^/]"
                     )
                 ),
                 (
                     "client",
                     SchemaParts.text(
-                        "Where a tap leads until a person chooses, with {nevent}, {note}, {npub} or {id}; what a "
-                            + "notification says when left out.",
+                        "The default target of a tap, with {nevent}, {note}, {npub} or {id}. Default: the "
+                            + "notification's URL.",
                         pattern: "^https?://[^/].*\\{(nevent|note|npub|id)\\}"
                     )
                 ),
@@ -155,21 +162,27 @@ extension ConfigurationSchema {
 
     private static var relays: JSONValue {
         SchemaParts.mapping(
-            "Other relays, to which we go out.",
+            "Other relays that the router connects to.",
             [
-                ("always", SchemaParts.oneOrMore("Connected all the time; everybody is watched there.")),
+                (
+                    "always",
+                    SchemaParts.oneOrMore("Permanent connections, on which all accounts are watched. Default: none.")
+                ),
                 (
                     "per_user",
                     SchemaParts.choice(
-                        "Whose word counts on a user's own relays: nip65, registration or none.",
+                        "The source of a user's own relays: nip65, registration or none. Default: nip65.",
                         RelaySource.allCases.map(\.rawValue)
                     )
                 ),
-                ("nip46", SchemaParts.oneOrMore("Where sessions are held besides our socket; 'always' when left out.")),
-                ("publish", SchemaParts.oneOrMore("Where our advertisement is published; 'always' when left out.")),
+                (
+                    "nip46",
+                    SchemaParts.oneOrMore("Relays for sessions in addition to the own socket. Default: 'always'.")
+                ),
+                ("publish", SchemaParts.oneOrMore("Relays that get the router's advertisement. Default: 'always'.")),
                 (
                     "catch_up_hours",
-                    SchemaParts.integer("How far back a relay is read after an absence.", 1...720)
+                    SchemaParts.integer("How far back a relay is read after a disconnection. Default: 48.", 1...720)
                 ),
             ]
         )
@@ -180,22 +193,22 @@ extension ConfigurationSchema {
 enum SealedIngressSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(
-            "Takes push messages of Web Push senders for an app: POST /push/<device token>/<account>.",
+            "Accepts push messages of Web Push senders for an app: POST /push/<device token>/<account>.",
             [
-                ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7449 when left out.")),
-                ("app", SchemaParts.text("The app whose block is used; default when left out.")),
+                ("listen", SchemaParts.text("An address and a port. Default: 127.0.0.1:7449.")),
+                ("app", SchemaParts.text("The app whose block is used. Default: default.")),
                 (
                     "platform",
-                    SchemaParts.text("The platform of the app's devices; the only one that offers it when left out.")
+                    SchemaParts.text("The platform of the app's devices. Default: the only one that supports it.")
                 ),
                 (
                     "loc_key",
-                    SchemaParts.text("What is shown when the app cannot decrypt: a key of its Localizable.strings.")
+                    SchemaParts.text("The text if the app cannot decrypt: a key of its Localizable.strings.")
                 ),
                 (
                     "trusted_proxies",
                     SchemaParts.oneOrMore(
-                        "Networks of proxies whose X-Forwarded-For counts, as CIDR blocks; this machine when left out."
+                        "Networks of proxies whose X-Forwarded-For is believed, as CIDR blocks. Default: this machine."
                     )
                 ),
                 ("limits", limits),
@@ -206,23 +219,23 @@ enum SealedIngressSchema {
     private static var limits: JSONValue {
         let many = 1...1_000_000
         return SchemaParts.mapping(
-            "What one client may do.",
+            "Limits for clients and devices.",
             [
-                ("devices", SchemaParts.integer("Devices that are remembered.", 1...100_000_000)),
+                ("devices", SchemaParts.integer("Stored devices.", 1...100_000_000)),
                 ("connections", SchemaParts.integer("Connections at the same time.", many)),
                 ("connections_per_client", SchemaParts.integer("Connections of one client at the same time.", many)),
-                ("per_client_per_second", SchemaParts.integer("Requests of one client a second, over time.", many)),
-                ("client_burst", SchemaParts.integer("Requests of one client at once.", many)),
+                ("per_client_per_second", SchemaParts.integer("Requests of one client per second, on average.", many)),
+                ("client_burst", SchemaParts.integer("Requests of one client in a burst.", many)),
                 (
                     "client_bytes_per_second",
                     SchemaParts.integer(
-                        "Bytes of one client's messages a second, over time; eight times as many at once.",
+                        "Bytes of one client's messages per second, on average; bursts may have eight times as many.",
                         1_024...1_073_741_824
                     )
                 ),
-                ("per_device_per_minute", SchemaParts.integer("Messages for one device a minute, over time.", many)),
-                ("device_burst", SchemaParts.integer("Messages for one device at once.", many)),
-                ("waiting", SchemaParts.integer("Messages that wait for the disk at the same time.", many)),
+                ("per_device_per_minute", SchemaParts.integer("Messages for one device per minute, on average.", many)),
+                ("device_burst", SchemaParts.integer("Messages for one device in a burst.", many)),
+                ("waiting", SchemaParts.integer("Messages that wait to be written to disk.", many)),
             ]
         )
     }

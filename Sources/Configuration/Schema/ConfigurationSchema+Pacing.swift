@@ -9,32 +9,32 @@ extension ConfigurationSchema {
             (
                 "defaults",
                 SchemaParts.mapping(
-                    "What registrations get that say nothing.",
+                    "Defaults for registrations.",
                     [
                         (
                             "mode",
                             SchemaParts.choice(
-                                "The mode of a device that asked for none.",
+                                "The mode of a device that requests none. Default: wake.",
                                 Mode.allCases.map(\.name)
                             )
                         )
-                    ] + defaults { "\($0) when left out" } + platforms(catalog)
+                    ] + defaults { "Default: \($0)" } + platforms(catalog)
                 )
             ),
             (
                 "bounds",
                 SchemaParts.mapping(
-                    "What registrations may ask for.",
+                    "Limits on the settings that registrations may request.",
                     [
                         (
                             "cooldown_seconds",
-                            SchemaParts.integer("The shortest cooldown; 0 when left out.", seconds)
+                            SchemaParts.integer("The shortest cooldown. Default: 0.", seconds)
                         ),
-                        ("window_seconds", SchemaParts.integer("The shortest window; 0 when left out.", seconds)),
+                        ("window_seconds", SchemaParts.integer("The shortest window. Default: 0.", seconds)),
                         (
                             "daily_cap",
                             SchemaParts.integer(
-                                "The most pushes each UTC day; 0: any number. 100 when left out.",
+                                "The most pushes per UTC day; 0: unlimited. Default: 100.",
                                 cap
                             )
                         ),
@@ -50,19 +50,22 @@ extension ConfigurationSchema {
         return [
             (
                 "cooldown_seconds",
-                SchemaParts.integer("Between two pushes to a device; 0: none. \(otherwise(60)).", seconds)
+                SchemaParts.integer(
+                    "The minimum time between two pushes to a device; 0: none. \(otherwise(60)).",
+                    seconds
+                )
             ),
             (
                 "window_seconds",
                 SchemaParts.integer(
-                    "From the fourth event within it on they go as one push; 0: none. \(otherwise(30)).",
+                    "The window in which the fourth and later events become one push; 0: none. \(otherwise(30)).",
                     seconds
                 )
             ),
             (
                 "daily_cap",
                 SchemaParts.integer(
-                    "Pushes to a device each UTC day; 0: any number. \(otherwise(100)).",
+                    "The maximum number of pushes to a device per UTC day; 0: unlimited. \(otherwise(100)).",
                     0...ConfigurationReader.highestCap
                 )
             ),
@@ -73,11 +76,11 @@ extension ConfigurationSchema {
         catalog.platforms.map { platform in
             let silent = catalog[platform]?.pushes.backgroundPerHour ?? 0
             let budget = SchemaParts.integer(
-                "Background pushes to a device in an hour, which nobody sees; 0: any number. \(silent) when left out.",
+                "The maximum number of silent pushes to a device per hour; 0: unlimited. Default: \(silent).",
                 0...ConfigurationReader.mostSilentPerHour
             )
-            let members = defaults { _ in "As on other platforms when left out" } + [("background_per_hour", budget)]
-            return (platform, SchemaParts.mapping("What devices of this platform get instead.", members))
+            let members = defaults { _ in "Default: the setting for all platforms" } + [("background_per_hour", budget)]
+            return (platform, SchemaParts.mapping("Defaults for devices of this platform.", members))
         }
     }
 }

@@ -22,14 +22,14 @@ enum ConfigurationSchema {
             [
                 ("$schema", "https://json-schema.org/draft/2020-12/schema"),
                 ("title", "Carillon configuration"),
-                ("description", "Everything an operator decides. Relative paths start from this file's folder."),
+                ("description", "The settings of a Carillon router. Relative paths start from this file's folder."),
             ]
                 + SchemaParts.mapping(
                     required: ["identity", "store"],
                     identity + ways + [
                         (
                             "rules",
-                            SchemaParts.oneOrMore("Rules files, asked in this order; the built-in rules when left out.")
+                            SchemaParts.oneOrMore("Rules files, evaluated in this order. Default: the built-in rules.")
                         ),
                         ("plugins", PluginSchema.schema),
                         ("http", http),
@@ -44,7 +44,7 @@ enum ConfigurationSchema {
                         (
                             "shutdown_seconds",
                             SchemaParts.integer(
-                                "How long stopping may take in all; what is not through by then is kept.",
+                                "The time limit for a shutdown; unfinished deliveries are kept. Default: 10.",
                                 1...3_600
                             )
                         ),
@@ -58,22 +58,27 @@ enum ConfigurationSchema {
             (
                 "identity",
                 SchemaParts.mapping(
-                    "Who this router is.",
+                    "The router's identity.",
                     required: ["key_file"],
-                    [("key_file", SchemaParts.text("The file with our secret key; made on the first start."))]
+                    [
+                        (
+                            "key_file",
+                            SchemaParts.text("The file with the router's secret key; created on the first start.")
+                        )
+                    ]
                 )
             ),
             (
                 "store",
                 SchemaParts.mapping(
-                    "Where registrations and deliveries are kept.",
+                    "The database of registrations and deliveries.",
                     required: ["path"],
                     [
-                        ("path", SchemaParts.text("The SQLite database; others lie beside it.")),
+                        ("path", SchemaParts.text("The SQLite database; others are next to it.")),
                         (
                             "max_waiting",
                             SchemaParts.integer(
-                                "How many deliveries may wait on disk; from there on sources wait. 1000000 when left out.",
+                                "The maximum number of queued deliveries on disk; above it, sources of events wait. Default: 1000000.",
                                 Configuration.mostWaitingRange
                             )
                         ),
@@ -83,38 +88,38 @@ enum ConfigurationSchema {
             (
                 "relay",
                 SchemaParts.mapping(
-                    "Our own relay socket.",
+                    "The router's own relay socket.",
                     [
-                        ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7447 when left out.")),
+                        ("listen", SchemaParts.text("An address and a port. Default: 127.0.0.1:7447.")),
                         (
                             "url",
                             SchemaParts.text(
-                                "The URL under which clients reach it, wss://… or ws://….",
+                                "The URL for clients, wss://… or ws://….",
                                 pattern: "^wss?://"
                             )
                         ),
-                        ("name", SchemaParts.text("What the NIP-11 document and our advertisement call us.")),
-                        ("description", SchemaParts.text("What they say of us.")),
+                        ("name", SchemaParts.text("The router's name in the NIP-11 document and the advertisement.")),
+                        ("description", SchemaParts.text("The description there.")),
                         (
                             "contact",
-                            SchemaParts.text("Whom they name, such as mailto:ops@example.com.")
+                            SchemaParts.text("The contact there, such as mailto:ops@example.com.")
                         ),
                         (
                             "terms_of_service",
-                            SchemaParts.text("Where they say that our terms are, https://….", pattern: "^https?://")
+                            SchemaParts.text("The URL of the terms of service there, https://….", pattern: "^https?://")
                         ),
                         (
                             "trusted_proxies",
                             SchemaParts.oneOrMore(
-                                "Networks of proxies whose X-Forwarded-For counts, as CIDR blocks; this machine when left out."
+                                "Networks of proxies whose X-Forwarded-For is believed, as CIDR blocks. Default: this machine."
                             )
                         ),
                         (
                             "limits",
                             SchemaParts.mapping(
-                                "What one client may do, and what there may be altogether.",
+                                "Limits for one client, and limits in total.",
                                 RelayLimit.all.map {
-                                    ($0.key, SchemaParts.integer("\($0.about) \($0.standard) when left out.", $0.range))
+                                    ($0.key, SchemaParts.integer("\($0.about) Default: \($0.standard).", $0.range))
                                 }
                             )
                         ),
@@ -128,15 +133,17 @@ enum ConfigurationSchema {
         SchemaParts.mapping(
             "Outgoing connections.",
             [
-                ("ca_file", SchemaParts.text("Further root certificates, as PEM.")),
+                ("ca_file", SchemaParts.text("Additional root certificates, as PEM.")),
                 (
                     "allow_private",
-                    SchemaParts.oneOrMore("Private networks that users' endpoints may lie in, as CIDR blocks.")
+                    SchemaParts.oneOrMore(
+                        "Private networks that users' endpoints may be in, as CIDR blocks. Default: none."
+                    )
                 ),
                 (
                     "proxy",
                     SchemaParts.text(
-                        "A proxy for requests to push services, as in http://proxy.example:3128; not for relays.",
+                        "A proxy for requests to push services, such as http://proxy.example:3128; not used for relays.",
                         pattern: "^(https?|socks4a?|socks5h?)://[^/]+:[0-9]+/?$"
                     )
                 ),
@@ -147,7 +154,7 @@ enum ConfigurationSchema {
     private static func apps(_ platforms: PlatformCatalog) -> JSONValue {
         [
             "description":
-                "By an app's name a block for each platform it is on; registrations that name no app mean 'default'.",
+                "The apps by name, with a block for each platform. Registrations without an app belong to 'default'.",
             "type": "object",
             "additionalProperties": [
                 "type": "object",
@@ -155,7 +162,7 @@ enum ConfigurationSchema {
                     [
                         (
                             "rules",
-                            SchemaParts.oneOrMore("Rules files of this app's own, asked before the common ones.")
+                            SchemaParts.oneOrMore("The app's own rules files, evaluated before the common ones.")
                         )
                     ] + PlatformBlockSchema.all(platforms)
                 ),
@@ -170,42 +177,45 @@ enum ConfigurationSchema {
 enum APISchema {
     static var schema: JSONValue {
         SchemaParts.mapping(
-            "What operators, their tools and monitoring ask the running router: health, metrics, devices, reload.",
+            "The HTTP API for operators, their tools and monitoring: health, metrics, devices, reload.",
             required: ["token_file"],
             [
-                ("listen", SchemaParts.text("An address and a port; 127.0.0.1:7448 when left out.")),
-                ("token_file", SchemaParts.text("The file with the token that opens it; made on the first start.")),
-                ("open_metrics", SchemaParts.flag("Show metrics without the token too.")),
+                ("listen", SchemaParts.text("An address and a port. Default: 127.0.0.1:7448.")),
+                (
+                    "token_file",
+                    SchemaParts.text("The file with the token for full access; created on the first start.")
+                ),
+                ("open_metrics", SchemaParts.flag("Whether metrics need no token. Default: false.")),
                 (
                     "public_url",
                     SchemaParts.text(
-                        "The URL under which others reach the API's /plugins/, for plugins that take requests, and its /v1/me, which signed requests name; none when left out.",
+                        "The public URL of the API's /plugins/, for plugins that accept requests, and of its /v1/me, which signed requests name. Default: none.",
                         pattern: "^https?://[^?#]+$"
                     )
                 ),
                 (
                     "trusted_proxies",
                     SchemaParts.oneOrMore(
-                        "Networks of proxies whose X-Forwarded-For counts there, as CIDR blocks; this machine when left out."
+                        "Networks of proxies whose X-Forwarded-For is believed there, as CIDR blocks. Default: this machine."
                     )
                 ),
                 (
                     "sign_on",
                     SchemaParts.mapping(
-                        "Single sign-on by a proxy among trusted_proxies, which asks people who they are.",
+                        "Single sign-on by a proxy in trusted_proxies, which authenticates people.",
                         required: ["header", "users"],
                         [
                             (
                                 "header",
                                 SchemaParts.text(
-                                    "The header field in which the proxy names people, as in X-Forwarded-User."
+                                    "The header in which the proxy sends the user's name, such as X-Forwarded-User."
                                 )
                             ),
                             (
                                 "users",
                                 [
                                     "description":
-                                        "What each may do, by name: read, operate, send. * stands for everybody else.",
+                                        "The scopes of users by name: read, operate, send. * stands for all others.",
                                     "type": "object",
                                     "additionalProperties": SchemaParts.oneOrMore("One scope or a list of them."),
                                 ]
@@ -216,7 +226,7 @@ enum APISchema {
                 (
                     "stream_readers",
                     SchemaParts.integer(
-                        "How many may read /v1/stream at the same time; 20 when left out. 0 closes it.",
+                        "The maximum number of concurrent readers of /v1/stream. 0 disables it. Default: 20.",
                         0...10_000
                     )
                 ),

@@ -7,18 +7,21 @@ enum FilterSchema {
     static var schema: JSONValue {
         [
             "description":
-                "By a filter's name, the settings of its plugin and which devices have it; asked in this order. None when left out.",
+                "The filters by name, with the settings of their plugins and their devices; called in this order. Default: none.",
             "type": "object",
             "properties": .members([
-                ("mutes", filter("Whom and what the recipient mutes (NIP-51, kind 10000).", mutes)),
-                ("web-of-trust", filter("How near the author is to the recipient.", webOfTrust)),
+                ("mutes", filter("Drops what the recipient mutes (NIP-51, kind 10000).", mutes)),
+                ("web-of-trust", filter("Drops events of authors outside the recipient's follow graph.", webOfTrust)),
                 (
                     "noise",
-                    filter("Too many people named, too small a zap, too little work, too many at a time.", noise)
+                    filter(
+                        "Drops events with too many mentions, small zaps, too little proof of work, and bursts.",
+                        noise
+                    )
                 ),
             ]),
             // Filters of other plugins.
-            "additionalProperties": filter(nil, ["description": "The plugin's own.", "type": "object"]),
+            "additionalProperties": filter(nil, ["description": "The plugin's own settings.", "type": "object"]),
         ]
     }
 
@@ -29,14 +32,14 @@ enum FilterSchema {
                 (
                     "devices",
                     SchemaParts.choice(
-                        "What a registration may decide: always, may-switch-off or may-switch-on; may-switch-off when left out.",
+                        "Whether a registration may choose: always, may-switch-off or may-switch-on. Default: may-switch-off.",
                         FilterAvailability.allCases.map(\.rawValue)
                     )
                 ),
                 (
                     "on_error",
                     SchemaParts.choice(
-                        "What becomes of an event about which it cannot decide; pass when left out.",
+                        "The decision about an event if the filter fails. Default: pass.",
                         EventFilter.OnError.allCases.map(\.rawValue)
                     )
                 ),
@@ -47,17 +50,17 @@ enum FilterSchema {
 
     private static var mutes: JSONValue {
         SchemaParts.mapping(
-            "What of a mute list counts; all of it when left out.",
+            "The entries of a mute list that are applied. Default: all.",
             [
-                ("people", SchemaParts.flag("Whether muted people count.")),
-                ("words", SchemaParts.flag("Whether muted words count.")),
-                ("whole_words", SchemaParts.flag("Whether a muted word must stand alone; false when left out.")),
-                ("hashtags", SchemaParts.flag("Whether muted hashtags count.")),
-                ("threads", SchemaParts.flag("Whether muted threads count.")),
+                ("people", SchemaParts.flag("Whether muted accounts are dropped.")),
+                ("words", SchemaParts.flag("Whether muted words are dropped.")),
+                ("whole_words", SchemaParts.flag("Whether a muted word matches whole words only. Default: false.")),
+                ("hashtags", SchemaParts.flag("Whether muted hashtags are dropped.")),
+                ("threads", SchemaParts.flag("Whether muted threads are dropped.")),
                 (
                     "remembered_events",
                     SchemaParts.integer(
-                        "Events of muted threads that are remembered; 10000 when left out.",
+                        "The maximum number of stored events of muted threads. Default: 10000.",
                         1...1_000_000
                     )
                 ),
@@ -67,13 +70,13 @@ enum FilterSchema {
 
     private static var webOfTrust: JSONValue {
         SchemaParts.mapping(
-            "Who may wake the recipient.",
+            "The authors whose events notify the recipient.",
             required: ["level"],
             [
                 (
                     "level",
                     SchemaParts.choice(
-                        "How far trust goes: to those the recipient follows, or also to those they follow.",
+                        "The trusted accounts: those the recipient follows, or also those that they follow.",
                         ["follows", "follows-of-follows"]
                     )
                 ),
@@ -81,20 +84,20 @@ enum FilterSchema {
                 (
                     "unknown",
                     SchemaParts.choice(
-                        "What becomes of authors who cannot be judged; pass when left out.",
+                        "The decision about events of unknown authors. Default: pass.",
                         ["pass", "drop"]
                     )
                 ),
                 (
                     "undecided",
                     SchemaParts.choice(
-                        "What becomes of authors when relays do not say in time who follows them; drop when left out.",
+                        "The decision if relays do not respond in time. Default: drop.",
                         ["pass", "drop"]
                     )
                 ),
                 (
                     "min_zap_sats",
-                    SchemaParts.integer("A zap of at least that much passes, whoever sends it.", satoshis)
+                    SchemaParts.integer("The amount from which a zap always passes, from any sender.", satoshis)
                 ),
             ]
         )
@@ -102,19 +105,26 @@ enum FilterSchema {
 
     private static var noise: JSONValue {
         SchemaParts.mapping(
-            "What counts as noise; what is left out does not.",
+            "The definition of noise. Omitted settings are not checked.",
             [
                 ("except", signals("Signals that always pass, such as dm.")),
-                ("hellthread", SchemaParts.integer("The most people that an event may name.", 1...100_000)),
-                ("min_zap_sats", SchemaParts.integer("The least that a zap must be worth.", satoshis)),
+                (
+                    "hellthread",
+                    SchemaParts.integer("The maximum number of accounts that an event may mention.", 1...100_000)
+                ),
+                ("min_zap_sats", SchemaParts.integer("The minimum amount of a zap.", satoshis)),
                 (
                     "min_zap_sats_from_follows",
-                    SchemaParts.integer("The same for zaps of those the recipient follows.", satoshis)
+                    SchemaParts.integer(
+                        "The minimum amount of a zap from accounts that the recipient follows.",
+                        satoshis
+                    )
                 ),
                 (
                     "difficulty",
                     [
-                        "description": "The work that an event must hold (NIP-13), in bits; or that by signal.",
+                        "description":
+                            "The required proof of work of an event (NIP-13), in bits; or a mapping by signal.",
                         "anyOf": [
                             difficulty,
                             [
@@ -126,16 +136,18 @@ enum FilterSchema {
                 ),
                 (
                     "difficulty_from_follows",
-                    SchemaParts.flag("Whether those the recipient follows must work too; false when left out.")
+                    SchemaParts.flag(
+                        "Whether accounts that the recipient follows need proof of work too. Default: false."
+                    )
                 ),
                 (
                     "burst",
                     SchemaParts.mapping(
-                        "What one author may send one recipient in a while.",
+                        "The maximum rate of events from one author to one recipient.",
                         required: ["events", "seconds"],
                         [
-                            ("events", SchemaParts.integer("So many events pass …", 1...100)),
-                            ("seconds", SchemaParts.integer("… within so many seconds.", 1...86_400)),
+                            ("events", SchemaParts.integer("The number of events that pass.", 1...100)),
+                            ("seconds", SchemaParts.integer("The time span in seconds.", 1...86_400)),
                         ]
                     )
                 ),

@@ -5,8 +5,8 @@ import Rules
 enum PluginSchema {
     static var schema: JSONValue {
         SchemaParts.mapping(
-            "The folders of plugins, and the limits of the processes that plugins run in. The plugins that come with Carillon "
-                + "share a process, and every other has its own.",
+            "The folders of plugins, and the limits for plugin processes. The plugins that come with Carillon share a process; "
+                + "every other plugin has its own.",
             places + processes
         )
     }
@@ -16,14 +16,14 @@ enum PluginSchema {
             (
                 "folders",
                 SchemaParts.oneOrMore(
-                    "Searched in this order; the first library of a name wins. Default: the plugins installed with the "
-                        + "program."
+                    "Searched in this order; the first library of a name is loaded. Default: the plugins installed with "
+                        + "the program."
                 )
             ),
             (
                 "sha256",
                 [
-                    "description": "By a library's file name its SHA-256: one that differs is refused.",
+                    "description": "SHA-256 checksums by a library's file name: a library that differs is refused.",
                     "type": "object",
                     "additionalProperties": ["type": "string", "pattern": "^[0-9A-Fa-f]{64}$"],
                 ]
@@ -36,33 +36,33 @@ enum PluginSchema {
             (
                 "deadline_seconds",
                 SchemaParts.integer(
-                    "How long loading a plugin and a call may take before its process is ended; 10 when left out.",
+                    "The time limit for loading a plugin and for a call; a process that exceeds it is restarted. Default: 10.",
                     Configuration.Plugins.deadlineRange
                 )
             ),
             (
                 "question_deadline_seconds",
                 SchemaParts.integer(
-                    "The same for what somebody waits for: validate, check and decide; 1 when left out.",
+                    "The time limit for synchronous calls: validate, check and decide. Default: 1.",
                     Configuration.Plugins.questionDeadlineRange
                 )
             ),
             (
                 "limits",
                 SchemaParts.mapping(
-                    "What one process may take.",
+                    "Limits for one process.",
                     [
                         (
                             "memory_mib",
                             SchemaParts.integer(
-                                "Memory for data in MiB; 256 when left out, 0 for no limit.",
+                                "Memory for data in MiB; 0: no limit. Default: 256.",
                                 Configuration.Plugins.memoryRange
                             )
                         ),
                         (
                             "cpu_percent",
                             SchemaParts.integer(
-                                "Of one core, on average over ten seconds; no limit when left out, and with 0.",
+                                "Percent of one core, on average over ten seconds; 0: no limit. Default: 0.",
                                 Configuration.Plugins.processorRange
                             )
                         ),
@@ -71,10 +71,10 @@ enum PluginSchema {
             ),
             (
                 "sandbox",
-                SchemaParts.flag("Whether processes give up files, network and programs; true when left out.")
+                SchemaParts.flag("Whether processes have no access to files, network and programs. Default: true.")
             ),
-            ("program", SchemaParts.text("The program carillon-plugin-host, where it is not installed with carillon.")),
-            ("python", SchemaParts.text("The python3 for plugins in Python; the system's when left out.")),
+            ("program", SchemaParts.text("The path of carillon-plugin-host, if it is not installed with carillon.")),
+            ("python", SchemaParts.text("The python3 for plugins in Python. Default: the system's.")),
         ]
     }
 }

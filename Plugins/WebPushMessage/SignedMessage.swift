@@ -173,7 +173,7 @@ package enum PushService: Sendable, Hashable {
         case .mozilla: "Mozilla"
         case .google: "Google"
         case .windows: "Microsoft"
-        case .other: "a push service of a user's"
+        case .other: "a user's push service"
         }
     }
 
@@ -202,8 +202,8 @@ package enum SubscriptionKeys {
             } catch {
                 throw PluginError("p256dh, auth: \(error)")
             }
-        case (_?, nil): throw PluginError("auth: expected it beside p256dh, found nothing")
-        case (nil, _?): throw PluginError("p256dh: expected it beside auth, found nothing")
+        case (_?, nil): throw PluginError("auth: required with p256dh")
+        case (nil, _?): throw PluginError("p256dh: required with auth")
         }
     }
 }

@@ -24,7 +24,7 @@ package struct VAPIDKeyRing: Sendable {
             let token = VAPIDToken(key: key, subject: subject.text)
             guard !tokens.contains(where: { $0.publicKey == token.publicKey }) else {
                 throw PluginError(
-                    "old_vapid_key_files: expected keys that were in use before, found one twice, or the one in use now"
+                    "old_vapid_key_files: expected former keys, found a duplicate or the current key"
                 )
             }
             tokens.append(token)
@@ -67,7 +67,7 @@ package struct VAPIDKeyRing: Sendable {
     }
 
     private static func formerKeys(_ block: JSONObject) throws(PluginError) -> [P256PrivateKey] {
-        let expected = "a list of at most \(formerLimit) paths of private keys in PEM that were in use before"
+        let expected = "a list of at most \(formerLimit) paths of former private keys in PEM"
         guard let value = block["old_vapid_key_files"], !value.isNull else { return [] }
         guard let elements = value.elements, elements.count <= formerLimit else {
             throw PluginError("old_vapid_key_files: expected \(expected)")
@@ -115,11 +115,11 @@ package enum SigningKey: Sendable, Hashable {
     package static func validate(_ registration: borrowing Registration, in ring: VAPIDKeyRing?) throws(PluginError) {
         guard case .unknown = SigningKey(registration, in: ring) else { return }
         guard let ring, let current = ring.tokens.first else {
-            throw PluginError("vapid: expected nothing, as this router signs with no VAPID key: subscribe without one")
+            throw PluginError("vapid: not allowed, because this router has no VAPID key: subscribe without one")
         }
         throw PluginError(
-            "vapid: expected the public key that the app subscribed with, which this router holds: "
-                + "\(current.publicKey); found another: subscribe anew with that one"
+            "vapid: expected the public key of this router, with which the app subscribed: "
+                + "\(current.publicKey); found another: subscribe again with that key"
         )
     }
 }
@@ -185,7 +185,7 @@ struct KeyReports: Sendable {
             .refusedToken(service),
             .warning,
             now: now,
-            "\(service.name) refuses our VAPID token (\(reason)): check subject, the key and this machine's clock"
+            "\(service.name) refused our VAPID token (\(reason)): check subject, the key and this machine's clock"
         )
     }
 
@@ -197,7 +197,7 @@ struct KeyReports: Sendable {
                 .otherKey(service),
                 .warning,
                 now: now,
-                "\(service.name) says that a subscription was made with another key than ours; if vapid_key_file was "
+                "\(service.name) reported that a subscription uses another key than ours; if vapid_key_file was "
                     + "replaced, put the former file under old_vapid_key_files"
             )
         } else {
@@ -205,9 +205,9 @@ struct KeyReports: Sendable {
                 .unprovenKey(service),
                 .error,
                 now: now,
-                "\(service.name) says that subscriptions were made with another key than vapid_key_file, and no message "
-                    + "signed with ours was taken yet: if the file was replaced, put the former one under "
-                    + "old_vapid_key_files; if apps were given another key, have them subscribe with ours"
+                "\(service.name) reported that subscriptions use another key than vapid_key_file, and no message "
+                    + "signed with ours was accepted yet: if the file was replaced, put the former one under "
+                    + "old_vapid_key_files; if apps use another key, they must subscribe again with ours"
             )
         }
     }
@@ -228,8 +228,8 @@ struct KeyReports: Sendable {
             .unknownKey,
             .error,
             now: now,
-            "a registration names a VAPID key that is not configured any more, and gets nothing: put the key's file under "
-                + "old_vapid_key_files until its app has subscribed anew"
+            "a registration names a VAPID key that is no longer configured, and gets no pushes: put the key's file under "
+                + "old_vapid_key_files until its app has subscribed again"
         )
     }
 }

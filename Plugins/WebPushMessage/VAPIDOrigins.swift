@@ -140,8 +140,8 @@ package struct VAPIDSubject: Sendable, Hashable {
             !VAPIDSubject.unreachable.contains(String(last))
         else {
             throw PluginError(
-                "\(key): expected \(VAPIDSubject.expectation), at a domain that others reach; at \(domain) nobody does, and "
-                    + "Apple answers tokens with such a subject 403 (BadJwtToken)"
+                "\(key): expected \(VAPIDSubject.expectation), at a public domain; \(domain) is not public, and "
+                    + "Apple responds to tokens with such a subject with 403 (BadJwtToken)"
             )
         }
         self.text = text
@@ -149,7 +149,7 @@ package struct VAPIDSubject: Sendable, Hashable {
     }
 
     static let expectation =
-        "where push services find you, such as mailto:ops@your-domain.org or https://your-domain.org"
+        "the operator's contact for push services, such as mailto:ops@your-domain.org or https://your-domain.org"
 
     /// A warning about a subject that is valid but was probably copied from an example (RFC 2606).
     package var doubt: String? {
@@ -158,7 +158,7 @@ package struct VAPIDSubject: Sendable, Hashable {
             labels.last == "example"
             || labels.count > 1 && labels[labels.count - 2] == "example"
                 && ["com", "net", "org"].contains(labels[labels.count - 1])
-        return isExample ? "\(domain) is nobody's domain, and Apple may answer 403 (BadJwtToken) because of it" : nil
+        return isExample ? "\(domain) is an example domain, and Apple may respond with 403 (BadJwtToken)" : nil
     }
 
     /// Returns the domain in lower case, without port; nil if `text` is neither kind of URL.

@@ -101,7 +101,7 @@ package final class WebPushSender: Sendable {
             ring.tokens.enumerated().map { index, token in
                 let use = index == 0 ? "current" : "former"
                 let isProven = origins.isProven(token: index)
-                return "\(token.publicKey) \(use), \(isProven ? "messages taken" : "no message taken") since the start"
+                return "\(token.publicKey) \(use), \(isProven ? "messages accepted" : "none accepted") since startup"
             }.joined(separator: "\n")
         }
     }

@@ -91,7 +91,7 @@ struct EmailTransportTests {
         let expected = [1, 2].map { outcome(.CARILLON_MISCONFIGURED, "bad-credentials", status: 535, ticket: $0) }
         #expect(fixture.host.outcomes == expected)
         #expect(fixture.host.streams.all[0].isClosing)
-        #expect(fixture.host.log == ["the mail server refuses username and password (535)"])
+        #expect(fixture.host.log == ["the mail server refused username and password (535)"])
         fixture.host.streams.end()
         // It is asked again with the next message.
         try fixture.deliver(ticket: 3)
@@ -308,11 +308,11 @@ struct EmailTransportTests {
         (["username": "u"], "username: expected both this and password, or neither"),
         (
             ["username": "u", "password": "p"],
-            "password: expected security to be starttls or tls, for it would go out in the clear"
+            "password: expected security to be starttls or tls, or it is sent as plain text"
         ),
         (
             ["hello": "a b"],
-            "hello: expected this machine's name in the world, such as push.example.com, found another text"
+            "hello: expected this machine's public name, such as push.example.com, found another text"
         ),
         (
             ["unsubscribe_url": "http://x.example/"],

@@ -205,7 +205,10 @@ struct HTTPTemplateTransportTests {
         (block(#"\#(url),"answers":[{"status":99,"outcome":"gone"}]"#), "services.pager.answers.0.status: expected"),
         (block(#"\#(url),"answers":[{"when":{"a":1},"outcome":"gone"}]"#), "services.pager.answers.0.when: expected"),
         (block(#"\#(url),"answers":[{"reason":"No!","outcome":"gone"}]"#), "services.pager.answers.0.reason: expected"),
-        (block(#"\#(url),"answers":[{"wait":3,"outcome":"gone"}]"#), "services.pager.answers.0.wait: expected it with"),
+        (
+            block(#"\#(url),"answers":[{"wait":3,"outcome":"gone"}]"#),
+            "services.pager.answers.0.wait: only allowed with"
+        ),
         (
             block(#"\#(url),"answers":[{"wait":-3,"outcome":"retry"}]"#),
             "services.pager.answers.0.wait: expected a length"

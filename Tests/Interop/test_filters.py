@@ -88,7 +88,7 @@ def test_muted_people_words_hashtags_and_threads_wake_nobody(stopped_router, lab
     assert [any(word in text for text in texts) for word in ["hello", "secretly muted"]] == [True, True]
     assert router.log_text.count("private entries (NIP-44)") == 1
     assert "secretly" not in router.log_text
-    for reason in ["a muted person", "a muted word", "a muted hashtag", "a muted thread"]:
+    for reason in ["a muted account", "a muted word", "a muted hashtag", "a muted thread"]:
         assert f"mutes: {reason}" in router.log_text
 
 
@@ -181,7 +181,7 @@ def test_follows_of_follows_are_found_at_relays(stopped_router, lab, relay, alic
     wait_until(lambda: "step=filtered" in router.log_text, "the stranger is dropped", router.process)
     texts = told(router, lab, 2)
     assert "a friend of a friend" in "".join(texts) and "stranger" not in "".join(texts)
-    assert "web-of-trust: nobody the recipient follows follows the author" in router.log_text
+    assert "web-of-trust: no account the recipient follows follows the author" in router.log_text
 
 
 def test_friends_of_friends_are_found_after_trust_was_widened(stopped_router, lab, relay, alice, bob):

@@ -111,7 +111,7 @@ def test_a_wrong_password_pauses_and_loses_nothing(mqtt_router, broker, lab, ali
     with Socket(router) as socket:
         socket.publish(registration(router, alice, "phones/alice"))
         socket.publish(bob.message("hello", alice))
-        router.wait_for_log("the broker does not let the account connect")
+        router.wait_for_log("the broker did not authorize the account")
     assert router.stop() == 1
     block["password"] = PASSWORD
     router.start()

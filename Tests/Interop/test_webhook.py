@@ -131,7 +131,7 @@ def test_the_apps_server_gets_the_recipient_and_its_secret_rotates_with_a_reload
     console.start()
     with Socket(router) as socket:
         accepted, words = socket.offer(registration(router, alice, f"{receiver.url}/mine"))
-        assert not accepted and "what the app's server knows the device by" in words
+        assert not accepted and "the device's identifier at the app's server" in words
         socket.publish(registration(router, alice, "user-42"))
         socket.publish(bob.message("hello", alice))
         receiver.wait(1)

@@ -145,7 +145,7 @@ struct MQTTTransportTests {
         let expected = [1, 2].map { outcome(.CARILLON_MISCONFIGURED, "bad-credentials", status: 0x86, ticket: $0) }
         #expect(fixture.host.outcomes == expected)
         #expect(fixture.host.streams.all[0].isClosing)
-        #expect(fixture.host.log == ["the broker refuses username and password (134)"])
+        #expect(fixture.host.log == ["the broker refused username and password (134)"])
         fixture.host.streams.end()
         try fixture.deliver(ticket: 3)
         #expect(fixture.host.streams.all.count == 2)
@@ -280,7 +280,7 @@ struct MQTTTransportTests {
         (["security": "ssl"], "security: expected tls or none, found another text"),
         (["version": "4"], "version: expected 3.1.1 or 5, found another text"),
         (["qos": 2], "qos: expected a whole number from 0 to 1, found 2"),
-        (["password": "p"], "password: expected a username beside it"),
+        (["password": "p"], "password: expected username too"),
         (
             ["topic_prefix": "a/#"],
             "topic_prefix: expected a topic such as carillon, without + and #, found another text"

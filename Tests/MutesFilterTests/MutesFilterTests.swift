@@ -25,7 +25,7 @@ struct MutesFilterTests {
 
     @Test func mutedPeopleDoNotWake() throws {
         let list = list(["p", TestEvent.key("mallory"), "wss://relay.example"])
-        #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted person"))
+        #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted account"))
         #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "alice")) == .pass)
         #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory"), #"{"people":false}"#) == .pass)
         // Who is named is not who did it.

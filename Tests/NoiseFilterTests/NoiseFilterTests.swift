@@ -152,7 +152,7 @@ struct NoiseFilterTests {
         #expect(try event.verdict(of: filter) == .pass)
         #expect(try event.with { $0.signal = "reply" }.verdict(of: filter) == .pass)
         #expect(
-            try FilterInquiry(TestEvent(1, "again")).verdict(of: filter) == .drop(reason: "a burst of one author's")
+            try FilterInquiry(TestEvent(1, "again")).verdict(of: filter) == .drop(reason: "a burst from one author")
         )
         for number in 0..<5 {
             let wrap = FilterInquiry(TestEvent(1059, "\(number)")).with { $0.author = "" }
@@ -196,7 +196,7 @@ struct NoiseFilterTests {
         ),
         (
             #"{"difficulty":{"zap":8}}"#,
-            "difficulty.zap: a zap's receipt holds its wallet's work, expected min_zap_sats instead"
+            "difficulty.zap: a zap's receipt contains the wallet's work; use min_zap_sats instead"
         ),
         (#"{"burst":5}"#, "burst: expected as in { events: 5, seconds: 60 }, found a number"),
         (#"{"burst":{"events":5}}"#, "burst.seconds: expected a whole number from 1 to 86400, found nothing"),

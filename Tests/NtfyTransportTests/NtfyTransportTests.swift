@@ -151,8 +151,8 @@ struct NtfyTransportTests {
 
     @Test(
         arguments: [
-            ([("username", "phil")], "password: expected it beside username"),
-            ([("password", "secret")], "username: expected it beside password"),
+            ([("username", "phil")], "password: required with username"),
+            ([("password", "secret")], "username: required with password"),
             (
                 [("access_token", "tk_1"), ("username", "phil"), ("password", "secret")],
                 "access_token: expected either"

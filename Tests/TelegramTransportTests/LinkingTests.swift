@@ -61,7 +61,7 @@ struct LinkingTests {
         #expect(fixture.refusal(of: SampleRegistration(token: "42")) == nil)
         #expect(
             fixture.refusal(of: SampleRegistration(token: code))?.contains(
-                "expected a chat's number, as nothing reaches"
+                "expected a chat's number, because this router has no public URL"
             ) == true
         )
         #expect(fixture.write("/start") == nil)
@@ -207,7 +207,7 @@ struct LinkingTests {
             (200, #"{"ok":true,"result":{"username":"Example_Bot"}}"#, "accepted: @Example_Bot"),
             (
                 200, #"{"ok":true,"result":{"username":"other_bot"}}"#,
-                "refused: the token is that of @other_bot, and bot says @example_bot"
+                "refused: the token belongs to @other_bot, but bot is @example_bot"
             ),
             (401, #"{"ok":false,"description":"Unauthorized"}"#, "refused: bad-bot-token (401)"),
             (404, "", "refused: bad-bot-token (404)"),

@@ -56,7 +56,7 @@ struct SigningTests {
         let another = Base64URL.encode(P256PrivateKey().publicKey.x963Representation)
         #expect(fixture.refusal(of: fixture.registration(vapid: publicKey)) == nil)
         let refusal = try #require(fixture.refusal(of: fixture.registration(vapid: another)))
-        #expect(refusal.hasPrefix("vapid: expected the public key that the app subscribed with"))
+        #expect(refusal.hasPrefix("vapid: expected the public key of this router"))
         #expect(refusal.contains(publicKey) && !refusal.contains(another))
         let keyless = try TransportFixture()
         #expect(keyless.refusal(of: keyless.registration(vapid: another))?.hasPrefix("vapid: expected nothing") == true)

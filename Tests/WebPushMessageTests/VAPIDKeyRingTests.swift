@@ -68,7 +68,7 @@ final class VAPIDKeyRingTests {
 
     @Test func mistakesSayWhereAndWhatWasExpected() throws {
         let rows: [(JSONObject, String)] = [
-            (try block("0", subject: nil), "subject: expected where push services find you"),
+            (try block("0", subject: nil), "subject: expected the operator's contact for push services"),
             (try block(nil), "vapid_key_file: expected the path of a private key in PEM"),
             (try block("0", former: [7]), "old_vapid_key_files: expected a list of at most 16 paths of private keys"),
             (
@@ -81,11 +81,11 @@ final class VAPIDKeyRingTests {
             ),
             (
                 try block("0", former: [path("1"), path("0")]),
-                "old_vapid_key_files: expected keys that were in use before, found one twice"
+                "old_vapid_key_files: expected former keys, found a duplicate"
             ),
             (
                 try block("0", former: [path("1"), path("1")]),
-                "old_vapid_key_files: expected keys that were in use before"
+                "old_vapid_key_files: expected former keys"
             ),
             (
                 try block("0", former: Array(repeating: path("1"), count: 17)),

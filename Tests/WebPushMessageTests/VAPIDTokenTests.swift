@@ -72,7 +72,7 @@ struct VAPIDSubjectTests {
     ])
     func anythingElseIsNone(_ subject: String) throws {
         let mistake = try #require(refusal(subject))
-        #expect(mistake.hasPrefix("subject: expected where push services find you"))
+        #expect(mistake.hasPrefix("subject: expected the operator's contact for push services"))
         #expect(!mistake.contains("BadJwtToken"))
     }
 
@@ -84,8 +84,8 @@ struct VAPIDSubjectTests {
     ])
     func nobodyIsWhereNobodyGets(_ subject: String) throws {
         let mistake = try #require(refusal(subject))
-        #expect(mistake.hasPrefix("subject: expected where push services find you"))
-        #expect(mistake.contains("Apple answers tokens with such a subject 403 (BadJwtToken)"))
+        #expect(mistake.hasPrefix("subject: expected the operator's contact for push services"))
+        #expect(mistake.contains("Apple responds to tokens with such a subject with 403 (BadJwtToken)"))
     }
 
     @Test(arguments: [
@@ -94,6 +94,6 @@ struct VAPIDSubjectTests {
     ])
     func whatWasCopiedFromAnExampleIsDoubted(_ subject: String, _ isDoubted: Bool) throws {
         let doubt = try VAPIDSubject(subject, under: "subject").doubt
-        #expect((doubt?.contains("nobody's domain") == true) == isDoubted)
+        #expect((doubt?.contains("an example domain") == true) == isDoubted)
     }
 }

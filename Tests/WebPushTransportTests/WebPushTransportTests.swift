@@ -135,7 +135,7 @@ struct WebPushTransportTests {
         #expect(fixture.refusal(of: bare) == "p256dh, auth: expected the subscription's keys, found neither")
         #expect(try fixture.deliver(.wake("dm"), to: bare) == .CARILLON_INVALID)
         let half = SampleRegistration(token: TransportFixture.endpoint, fields: [("auth", "BTBZMqHH6r4Tts7J_aSIgg")])
-        #expect(fixture.refusal(of: half) == "p256dh: expected it beside auth, found nothing")
+        #expect(fixture.refusal(of: half) == "p256dh: required with auth")
     }
 
     @Test(arguments: [

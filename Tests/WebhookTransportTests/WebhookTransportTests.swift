@@ -131,8 +131,11 @@ struct WebhookTransportTests {
     @Test(arguments: [
         ("{}", "", "URL of your endpoint"), ("{}", "user-42", "URL of your endpoint"),
         ("{}", "ftp://host/x", "URL of your endpoint"), ("{}", "https://user@host/", "URL of your endpoint"),
-        (app, "https://", "or what the app's server"),
-        (#"{"url":"https://a.example/","endpoints":"refused"}"#, "https://b.example/", "what the app's server"),
+        (app, "https://", "or the device's identifier at the app's server"),
+        (
+            #"{"url":"https://a.example/","endpoints":"refused"}"#, "https://b.example/",
+            "the device's identifier at the app's server"
+        ),
     ])
     func refusesTokens(configuration: String, token: String, said: String) throws {
         let fixture = try TransportFixture(configuration: configuration)
@@ -225,7 +228,7 @@ struct WebhookTransportTests {
         }
         #expect(signatures[0] != nil && signatures[0] == signatures[1])
         for (content, expected) in [
-            ("", "secrets_file: expected a secret a line"), ("whsec_short", "secrets_file: expected whsec_"),
+            ("", "secrets_file: expected one secret per line"), ("whsec_short", "secrets_file: expected whsec_"),
         ] {
             let configuration = #"{"secrets_file":"s","$files":{"s":"\#(content)"}}"#
             let mistake = #expect(throws: PluginError.self) { try TransportFixture(configuration: configuration) }

@@ -62,7 +62,7 @@ struct APNsConfiguration: Sendable {
     }
 
     private static func broadcastKey(_ block: JSONObject) throws(PluginError) -> BroadcastKey? {
-        let expected = "the path of a file with the key that registrations of broadcast channels must name"
+        let expected = "the path of a file with the key that registrations of broadcast channels must contain"
         guard let file = try block.file("broadcast_key_file", expected: expected) else { return nil }
         guard let key = BroadcastKey(fileContent: try file.text()) else {
             throw PluginError("broadcast_key_file: expected a file with \(BroadcastKey.description) in it")
@@ -89,7 +89,7 @@ struct APNsConfiguration: Sendable {
         case let text?:
             let own = try origin(text, under: "environment", expected: expected)
             guard suffix == nil else {
-                throw PluginError("port: expected none beside an environment that is https://host:port")
+                throw PluginError("port: not allowed with an environment that is https://host:port")
             }
             return Origins(of: PerEnvironment(production: own, sandbox: ownSandbox ?? own))
         }

@@ -119,7 +119,7 @@ final class APNsClient: Sendable {
         switch credentials.refuse(proof, now: now) {
         case .renewed: return Outcome(.retry, status: 403, reason: reason)
         case .clocksDisagree:
-            host.log(.error, "APNs calls a provider token expired that is new: check this machine's clock")
+            host.log(.error, "APNs reported a new provider token as expired: check this machine's clock")
             return Outcome(.misconfigured, status: 403, reason: reason)
         case nil: return Outcome(.misconfigured, status: 403, reason: reason)
         }

@@ -18,14 +18,14 @@ enum Authentication: Sendable {
         guard let file = try block.file("certificate_file", expected: Authentication.certificateExpectation) else {
             for name in companions where block[name]?.isNull == false {
                 throw PluginError(
-                    "\(name): expected certificate_file beside it, \(Authentication.certificateExpectation)"
+                    "\(name): expected certificate_file too, \(Authentication.certificateExpectation)"
                 )
             }
             self = try Authentication.token(block)
             return
         }
         for name in ["team_id", "key_id", "key_file", "key"] as [StaticString] where block[name]?.isNull == false {
-            throw PluginError("\(name): expected none beside certificate_file: it is for provider tokens")
+            throw PluginError("\(name): not allowed with certificate_file: it is for provider tokens")
         }
         self = .certificate(try Authentication.identity(file.bytes(), block))
     }
@@ -36,19 +36,19 @@ enum Authentication: Sendable {
         let notAfter = Timestamp(seconds: certificate.notAfter)
         guard notAfter > now else {
             throw PluginError(
-                "certificate_file: expected a certificate that is valid, this one expired on "
+                "certificate_file: expected a valid certificate, this one expired on "
                     + CivilDate(notAfter).text
             )
         }
         guard notBefore <= now else {
             throw PluginError(
-                "certificate_file: expected a certificate that is valid already, this one is so from "
+                "certificate_file: expected a valid certificate, this one is only valid from "
                     + "\(CivilDate(notBefore).text) on: check it and this machine's clock"
             )
         }
         let topics = certificate.topics
         guard !topics.isEmpty else {
-            throw PluginError("certificate_file: expected a push certificate of Apple's, this one names no topic")
+            throw PluginError("certificate_file: expected a push certificate from Apple, this one contains no topic")
         }
         guard topics.contains(topic) else {
             throw PluginError("topic: expected one of the certificate's, \(topics.joined(separator: ", "))")
@@ -121,7 +121,7 @@ enum Authentication: Sendable {
         let passphrase = try passphrase(block)
         if isPKCS12(bytes) {
             guard keyFile == nil else {
-                throw PluginError("certificate_key_file: expected none beside a .p12 file, which holds the key itself")
+                throw PluginError("certificate_key_file: not allowed with a .p12 file, which contains the key")
             }
             do {
                 return try ClientIdentity(pkcs12: bytes, passphrase: passphrase ?? "")

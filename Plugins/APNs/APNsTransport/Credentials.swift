@@ -59,7 +59,7 @@ final class Credentials: Sendable {
             hasExpired ? .error : .warning,
             now: now,
             hasExpired
-                ? "the client certificate for APNs expired on \(date): nothing can be sent until there is a new one"
+                ? "the client certificate for APNs expired on \(date): no push can be sent until you renew it"
                 : "the client certificate for APNs expires on \(date): renew it before"
         )
         return hasExpired

@@ -87,7 +87,7 @@ struct MailServer: Sendable {
     }
 
     private static func hello(_ block: JSONObject) throws(PluginError) -> String? {
-        let expected = "this machine's name in the world, such as push.example.com"
+        let expected = "this machine's public name, such as push.example.com"
         guard let name = try block.text("hello", expected: expected) else { return nil }
         guard (1...253).contains(name.utf8.count),
             name.utf8.allSatisfy({ $0.isASCIILetterOrDigit || $0.isOne(of: "-.[]:") })
@@ -105,10 +105,10 @@ struct MailServer: Sendable {
         case (nil, nil): return nil
         case (let username?, let password?):
             guard security != .none else {
-                throw PluginError("password: expected security to be starttls or tls, for it would go out in the clear")
+                throw PluginError("password: expected security to be starttls or tls, or it is sent as plain text")
             }
             guard !username.isEmpty, !password.isEmpty, !"\(username)\(password)".utf8.contains(0) else {
-                throw PluginError("username: expected texts that are not empty, here and under password")
+                throw PluginError("username: expected non-empty texts, here and under password")
             }
             return Credentials(username: username, password: password)
         default: throw PluginError("username: expected both this and password, or neither")
@@ -139,7 +139,7 @@ struct MessageSender: Sendable {
             throw PluginError("from: expected an address such as push@example.com, found nothing")
         }
         self.from = from
-        name = try block.text("from_name", expected: "the name beside the sender's address") ?? ""
+        name = try block.text("from_name", expected: "the sender's name") ?? ""
         returnPath = try MessageSender.address(block, "return_path") ?? from
         replyTo = try MessageSender.address(block, "reply_to")
         let expectedID = "a name such as notifications.example.com"

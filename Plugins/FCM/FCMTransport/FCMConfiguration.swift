@@ -77,7 +77,7 @@ struct FCMConfiguration: Sendable {
         guard let value = block["direct_boot_ok"], !value.isNull else { return false }
         guard let isOK = value.bool else {
             throw PluginError(
-                "direct_boot_ok: expected true if the app takes messages before the device is first unlocked, else false; "
+                "direct_boot_ok: expected true if the app accepts messages before the device is first unlocked, else false; "
                     + "found \(value.kind)"
             )
         }
@@ -122,7 +122,7 @@ struct ServiceAccount: Sendable {
     init(_ file: JSONObject, under name: StaticString) throws(PluginError) {
         do throws(PluginError) {
             if let type = try file.text("type", expected: "service_account"), type != "service_account" {
-                throw PluginError("type: expected service_account, the file is one of another kind")
+                throw PluginError("type: expected service_account, found another kind of file")
             }
             email = try ServiceAccount.word(file, "client_email", expected: "the account's address")
             keyID = try ServiceAccount.word(file, "private_key_id", expected: "the key's id")

@@ -84,15 +84,15 @@ struct FCMReports: Sendable {
         var level = LogLevel.error
         switch (outcome.kind, outcome.reason) {
         case (.misconfigured, "unauthenticated"):
-            message = "FCM refuses an access token that is new: is its project the service account's?"
+            message = "FCM refused a new access token: check that project_id is the service account's project"
         case (.misconfigured, "permission-denied"):
             message =
-                "FCM does not let the service account send: give it the role Firebase Cloud Messaging API Admin, and enable "
+                "FCM did not allow the service account to send: give it the role Firebase Cloud Messaging API Admin, and enable "
                 + "that API in the project"
         case (.misconfigured, "project-not-found"):
             message = "FCM does not know the project: check project_id"
         case (.retry, FCMErrorCode.senderIDMismatch.label):
-            message = "FCM says that a device is of another project: check project_id and the service account"
+            message = "FCM reported that a device belongs to another project: check project_id and the service account"
         case (.rejected, FCMErrorCode.thirdPartyAuthError.label):
             level = .warning
             message =
@@ -111,12 +111,12 @@ struct FCMReports: Sendable {
                 outcome.reason,
                 .error,
                 now: now,
-                "Google refuses the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
+                "Google refused the service account (invalid_grant): check this machine's clock, and whether the key was deleted"
             )
         case (.misconfigured, let reason):
-            log.log(reason, .error, now: now, "Google gives the service account no access token: \(reason)")
+            log.log(reason, .error, now: now, "Google gave the service account no access token: \(reason)")
         case (_, let reason):
-            log.log(reason, .warning, now: now, "no access token from Google for now: \(reason)")
+            log.log(reason, .warning, now: now, "could not get an access token from Google: \(reason)")
         }
     }
 }

@@ -77,14 +77,14 @@ private struct AnswerRow: Sendable {
     init(_ row: JSONObject) throws(PluginError) {
         try row.refuseMembers(except: ["status", "contains", "when", "outcome", "reason", "wait", "wait_ms", "holds"])
         statuses = try Self.statuses(row)
-        contained = try row.text("contains", expected: "a text in the answer's body")
+        contained = try row.text("contains", expected: "a text in the response's body")
         let conditions =
             try row.mapping("when", expected: "values by their JSON pointers, such as /error") ?? JSONObject()
         var members: [(JSONPointer, JSONValue)] = []
         for index in 0..<conditions.count {
             let member = conditions.member(at: index)
             guard let pointer = JSONPointer(member.key), member.value.literalText != nil else {
-                throw PluginError("when: expected a text, a number or a flag behind a JSON pointer such as /error")
+                throw PluginError("when: expected a string, a number or a boolean after a JSON pointer such as /error")
             }
             members.append((pointer, member.value))
         }
@@ -100,7 +100,7 @@ private struct AnswerRow: Sendable {
         wait = inSeconds ?? inMilliseconds
         scope = try Self.choice("holds", row["holds"].map { $0.string ?? "" } ?? "device", of: Self.scopes)
         if kind != .retry, let key = ["wait", "wait_ms", "holds"].first(where: { row.contains(named: $0) }) {
-            throw PluginError("\(key): expected it with the outcome retry only")
+            throw PluginError("\(key): only allowed with the outcome retry")
         }
     }
 

@@ -143,7 +143,7 @@ struct URLTemplate: Sendable {
             sample = origin + tail
         case .token, .field, .secret:
             guard tail.isEmpty || tail.hasPrefix("/") else {
-                throw PluginError("expected / behind the placeholder at the start")
+                throw PluginError("expected / after the placeholder at the start")
             }
             sample = "https://example.com" + tail
         default: throw PluginError("expected https:// or a placeholder of token, fields or secrets at the start")

@@ -48,7 +48,7 @@ struct Service: Sendable {
         }
         placeholders = names.used
         if case .secret(let name)? = request.url.base, !request.url.canBegin(with: secrets[name] ?? "") {
-            throw PluginError("secrets.\(name): expected a URL, because url begins with it")
+            throw PluginError("secrets.\(name): expected a URL, because url starts with it")
         }
     }
 
@@ -85,7 +85,7 @@ struct Service: Sendable {
         for (name, value) in try block.mapping("fields", expected: "mappings by the fields' names")?.members ?? [] {
             let rule = try PluginError.at("fields.\(name)") { () throws(PluginError) in
                 guard !reservedFields.contains(name) else {
-                    throw PluginError("expected another name, registrations use this one themselves")
+                    throw PluginError("expected another name: registrations use this one")
                 }
                 guard value.isObject || value.isNull else {
                     throw PluginError("expected a mapping, found \(value.kind)")
@@ -116,8 +116,8 @@ private struct TextRule: Sendable {
         let longest = Int(try block.integer("max_length", in: 1...Self.limit) ?? 1000)
         guard shortest <= longest else { throw PluginError("min_length: expected at most max_length") }
         lengths = shortest...longest
-        let description = try block.text("expected", expected: "what people are to write there") ?? "a text"
-        let beginning = start.isEmpty ? "" : " that begins with \(start)"
+        let description = try block.text("expected", expected: "a description of the value") ?? "a text"
+        let beginning = start.isEmpty ? "" : " that starts with \(start)"
         expected = "\(description)\(beginning), \(shortest) to \(longest) bytes"
     }
 

@@ -27,7 +27,7 @@ struct Template: Sendable {
             if opening.lowerBound > rest.startIndex { parts.append(.text(String(rest[..<opening.lowerBound]))) }
             rest = rest[opening.upperBound...]
             guard let closing = rest.firstRange(of: "}}") else {
-                throw PluginError("expected }} behind every {{")
+                throw PluginError("expected }} after every {{")
             }
             let tag = rest[..<closing.lowerBound].filter { $0 != " " }
             rest = rest[closing.upperBound...]
@@ -39,7 +39,7 @@ struct Template: Sendable {
                 parts.append(.section(placeholder, isInverted: tag.first == "^", inner))
             case "/":
                 guard let section, tag.dropFirst() == section else {
-                    throw PluginError("expected {{/\(section ?? "…")}} only behind its {{#\(section ?? "…")}}")
+                    throw PluginError("expected {{/\(section ?? "…")}} only after its {{#\(section ?? "…")}}")
                 }
                 self.parts = parts
                 return

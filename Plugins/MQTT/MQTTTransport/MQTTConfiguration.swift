@@ -75,7 +75,7 @@ struct MQTTBroker: Sendable {
             expected: "the account's password"
         )
         guard password == nil || username != nil else {
-            throw PluginError("password: expected a username beside it")
+            throw PluginError("password: expected username too")
         }
         keepAliveSeconds = UInt16(clamping: try block.integer("keep_alive_seconds", in: 10...1200) ?? 60)
         quality = try block.integer("qos", in: 0...1) ?? 1

@@ -82,7 +82,7 @@ final class MQTTSender: Sendable {
         do throws(PluginError) {
             _ = try host.openStream(to: target) { [self] stream, event in handle(event, number, stream) }
         } catch {
-            host.log(.warning, "no connection to the broker: \(error)")
+            host.log(.warning, "could not connect to the broker: \(error)")
             perform(state.withLock { $0.client.closed(number, "no-stream") })
         }
     }
@@ -101,7 +101,7 @@ final class MQTTSender: Sendable {
             if !isNeeded { timer.cancel() }
         } catch {
             // The broker closes the connection after a while, and the next message opens another.
-            host.log(.debug, "no pings to the broker: \(error)")
+            host.log(.debug, "could not start pings to the broker: \(error)")
         }
     }
 
@@ -119,13 +119,13 @@ private struct MQTTReports: Sendable {
     func report(_ outcome: Outcome, now: Timestamp) {
         let message: String
         switch (outcome.kind, outcome.reason) {
-        case (.misconfigured, "bad-credentials"): message = "the broker refuses username and password"
-        case (.misconfigured, "not-authorized"): message = "the broker does not let the account connect"
+        case (.misconfigured, "bad-credentials"): message = "the broker refused username and password"
+        case (.misconfigured, "not-authorized"): message = "the broker did not authorize the account"
         case (.misconfigured, "protocol-version"):
-            message = "the broker does not speak this version of MQTT: set version"
-        case (.misconfigured, let reason): message = "the broker refuses the connection or its messages: \(reason)"
+            message = "the broker does not support this version of MQTT: set version"
+        case (.misconfigured, let reason): message = "the broker refused the connection or its messages: \(reason)"
         case (.rejected, "not-authorized"):
-            message = "the broker does not let the account publish to a topic: check its rules"
+            message = "the broker did not allow the account to publish to a topic: check its access rules"
         default: return
         }
         let code = outcome.status == 0 ? "" : " (\(outcome.status))"

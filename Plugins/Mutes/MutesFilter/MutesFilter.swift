@@ -43,7 +43,7 @@ public final class MutesFilter: PluginFilter {
         // First, so that an event that is muted for another reason still counts as part of its thread.
         if isOfMutedThread(event, list) { return .drop(reason: "a muted thread") }
         if let author = Key32(call.author.string), list.people.contains(author) {
-            return .drop(reason: "a muted person")
+            return .drop(reason: "a muted account")
         }
         guard list.readsTexts else { return .pass }
         let wording = wordings.value(of: call.event) { _ in Wording(of: event) }
@@ -70,7 +70,7 @@ public final class MutesFilter: PluginFilter {
             return mentioned.value(of: id) == nil
         }
         if isNew {
-            host.log(.info, "a mute list has private entries (\(encryption)), which only its owner can read: skipped")
+            host.log(.info, "skipped a mute list's private entries (\(encryption)), which only its owner can decrypt")
         }
     }
 }

@@ -33,7 +33,7 @@ public final class NoiseFilter: PluginFilter {
     private func crowd(_ event: NostrEvent) -> String? {
         guard let most = settings.hellthread, event.kind != Self.contactList else { return nil }
         let named = Set(event.values(of: "p")).count
-        return named > most ? "it names \(named) people" : nil
+        return named > most ? "it mentions \(named) accounts" : nil
     }
 
     private func tinyZap(_ call: borrowing FilterCall, _ signal: String, _ isFollowed: Bool) -> String? {
@@ -55,7 +55,7 @@ public final class NoiseFilter: PluginFilter {
         let pair = BurstMemory.Pair(author: call.author.string, recipient: call.recipient.string)
         let now = call.now
         let isAdmitted = bursts.withLock { $0?.admits(event.id, of: pair, at: now) ?? true }
-        return isAdmitted ? nil : "a burst of one author's"
+        return isAdmitted ? nil : "a burst from one author"
     }
 
     private static let contactList: Int64 = 3
@@ -192,7 +192,7 @@ struct DifficultyDemand {
             let member = signals.member(at: index)
             guard member.key != Self.zap else {
                 throw PluginError(
-                    "difficulty.zap: a zap's receipt holds its wallet's work, expected min_zap_sats instead"
+                    "difficulty.zap: a zap's receipt contains the wallet's work; use min_zap_sats instead"
                 )
             }
             guard SignalName.isPossible(member.key) else {

@@ -120,8 +120,8 @@ enum Credentials {
         case (nil, nil, nil): return nil
         case (let token?, nil, nil): return "Bearer " + token
         case (nil, let name?, let password?): return "Basic " + Base64.encode([UInt8]("\(name):\(password)".utf8))
-        case (nil, _?, nil): throw PluginError("password: expected it beside username, found nothing")
-        case (nil, nil, _?): throw PluginError("username: expected it beside password, found nothing")
+        case (nil, _?, nil): throw PluginError("password: required with username")
+        case (nil, nil, _?): throw PluginError("username: required with password")
         case (_?, _, _): throw PluginError("access_token: expected either it or username and password, found both")
         }
     }

@@ -135,8 +135,8 @@ extension Host {
         case .CARILLON_OK: return stream
         case .CARILLON_INVALID: throw PluginError("the target of a stream is malformed: its host, port or a timeout")
         case .CARILLON_UNSUPPORTED: throw PluginError("the router does not know a flag of the stream's target")
-        case .CARILLON_BUSY: throw PluginError("no further stream can be opened now")
-        default: throw PluginError("the router opens no stream")
+        case .CARILLON_BUSY: throw PluginError("too many streams are open, or the router is shutting down")
+        default: throw PluginError("the router could not open a stream")
         }
     }
 }

@@ -33,8 +33,8 @@ extension Host {
             TimerCallbacks.remove(callback)
             throw PluginError(
                 status == .CARILLON_BUSY
-                    ? "the router starts no further timer: there are too many, or it is shutting down"
-                    : "the router does not start the timer: expected 366 days at most, and to repeat it after 10 ms"
+                    ? "the router refused the timer: there are too many, or it is shutting down"
+                    : "the router refused the timer: expected up to 366 days, and at least 10 ms between calls"
                         + " at least"
             )
         }

@@ -24,7 +24,7 @@ public struct Host: @unchecked Sendable {
     package init(_ pointer: UnsafePointer<carillon_host>) throws(PluginError) {
         let host = carillon_host.adopt(pointer)
         guard let log = host.log, let complete = host.complete, let request = host.http_request else {
-            throw PluginError("the router offers no log, complete or http_request: expected all three")
+            throw PluginError("the router lacks log, complete or http_request: expected all three")
         }
         self.pointer = pointer
         logFunction = log
@@ -99,7 +99,7 @@ public struct Host: @unchecked Sendable {
             }
         }
         guard status == .CARILLON_OK else {
-            throw PluginError(said.isEmpty ? "the router does not take the client certificate" : said)
+            throw PluginError(said.isEmpty ? "the router refused the client certificate" : said)
         }
     }
 
@@ -115,7 +115,7 @@ public struct Host: @unchecked Sendable {
 extension PluginError {
     /// The error if the router does not have the service.
     static func missingService(_ name: StaticString) -> PluginError {
-        PluginError("the router offers no \(name): expected one whose plugin ABI has this service")
+        PluginError("the router does not have \(name): expected a version with this service")
     }
 }
 
@@ -178,7 +178,7 @@ extension Host {
         switch status {
         case .CARILLON_OK: return copy
         case .CARILLON_INVALID: return nil
-        default: throw PluginError("the router does not hand out what it keeps (status \(status.rawValue))")
+        default: throw PluginError("the router refused to return a stored value (status \(status.rawValue))")
         }
     }
 
@@ -199,7 +199,7 @@ extension Host {
         }
         guard status == .CARILLON_OK else {
             throw PluginError(
-                "the router does not keep the value: expected a key of 1 to 64 printable ASCII characters, at most "
+                "the router refused to store the value: expected a key of 1 to 64 printable ASCII characters, at most "
                     + "16 KiB for one value, 256 keys and 256 KiB altogether"
             )
         }

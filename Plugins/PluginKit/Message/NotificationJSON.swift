@@ -16,7 +16,7 @@ package enum NotificationJSON {
     /// Throws if a rule's block uses the name of one of the message's own members.
     package static func check(_ block: JSONObject) throws(PluginError) {
         if let name = names.first(where: block.contains) {
-            throw PluginError(at: "/\(name)", "expected a name that the message does not have itself")
+            throw PluginError(at: "/\(name)", "expected a name that the message does not use")
         }
     }
 

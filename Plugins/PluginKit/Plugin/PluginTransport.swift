@@ -258,6 +258,6 @@ extension CommandAnswer {
     /// The line about `check` in the output of `help`.
     public static let helpOnCheck = CommandAnswer(
         isGood: true,
-        text: "check    whether the credentials are accepted; sends no message"
+        text: "check    check that the credentials are accepted; sends no message"
     )
 }

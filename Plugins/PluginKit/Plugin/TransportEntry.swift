@@ -169,7 +169,7 @@ private func runCommand(
 ) -> carillon_status {
     guard let instance, let done, count == 0 || words != nil else { return .CARILLON_INVALID }
     let words = UnsafeBufferPointer(start: words, count: count).map { BorrowedText($0).string }
-    let reply = PendingReply(otherwise: CommandAnswer(isGood: false, text: "the transport gave no answer")) { answer in
+    let reply = PendingReply(otherwise: CommandAnswer(isGood: false, text: "the transport did not respond")) { answer in
         var text = answer.text
         text.withUTF8 {
             done(context, answer.isGood ? .CARILLON_OK : .CARILLON_FAILED, carillon_str(UnsafeRawBufferPointer($0)))

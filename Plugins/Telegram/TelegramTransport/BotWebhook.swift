@@ -79,7 +79,7 @@ final class BotWebhook: Sendable {
         let body = try? response.body.jsonObject()
         if response.status == 200, body?["ok"]?.bool == true {
             failures.withLock { $0 = 0 }
-            host.log(.info, "Telegram posts what people write to the bot to \(url)")
+            host.log(.info, "registered the bot's webhook \(url) with Telegram")
             return
         }
         let failed = failures.withLock { failures in
@@ -92,20 +92,20 @@ final class BotWebhook: Sendable {
         }
         // With a long backoff, each failure is logged.
         if failed == 1 || wait >= Self.longestWait {
-            host.log(.error, "\(reason(response, body)), so people cannot link or stop anything; tried again")
+            host.log(.error, "\(reason(response, body)), so people cannot link chats or unsubscribe; retrying")
         }
         retry(after: wait)
     }
 
     private func reason(_ response: borrowing HTTPResponse, _ body: JSONObject?) -> String {
         switch response.status {
-        case 0: return "Telegram does not learn the bot's webhook: \(response.failure)"
+        case 0: return "could not register the bot's webhook with Telegram: \(response.failure)"
         case 401, 404: return "Telegram does not know the bot: check its token"
         default:
             let text = body?["description"]?.string ?? ""
             let words = text.unicodeScalars.filter { (" "..."~").contains($0) }.prefix(200)
             return
-                "Telegram refuses the bot's webhook \(url): \(response.status) \(String(String.UnicodeScalarView(words)))"
+                "Telegram refused the bot's webhook \(url): \(response.status) \(String(String.UnicodeScalarView(words)))"
         }
     }
 
@@ -113,7 +113,7 @@ final class BotWebhook: Sendable {
         do throws(PluginError) {
             try start(after: wait)
         } catch {
-            host.log(.error, "Telegram is not told the bot's webhook: \(error)")
+            host.log(.error, "could not start the registration of the bot's webhook: \(error)")
         }
     }
 }

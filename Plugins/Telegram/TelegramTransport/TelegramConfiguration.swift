@@ -32,11 +32,11 @@ struct TelegramConfiguration: Sendable {
     }
 
     private static func token(_ block: JSONObject) throws(PluginError) -> String {
-        let expected = "a bot's token such as 123456789:AAE…, as @BotFather gave it"
+        let expected = "a bot's token such as 123456789:AAE…, from @BotFather"
         let text = try block.text("token", expected: expected)
         let file = try block.file("token_file", expected: "the path of a file with the bot's token")
         guard (text == nil) != (file == nil) else {
-            throw PluginError("token_file: expected the path of a file with the bot's token, or token instead of it")
+            throw PluginError("token_file: expected the path of a file with the bot's token, or token instead")
         }
         let token: String
         if let file { token = try file.text() } else { token = text ?? "" }

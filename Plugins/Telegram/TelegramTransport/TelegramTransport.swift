@@ -41,7 +41,7 @@ public final class TelegramTransport: PluginTransport {
         case .chat: break
         case .code where webhook != nil: break
         case .code:
-            throw PluginError("token: expected a chat's number, as nothing reaches this router's bot to link a code")
+            throw PluginError("token: expected a chat's number, because this router has no public URL to link codes")
         case nil:
             throw PluginError(
                 "token: expected a chat's number, or a link code of \(ChatTarget.codeLengths.lowerBound) to "
@@ -133,7 +133,7 @@ public final class TelegramTransport: PluginTransport {
             guard let name = configuration.botName, name.lowercased() != bot.lowercased() else {
                 return completion(.accepted("@\(bot)"))
             }
-            completion(.refused("the token is that of @\(bot), and bot says @\(name)"))
+            completion(.refused("the token belongs to @\(bot), but bot is @\(name)"))
         }
     }
 
@@ -161,7 +161,7 @@ public final class TelegramTransport: PluginTransport {
             case .linked: return replies.linked
             case .taken: return replies.taken
             case .full:
-                reports.log("full", .error, now: now(), "there is no room for further chats that are linked by a code")
+                reports.log("full", .error, now: now(), "could not link a chat by a code: the store is full")
                 return replies.taken
             }
         case .start(nil):
@@ -171,7 +171,7 @@ public final class TelegramTransport: PluginTransport {
             // In a group anyone could send this; its administrators can remove the bot.
             guard update.isPrivate else { return nil }
             if !links.stop(update.chat, today: today) {
-                reports.log("full", .error, now: now(), "there is no room to note that a chat wants nothing more")
+                reports.log("full", .error, now: now(), "could not record that a chat unsubscribed: the store is full")
             }
             return replies.stopped
         }
@@ -244,7 +244,7 @@ public final class TelegramTransport: PluginTransport {
                 outcome.reason,
                 .error,
                 now: now,
-                "Telegram knows none of the chats so far: is the token that of the bot that people opened?"
+                "Telegram knows none of the chats so far: check that the token belongs to the bot that people opened"
             )
         default: break
         }

@@ -27,19 +27,19 @@ public final class WebOfTrustFilter: PluginFilter {
         if settings.except.contains(signal) { return .pass }
         if let least = settings.liftingMillisats, call.zapMillisats >= least { return .pass }
         if call.author.isEmpty {
-            return settings.unknown == .pass ? .pass : .drop(reason: "nobody can tell who the author is")
+            return settings.unknown == .pass ? .pass : .drop(reason: "the author is unknown")
         }
         switch (call.followDistance, settings.level) {
         case (.followed, _), (.second, .followsOfFollows): return .pass
         case (.second, .follows), (.stranger, .follows), (.notFollowed, .follows):
             return .drop(reason: "the recipient does not follow the author")
         case (.stranger, .followsOfFollows):
-            return .drop(reason: "nobody the recipient follows follows the author")
+            return .drop(reason: "no account the recipient follows follows the author")
         case (.notFollowed, .followsOfFollows):
             return settings.undecided == .pass
-                ? .pass : .drop(reason: "no relay told in time who follows the author")
+                ? .pass : .drop(reason: "no relay responded in time about the author's followers")
         case (.unknown, _):
-            return settings.unknown == .pass ? .pass : .drop(reason: "whom the recipient follows is not known")
+            return settings.unknown == .pass ? .pass : .drop(reason: "the recipient's contact list is unknown")
         }
     }
 }

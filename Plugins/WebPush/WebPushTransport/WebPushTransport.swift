@@ -123,7 +123,7 @@ struct WebPushConfiguration: Sendable {
 
     private static func navigate(_ block: JSONObject) throws(PluginError) -> String? {
         let expected =
-            "what a tap opens when a notification names no url, an absolute URL such as https://app.example.com/"
+            "the URL that a tap opens if a notification has none, absolute, such as https://app.example.com/"
         guard let text = try block.text("navigate", expected: expected) else { return nil }
         guard AbsoluteURL.isOne(text) else { throw PluginError("navigate: expected \(expected)") }
         return text

@@ -186,7 +186,7 @@ struct Settings: Sendable {
         }
         guard secrets.isEmpty else { throw PluginError("secrets_file: expected either this or secrets, found both") }
         let lines = try file.text().split(whereSeparator: \.isNewline).map(String.init)
-        guard !lines.isEmpty else { throw PluginError("secrets_file: expected a secret a line in \(file.path)") }
+        guard !lines.isEmpty else { throw PluginError("secrets_file: expected one secret per line in \(file.path)") }
         return try SigningSecrets(lines, "secrets_file")
     }
 }
@@ -218,7 +218,7 @@ struct Destination: Hashable {
             return
         }
         guard own.isEmpty else {
-            throw PluginError("secret: expected it beside an endpoint of your own only")
+            throw PluginError("secret: only allowed with an endpoint of your own")
         }
         url = settings.url ?? ""
         recipient = token
@@ -234,7 +234,7 @@ struct Destination: Hashable {
 
     private static func expectation(_ settings: Settings) -> String {
         let endpoint = "the URL of your endpoint such as https://example.com/hook"
-        let name = "what the app's server knows the device by"
+        let name = "the device's identifier at the app's server"
         let kinds = (settings.endpoints == .refused ? [] : [endpoint]) + (settings.url == nil ? [] : [name])
         return kinds.joined(separator: ", or ") + ", at most \(tokenLimit) bytes"
     }

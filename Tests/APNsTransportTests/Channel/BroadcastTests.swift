@@ -134,7 +134,7 @@ struct BroadcastTests {
         let fixture = try TransportFixture()
         #expect(
             fixture.refusal(of: Self.registration())
-                == "token: expected an APNs device token, since this router sends no broadcasts"
+                == "token: expected an APNs device token, because this router sends no broadcasts"
         )
         #expect(try fixture.deliver(Self.sample(), to: Self.registration()) == .CARILLON_INVALID)
     }

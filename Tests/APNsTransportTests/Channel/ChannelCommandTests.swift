@@ -124,7 +124,7 @@ struct ChannelCommandTests {
             (400, "ChannelNotRegistered", "APNs refused it: ChannelNotRegistered, there is no such channel"),
             (400, "BadRequestParams", "APNs refused it: BadRequestParams"),
             (400, "Secret", "APNs refused it with status 400"),
-            (503, "", "APNs refused it with status 503"), (0, "", "APNs gave no answer: no-answer"),
+            (503, "", "APNs refused it with status 503"), (0, "", "APNs did not respond: no-answer"),
         ] as [(UInt32, String, String)]
     )
     func saysWhyNothingCameOfIt(_ status: UInt32, _ reason: String, _ text: String) {

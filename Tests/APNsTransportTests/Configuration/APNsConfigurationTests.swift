@@ -142,11 +142,11 @@ struct APNsConfigurationTests {
             ("broadcast_management", "http://localhost", "broadcast_management: expected https://host:port"),
             (
                 "certificate_key_file", "/nowhere",
-                "certificate_key_file: expected certificate_file beside it, the path of a certificate, in PEM or as .p12"
+                "certificate_key_file: expected certificate_file too, the path of a certificate, in PEM or as .p12"
             ),
             (
                 "certificate_file", "/nowhere",
-                "team_id: expected none beside certificate_file: it is for provider tokens"
+                "team_id: not allowed with certificate_file: it is for provider tokens"
             ),
         ] as [(String, (any Sendable)?, String)]
     )

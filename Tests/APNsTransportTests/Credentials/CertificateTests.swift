@@ -68,10 +68,10 @@ struct CertificateTests {
         let expired = #expect(throws: PluginError.self) { try read(end) }
         #expect(
             expired?.description
-                == "certificate_file: expected a certificate that is valid, this one expired on 2027-01-01"
+                == "certificate_file: expected a valid certificate, this one expired on 2027-01-01"
         )
         let early = #expect(throws: PluginError.self) { try read(start - 1) }
-        #expect(early?.description.contains("this one is so from 2026-01-01 on") == true)
+        #expect(early?.description.contains("this one is only valid from 2026-01-01") == true)
     }
 
     @Test func warnsOnceWhenItIsLoaded() throws {
@@ -116,7 +116,7 @@ struct CertificateTests {
         let path = CertificateFiles.path
         #expect(
             mistake("other.crt", ["certificate_key_file": path("other.key")])
-                == "certificate_file: expected a push certificate of Apple's, this one names no topic"
+                == "certificate_file: expected a push certificate from Apple, this one contains no topic"
         )
         #expect(
             mistake("universal.pem", ["topic": "com.example.other"])
@@ -125,7 +125,7 @@ struct CertificateTests {
         )
         #expect(
             mistake("universal.p12", ["certificate_key_file": path("universal.key")])
-                == "certificate_key_file: expected none beside a .p12 file, which holds the key itself"
+                == "certificate_key_file: not allowed with a .p12 file, which contains the key"
         )
         #expect(
             mistake("universal.p12")
@@ -145,7 +145,7 @@ struct CertificateTests {
         for name in ["team_id", "key_id", "key_file", "key"] {
             #expect(
                 mistake("universal.pem", [name: "TEAMID1234"])
-                    == "\(name): expected none beside certificate_file: it is for provider tokens"
+                    == "\(name): not allowed with certificate_file: it is for provider tokens"
             )
         }
     }
@@ -154,7 +154,8 @@ struct CertificateTests {
         let host = FakeHost(hasServices: false)
         let error = #expect(throws: PluginError.self) { try TransportFixture(certificate: "universal.pem", host: host) }
         #expect(
-            error?.description.hasPrefix("certificate_file: the router offers no carillon.client-certificate/1") == true
+            error?.description.hasPrefix("certificate_file: the router does not have carillon.client-certificate")
+                == true
         )
     }
 

@@ -165,7 +165,7 @@ struct FCMAnswerTests {
     @Test func whatTheOperatorHasToSeeToIsSaidOnceAnHour() throws {
         let rows: [(UInt32, String, String)] = [
             (404, Self.error("NOT_FOUND"), "check project_id"),
-            (403, Self.error("PERMISSION_DENIED"), "does not let the service account send"),
+            (403, Self.error("PERMISSION_DENIED"), "did not allow the service account to send"),
             (401, Self.error("UNAUTHENTICATED", code: "THIRD_PARTY_AUTH_ERROR"), "was registered as android"),
         ]
         for (status, body, words) in rows {

@@ -91,7 +91,7 @@ struct FCMConfigurationTests {
             ),
             (
                 "direct_boot_ok", "yes",
-                "direct_boot_ok: expected true if the app takes messages before the device is first unlocked, else false; "
+                "direct_boot_ok: expected true if the app accepts messages before the device is first unlocked, else false; "
                     + "found text"
             ),
         ] as [(String, (any Sendable)?, String)]
@@ -104,7 +104,7 @@ struct FCMConfigurationTests {
 
     @Test(
         arguments: [
-            ("type", "authorized_user", "type: expected service_account, the file is one of another kind"),
+            ("type", "authorized_user", "type: expected service_account, found another kind of file"),
             ("client_email", nil, "client_email: expected the account's address, found nothing"),
             ("client_email", "a b", "client_email: expected the account's address"),
             ("private_key_id", "", "private_key_id: expected the key's id"),

@@ -41,7 +41,7 @@ struct CommandTests {
     @Test(arguments: [
         (["answer", "a", "ä"], ["0 answer|a|ä"]), (["answer", "badly"], ["4 answer|badly"]),
         (["answer twice"], ["0 answer twice"]), (["answer and refuse"], ["0 answer and refuse"]),
-        (["lose"], ["4 the transport gave no answer"]),
+        (["lose"], ["4 the transport did not respond"]),
     ])
     func oneThatIsTakenOnIsAnsweredOnce(_ words: [String], _ answers: [String]) throws {
         #expect(try run(words) == Course(.CARILLON_OK, answers))
@@ -67,7 +67,7 @@ struct CommandTests {
         let course = try run(["present"], on: FakeHost(hasServices: false))
         #expect(
             course.answers == [
-                "4 the router offers no carillon.client-certificate/1: expected one whose plugin ABI has this service"
+                "4 the router does not have carillon.client-certificate/1: expected a version with this service"
             ]
         )
     }

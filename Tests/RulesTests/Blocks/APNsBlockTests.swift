@@ -22,14 +22,14 @@ import Testing
         (
             "apns: { push-type: background, content-available: 0 }",
             [
-                "rules[0].apns.content-available: 1 wakes the app in the background; leave 'content-available' out if "
+                "rules[0].apns.content-available: 1 wakes the app in the background; remove 'content-available' if "
                     + "it must not"
             ]
         ),
         (
             "title: t, apns: { content-available: 0 }",
             [
-                "rules[0].apns.content-available: 1 wakes the app in the background; leave 'content-available' out if "
+                "rules[0].apns.content-available: 1 wakes the app in the background; remove 'content-available' if "
                     + "it must not"
             ]
         ),

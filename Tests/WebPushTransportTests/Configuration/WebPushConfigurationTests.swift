@@ -29,9 +29,9 @@ struct WebPushConfigurationTests {
             "vapid_key: expected either vapid_key_file or vapid_key, found both"
         ),
         (#""vapid_key_file":"/nowhere/vapid.pem""#, "vapid_key_file: expected a file that can be read"),
-        (key, "subject: expected where push services find you"),
-        (#"\#(key),"subject":"ops@example.com""#, "subject: expected where push services find you"),
-        (#"\#(key),\#(subject),"navigate":"/home""#, "navigate: expected what a tap opens"),
+        (key, "subject: expected the operator's contact for push services"),
+        (#"\#(key),"subject":"ops@example.com""#, "subject: expected the operator's contact for push services"),
+        (#"\#(key),\#(subject),"navigate":"/home""#, "navigate: expected the URL that a tap opens"),
         (#"\#(key),\#(subject),"allowed_hosts":"x""#, "allowed_hosts: expected a list of hosts"),
         (#"\#(key),\#(subject),"allowed_hosts":[7]"#, "allowed_hosts: expected a list of hosts"),
         (#"\#(key),\#(subject),"allowed_hosts":["*"]"#, "allowed_hosts: expected a list of hosts"),

@@ -107,7 +107,7 @@ final class BroadcastSender: Sendable {
             if outcome.kind == .delivered {
                 client.provenPlaces.insert(broadcast.environment, .broadcasts)
             } else if outcome.kind == .rejected, answer.isAboutChannel {
-                client.reportPlace("APNs does not know a broadcast channel: check in which environment it was made")
+                client.reportPlace("APNs does not know a broadcast channel: check its environment")
             } else if answer.reason == .unrelatedKeyIDInToken {
                 client.credentials.leaveConnections(of: broadcast.proof)
             }

@@ -18,9 +18,9 @@ struct ChannelCommand {
         channels list                            print the ids of all channels
         channels show ID                         print what a channel keeps
         channels delete ID                       end a channel
-        channels send ID JSON                    send a payload to everybody who follows a channel
+        channels send ID JSON                    send a payload to all devices subscribed to a channel
 
-        Each takes --environment production|sandbox; the one of the app's configuration is meant when it is left out.
+        Each takes --environment production|sandbox; default: that of the app's configuration.
         """
 
     /// Apple's limit for broadcasts, in bytes.
@@ -36,7 +36,7 @@ struct ChannelCommand {
         environment = try ChannelCommand.takeOption("--environment", of: ["production", "sandbox"], from: &words)
             .map { $0 == "sandbox" ? .sandbox : .production }
         let (verb, rest) = (words.first, words.dropFirst())
-        guard storage == nil || verb == "create" else { throw PluginError("--storage: expected with 'create' only") }
+        guard storage == nil || verb == "create" else { throw PluginError("--storage: only allowed with 'create'") }
         switch (verb, rest.count) {
         case ("create", 0): action = .create(keepsLatest: storage == "latest")
         case ("list", 0): action = .list
@@ -68,7 +68,7 @@ struct ChannelCommand {
     private static func channel(_ word: String?) throws(PluginError) -> ChannelID {
         let prefix = "channel:"
         let id = word.flatMap { ChannelID($0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : $0) }
-        guard let id else { throw PluginError("expected a channel id as 'channels list' prints it") }
+        guard let id else { throw PluginError("expected a channel id from 'channels list'") }
         return id
     }
 
@@ -179,7 +179,7 @@ struct ChannelAnswer {
             }
         return CommandAnswer(
             isGood: text != nil,
-            text: text ?? "APNs answered with status \(answer.status), and with something that cannot be read"
+            text: text ?? "APNs responded with status \(answer.status) and an unreadable body"
         )
     }
 
@@ -197,7 +197,7 @@ struct ChannelAnswer {
     }
 
     private var refusal: String {
-        guard answer.status != 0 else { return "APNs gave no answer: \(failure)" }
+        guard answer.status != 0 else { return "APNs did not respond: \(failure)" }
         guard let reason = answer.reason else { return "APNs refused it with status \(answer.status)" }
         return "APNs refused it: \(reason.rawValue)" + (ChannelAnswer.hint(for: reason).map { ", \($0)" } ?? "")
     }
@@ -207,7 +207,7 @@ struct ChannelAnswer {
         switch reason {
         case .featureNotEnabled: "broadcasts are not enabled for this app in the developer account"
         case .channelNotRegistered, .badChannelID: "there is no such channel in this environment"
-        case .cannotCreateChannelConfiguration: "there may be as many channels as Apple allows: delete some"
+        case .cannotCreateChannelConfiguration: "Apple's limit on channels may be reached: delete some"
         case .expiredProviderToken: "try again"
         case .topicDisallowed, .topicMismatch: "these credentials are not for this app"
         case .tooManyRequests: "try again later"

@@ -79,7 +79,7 @@ struct RegistrationCheck {
 
     private func checkChannel(_ registration: borrowing Registration) throws(PluginError) {
         guard let broadcastKey else {
-            throw PluginError("token: expected an APNs device token, since this router sends no broadcasts")
+            throw PluginError("token: expected an APNs device token, because this router sends no broadcasts")
         }
         guard ChannelID(token: registration.token) != nil else {
             throw PluginError("token: expected \(ChannelID.description)")
@@ -102,7 +102,7 @@ struct RegistrationCheck {
         let lengths = DeviceTokens.pushMagicLengths
         guard let magic = registration.field(DeviceTokens.pushMagic), lengths.contains(magic.count) else {
             throw PluginError(
-                "\(DeviceTokens.pushMagic): expected the device's push magic beside mdm_token, "
+                "\(DeviceTokens.pushMagic): expected the device's push magic with mdm_token, "
                     + "\(lengths.lowerBound) to \(lengths.upperBound) bytes"
             )
         }

@@ -113,7 +113,7 @@ final class Dispatcher: Sendable {
     private func isCovered(_ type: PushType) -> Bool {
         if topics[type] != nil { return true }
         if !hasReportedCoverage.exchange(true, ordering: .relaxed) {
-            host.log(.warning, "the credentials are not for \(type.rawValue) pushes: devices get alerts in their place")
+            host.log(.warning, "the credentials are not for \(type.rawValue) pushes: sending alerts instead")
         }
         return false
     }

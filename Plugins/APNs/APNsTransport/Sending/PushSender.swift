@@ -177,7 +177,7 @@ final class PushSender: Sendable {
                 foundEnvironments?.remember(attempt.environment, of: alternatives.device)
             }
         case .rejected where outcome.isAboutToken && !attempt.type.hasOwnToken:
-            client.reportPlace("APNs says that a device is of another app or environment: check topic and environment")
+            client.reportPlace("APNs reported a device of another app or environment: check topic and environment")
         case .misconfigured where answer.reason == .unrelatedKeyIDInToken:
             // Apple binds a connection to one team and key, so this connection is no longer usable.
             client.credentials.leaveConnections(of: attempt.proof)

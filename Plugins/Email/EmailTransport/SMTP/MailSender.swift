@@ -75,7 +75,7 @@ final class MailSender: Sendable {
         do throws(PluginError) {
             _ = try host.openStream(to: target) { [self] stream, event in handle(event, number, stream) }
         } catch {
-            host.log(.warning, "no connection to the mail server: \(error)")
+            host.log(.warning, "could not connect to the mail server: \(error)")
             perform(state.withLock { $0.pool.closed(number, "no-stream") })
         }
     }
@@ -94,19 +94,19 @@ struct MailReports: Sendable {
     func report(_ outcome: Outcome, now: Timestamp) {
         let message: String
         switch (outcome.kind, outcome.reason) {
-        case (.misconfigured, "bad-credentials"): message = "the mail server refuses username and password"
+        case (.misconfigured, "bad-credentials"): message = "the mail server refused username and password"
         case (.misconfigured, "starttls-missing"):
-            message = "the mail server offers no STARTTLS: check port and security"
+            message = "the mail server does not support STARTTLS: check port and security"
         case (.misconfigured, "no-login-mechanism"):
-            message = "the mail server takes neither PLAIN nor LOGIN: is username needed?"
-        case (.misconfigured, "login-required"): message = "the mail server wants username and password"
+            message = "the mail server supports neither PLAIN nor LOGIN: remove username if it is not needed"
+        case (.misconfigured, "login-required"): message = "the mail server requires username and password"
         case (.misconfigured, "sender-refused"):
-            message = "the mail server does not take mail from return_path or from"
-        case (.misconfigured, let reason): message = "the mail server refuses the connection: \(reason)"
+            message = "the mail server refused the sender: check return_path and from"
+        case (.misconfigured, let reason): message = "the mail server refused the connection: \(reason)"
         case (.rejected, "policy"):
-            message = "the mail server refuses a message by its policy: may the account send to any domain?"
+            message = "the mail server refused a message by its policy: check that the account may send to any domain"
         case (.rejected, "smtputf8-missing"):
-            message = "an address needs SMTPUTF8, which the mail server does not offer"
+            message = "an address needs SMTPUTF8, which the mail server does not support"
         default: return
         }
         let code = outcome.status == 0 ? "" : " (\(outcome.status))"

@@ -7,7 +7,7 @@ import Relays
 import Storage
 
 extension Configuration {
-    /// Who may use this router.
+    /// The accounts that may use this router.
     package struct Access: Sendable, Equatable {
         package var mode = AccessMode.open
         /// The rules of the file. Commands can add more.
@@ -25,8 +25,8 @@ extension Configuration {
 /// Parses accounts and networks in the configuration and on the command line.
 package enum AccessWords {
     package static let users =
-        "a key (64 hex digits or npub1…), an address or a network, as in 10.1.2.0/24 or 2001:db8::/48"
-    package static let relays = "a relay's URL, a host's name, or *. and the end of one, as in *.example.com"
+        "a key (64 hex digits or npub1…), an address or a network, such as 10.1.2.0/24 or 2001:db8::/48"
+    package static let relays = "a relay's URL, a host's name, or *. and the end of one, such as *.example.com"
 
     /// Returns a key or a network, or nil if `text` is neither.
     package static func user(_ text: String) -> AccessSubject? {
@@ -45,8 +45,8 @@ extension ConfigurationReader {
         }
         if let mode = mapping["mode"] {
             access.mode = mode.choice(AccessMode.allCases.map(\.rawValue)).flatMap { AccessMode(rawValue: $0) } ?? .open
-            if access.mode == .inviteOnly, secretFile == nil {
-                mode.mistake("expected registration.secret_file as well: without it everybody can invite themselves")
+            if access.mode == .invited, secretFile == nil {
+                mode.mistake("expected registration.secret_file too: without it anyone can register")
             }
         }
         func rules(_ key: String, isBlock: Bool, _ subject: (String) -> AccessSubject?, _ expected: String) {
@@ -82,19 +82,19 @@ extension ConfigurationSchema {
         (
             "access",
             SchemaParts.mapping(
-                "Who may use this router. What the commands users and relays decide is added.",
+                "The accounts that may use this router. The commands users and relays add entries.",
                 [
                     (
                         "mode",
                         SchemaParts.choice(
-                            "Who may register: everybody, who used an invitation, or who is allowed by name; open when left out.",
+                            "The accounts that may register: all, invited ones, or only those in allow. Default: open.",
                             AccessMode.allCases.map(\.rawValue)
                         )
                     ),
                     (
                         "allow",
                         SchemaParts.oneOrMore(
-                            "Keys and networks that may register, and networks excepted from larger blocked ones."
+                            "Keys and networks that may register, and exceptions from larger blocked networks."
                         )
                     ),
                     (
@@ -104,7 +104,7 @@ extension ConfigurationSchema {
                     (
                         "block_relays",
                         SchemaParts.oneOrMore(
-                            "Relays of users that are never connected to: URLs, hosts, *.example.com."
+                            "Relays of users that the router never connects to: URLs, hosts, *.example.com."
                         )
                     ),
                 ]
@@ -116,19 +116,19 @@ extension ConfigurationSchema {
         (
             "log",
             SchemaParts.mapping(
-                "How the log looks.",
+                "The settings of the log.",
                 [
                     (
                         "format",
                         SchemaParts.choice(
-                            "auto: native fields where standard error is the journal, else text.",
+                            "auto: journald if standard error is the journal, otherwise text. Default: auto.",
                             LogFormat.allCases.map(\.rawValue)
                         )
                     ),
                     (
                         "level",
                         SchemaParts.choice(
-                            "From which level on; the command line has the last word.",
+                            "The minimum level; the command line overrides it.",
                             Logger.Level.allCases.map(\.rawValue)
                         )
                     ),

@@ -206,8 +206,8 @@ extension ConfigurationReader {
                 "accept_loss_on_power_cut", "max_bytes", "snapshot_after",
             ])
         else { return nil }
-        let nats = mapping.require("nats", "the servers, as in [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
-        let nameValue = mapping.require("name", "what this member is called, which no other member is")
+        let nats = mapping.require("nats", "the servers, such as [nats://10.0.0.1:4222, nats://10.0.0.2:4222]")
+        let nameValue = mapping.require("name", "the name of this member, unique in the cluster")
         let name = nameValue.flatMap(memberName)
         var prefix = MemberName(Cluster.standardPrefix)
         if let value = mapping["prefix"] { prefix = memberName(value) }
@@ -248,14 +248,14 @@ extension ConfigurationReader {
 
     private func replicas(_ value: YAMLValue) -> Int? {
         guard let number = value.integer(in: 1...5) else { return nil }
-        if !Cluster.replicaChoices.contains(number) { value.mistake("expected 1, 3 or 5: a majority decides") }
+        if !Cluster.replicaChoices.contains(number) { value.mistake("expected 1, 3 or 5, so that there is a majority") }
         return number
     }
 
     private func monitoring(_ value: YAMLValue) -> String? {
         guard let text = value.string() else { return nil }
         guard ["http://", "https://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) else {
-            value.mistake("expected the URL of a server's monitoring, as in http://10.0.0.1:8222")
+            value.mistake("expected the URL of a server's monitoring, such as http://10.0.0.1:8222")
             return nil
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text
@@ -278,8 +278,8 @@ extension ConfigurationReader {
             guard let server = NATSServer(text) else {
                 // Omits the value, which may contain a password.
                 return value.mistake(
-                    "expected a server, as in nats://10.0.0.1:4222 or tls://nats.example.com, without credentials; "
-                        + "these belong under cluster.credentials"
+                    "expected a server, such as nats://10.0.0.1:4222 or tls://nats.example.com, without credentials; "
+                        + "put them under cluster.credentials"
                 )
             }
             if servers.contains(server) { return value.mistake("\(server) is named twice") }
@@ -301,8 +301,8 @@ extension ConfigurationReader {
             if let user = user.string(), let file = file.string() {
                 password = .password(user: user, file: path(file))
             }
-        case (let user?, nil): user.mistake("a user needs a password_file")
-        case (nil, let file?): file.mistake("a password needs a user")
+        case (let user?, nil): user.mistake("user requires password_file")
+        case (nil, let file?): file.mistake("password_file requires user")
         }
         let found = [file, key, token, password].compactMap(\.self)
         if found.count > 1 {
@@ -324,7 +324,7 @@ extension ConfigurationReader {
         tls.keyFile = mapping["key_file"]?.string().map(path)
         tls.isFirst = mapping["first"]?.bool() ?? false
         if (tls.certificateFile == nil) != (tls.keyFile == nil) {
-            value.mistake("certificate_file and key_file belong together")
+            value.mistake("certificate_file and key_file are required together")
         }
         return tls
     }

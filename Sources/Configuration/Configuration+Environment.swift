@@ -83,7 +83,7 @@ extension Configuration {
                 Diagnostic(
                     file: "STATE_DIRECTORY",
                     message:
-                        "cannot make the folder \(folder), which is to hold key and databases; name one that can be made"
+                        "cannot create the folder \(folder) for key and databases; choose another one"
                 )
             ])
         }
@@ -92,7 +92,7 @@ extension Configuration {
                 Diagnostic(
                     file: "STATE_DIRECTORY",
                     message:
-                        "cannot write to the folder \(folder), which is to hold key and databases; name one of this user's"
+                        "cannot write to the folder \(folder) for key and databases; choose one that this user owns"
                 )
             ])
         }

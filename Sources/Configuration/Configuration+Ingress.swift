@@ -110,8 +110,9 @@ extension Configuration {
         guard let platform = ingress.platform ?? platforms.onlyIngressPlatform, platforms[platform]?.ingress != nil
         else {
             let offering = platforms.platforms.filter { platforms[$0]?.ingress != nil }
-            let choice = offering.isEmpty ? "no loaded plugin has one" : "one of \(offering.joined(separator: ", "))"
-            throw mistake(ingress, "platform: expected a platform whose plugin offers the sealed ingress; \(choice)")
+            let choice =
+                offering.isEmpty ? "no loaded plugin supports it" : "one of \(offering.joined(separator: ", "))"
+            throw mistake(ingress, "platform: expected a platform whose plugin supports the sealed ingress; \(choice)")
         }
         guard apps[ingress.app]?.platforms[platform] != nil else {
             throw mistake(

@@ -60,7 +60,7 @@ extension WebhookSecrets {
     /// Reads a file with one secret per line. Throws a sentence that describes the error.
     package init(file path: String) throws(Mistake) {
         guard let data = FileManager.default.contents(atPath: path), data.count <= 4_096 else {
-            throw Mistake(description: "\(path): expected a file that can be read, with a secret on each line")
+            throw Mistake(description: "\(path): expected a readable file with one secret per line")
         }
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
         do throws(Mistake) {
@@ -68,7 +68,9 @@ extension WebhookSecrets {
         } catch {
             throw Mistake(description: "\(path): \(error.description)")
         }
-        if isEmpty { throw Mistake(description: "\(path): expected a secret; whsec_$(openssl rand -base64 32) is one") }
+        if isEmpty {
+            throw Mistake(description: "\(path): expected a secret, such as whsec_$(openssl rand -base64 32)")
+        }
     }
 }
 
@@ -80,18 +82,18 @@ extension ConfigurationReader {
         var settings = Configuration.OperationalEvents()
         let webhooks = mapping["webhooks"]?.list() ?? []
         if webhooks.count > Configuration.OperationalEvents.mostWebhooks {
-            mapping["webhooks"]?.mistake("expected at most \(Configuration.OperationalEvents.mostWebhooks) endpoints")
+            mapping["webhooks"]?.mistake("expected up to \(Configuration.OperationalEvents.mostWebhooks) endpoints")
         }
         settings.webhooks = webhooks.compactMap(webhook)
         if let push = mapping["push"]?.mapping(keys: ["accounts", "events"]) {
-            settings.accounts = (push.require("accounts", "whose devices are pushed to")?.oneOrMore() ?? []).compactMap
-            {
-                value in
-                guard let text = value.string() else { return nil }
-                let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text)
-                if key == nil { value.mistake("expected 64 lowercase hex digits or npub1…") }
-                return key
-            }
+            settings.accounts = (push.require("accounts", "the accounts whose devices get pushes")?.oneOrMore() ?? [])
+                .compactMap {
+                    value in
+                    guard let text = value.string() else { return nil }
+                    let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text)
+                    if key == nil { value.mistake("expected 64 lowercase hex digits or npub1…") }
+                    return key
+                }
             if let events = push["events"] { settings.accountEvents = kinds(events) }
         }
         if let days = mapping["failing_days"]?.integer(in: Configuration.OperationalEvents.failingDaysRange) {
@@ -105,15 +107,15 @@ extension ConfigurationReader {
 
     private func webhook(_ value: YAMLValue) -> Configuration.OperationalEvents.Webhook? {
         guard let mapping = value.mapping(keys: ["url", "secret_file", "events"]),
-            let place = mapping.require("url", "the endpoint, as in https://ops.example.com/carillon"),
+            let place = mapping.require("url", "the endpoint, such as https://ops.example.com/carillon"),
             let url = place.string(),
-            let file = mapping.require("secret_file", "a file with the secret that signs, whsec_…"),
+            let file = mapping.require("secret_file", "a file with the signing secret, whsec_…"),
             let path = file.string().map(self.path)
         else { return nil }
         if !["https://", "http://"].contains(where: { url.hasPrefix($0) && url.count > $0.count })
             || !url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         {
-            place.mistake("expected a URL, as in https://ops.example.com/carillon")
+            place.mistake("expected a URL, such as https://ops.example.com/carillon")
         }
         do throws(WebhookSecrets.Mistake) {
             if !isWithoutCredentials { _ = try WebhookSecrets(file: path) }

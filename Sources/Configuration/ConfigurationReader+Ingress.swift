@@ -37,7 +37,7 @@ extension ConfigurationReader {
                 continue
             }
             if url == own {
-                value.mistake("this is our own relay socket, as relay.url says: we are connected to ourselves already")
+                value.mistake("this is the router's own relay socket (relay.url); remove it")
             } else if !urls.contains(url) {
                 urls.append(url)
             }
@@ -154,7 +154,7 @@ extension ConfigurationReader {
             guard let text = block.string() else { return nil }
             guard let network = AddressBlock(text) else {
                 block.mistake(
-                    "expected a proxy's address or network, as in 10.1.2.0/24, with no bits set behind the prefix"
+                    "expected a proxy's address or network, as in 10.1.2.0/24, with no bits set after the prefix"
                 )
                 return nil
             }
@@ -182,7 +182,7 @@ extension ConfigurationReader {
             ?? page.topicServer
         page.client = mapping["client"].flatMap { client in
             let expected =
-                "a client's address with {nevent}, {note}, {npub} or {id}, as in https://app.example.com/{nevent}"
+                "a client's URL with {nevent}, {note}, {npub} or {id}, such as https://app.example.com/{nevent}"
             let text = webAddress(client, expected)
             if let text, !Self.placeholders.contains(where: text.contains) { client.mistake("expected \(expected)") }
             return text

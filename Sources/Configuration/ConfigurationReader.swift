@@ -48,11 +48,11 @@ struct ConfigurationReader {
     func readLeniently(_ text: String) -> Configuration? { file.parse(text)?.mapping().flatMap(configuration) }
 
     private func configuration(_ top: YAMLMapping) -> Configuration? {
-        let keyFile = top.require("identity", "where our key is, as in { key_file: carillon.key }")?
-            .mapping(keys: ["key_file"])?.require("key_file", "the file with our secret key")?.string()
+        let keyFile = top.require("identity", "the router's key, such as { key_file: carillon.key }")?
+            .mapping(keys: ["key_file"])?.require("key_file", "the file with the router's secret key")?.string()
         let storeBlock = top.require(
             "store",
-            "where registrations and deliveries are kept, as in { path: carillon.sqlite }"
+            "the database of registrations and deliveries, such as { path: carillon.sqlite }"
         )?
         .mapping(keys: ["path", "max_waiting"])
         let store = storeBlock?.require("path", "the database file")?.string()
@@ -103,7 +103,7 @@ struct ConfigurationReader {
             guard let (host, port) = address, port != 0 else { continue }
             for (other, otherHost, otherPort) in taken
             where otherPort == port && (otherHost == host || !Self.anyAddress.isDisjoint(with: [host, otherHost])) {
-                top[name]?.mistake("listens on port \(port), as \(other) does; expected another port")
+                top[name]?.mistake("listens on port \(port), which \(other) uses too; expected another port")
             }
             taken.append((name, host, port))
         }
@@ -235,7 +235,10 @@ extension Configuration {
     static func text(of path: String, what: String) throws(Diagnostics) -> String {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw Diagnostics([
-                Diagnostic(file: path, message: "cannot read \(what): does the file exist, and may we read it?")
+                Diagnostic(
+                    file: path,
+                    message: "cannot read \(what): check that the file exists and that this user may read it"
+                )
             ])
         }
         guard let text = String(validating: data, as: UTF8.self) else {
@@ -257,7 +260,7 @@ extension ConfigurationReader {
         for block in mapping["allow_private"]?.oneOrMore() ?? [] {
             guard let text = block.string() else { continue }
             if AddressBlock(text) == nil {
-                block.mistake("expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix")
+                block.mistake("expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set after the prefix")
             }
             http.allowPrivate.append(text)
         }
@@ -285,7 +288,7 @@ extension ConfigurationReader {
             if let part = Double(text), (0...1).contains(part) {
                 settings.sample = part
             } else {
-                sample.mistake("expected the part of the events to trace, from 0 to 1, as in 0.01")
+                sample.mistake("expected the fraction of events to trace, from 0 to 1, such as 0.01")
             }
         }
         if let service = mapping["service"]?.string(), !service.isEmpty { settings.service = service }
@@ -314,7 +317,7 @@ extension ConfigurationReader {
         else {
             return Configuration.API(tokenFile: "")
         }
-        let file = mapping.require("token_file", "the file with the token that opens it, made on the first run")
+        let file = mapping.require("token_file", "the file with the API's token, created on the first start")
         var api = Configuration.API(tokenFile: file?.string().map(path) ?? "")
         api.place = file?.place ?? value.place
         if let (host, port) = mapping["listen"].flatMap({ listenAddress($0, example: "127.0.0.1:7448 or [::1]:7448") })
@@ -329,23 +332,23 @@ extension ConfigurationReader {
         if let readers = mapping["stream_readers"]?.integer(in: 0...10_000) { api.streamReaders = readers }
         if let block = mapping["sign_on"], mapping["trusted_proxies"] == nil {
             // Without it every program on this machine could claim to be anyone.
-            block.mistake("expected trusted_proxies beside it, which says whose word counts")
+            block.mistake("expected trusted_proxies too, with the addresses of the proxy")
         }
         return api
     }
 
     private func signOn(_ value: YAMLValue) -> Configuration.SignOn? {
         guard let mapping = value.mapping(keys: ["header", "users"]) else { return nil }
-        let field = mapping.require("header", "the header field in which the proxy names people")
+        let field = mapping.require("header", "the header in which the proxy sends the user's name")
         let header = field?.string()?.lowercased() ?? ""
         if let field, header.isEmpty || !header.utf8.allSatisfy({ (0x61...0x7A).contains($0) || $0 == 0x2D }) {
-            field.mistake("expected the name of a header field, as in X-Forwarded-User")
+            field.mistake("expected the name of a header, such as X-Forwarded-User")
         }
         if ["authorization", "host", "cookie"].contains(header) {
-            field?.mistake("expected a field that clients do not use themselves, as in X-Forwarded-User")
+            field?.mistake("expected a header that clients do not use, such as X-Forwarded-User")
         }
         var scopes: [String: Set<APIScope>] = [:]
-        for (name, list) in mapping.require("users", "who may do what")?.mapping()?.members ?? [] {
+        for (name, list) in mapping.require("users", "the scopes of each user")?.mapping()?.members ?? [] {
             scopes[name] = Set(
                 list.oneOrMore().compactMap { item in
                     guard let text = item.string() else { return nil }
@@ -365,7 +368,7 @@ extension ConfigurationReader {
             ["https://", "http://"].contains { text.hasPrefix($0) && text.count > $0.count }
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard isURL else {
-            value.mistake("expected the URL under which others reach the API, as in https://push.example.com")
+            value.mistake("expected the public URL of the API, such as https://push.example.com")
             return nil
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text

@@ -150,7 +150,7 @@ package struct RulesFiles {
 
     private static func text(of file: URL) throws(RulesFile.Unreadable) -> String {
         guard let handle = try? FileHandle(forReadingFrom: file) else {
-            throw RulesFile.Unreadable("cannot be read: does the file exist, and may we read it?")
+            throw RulesFile.Unreadable("cannot be read: check that the file exists and that this user may read it")
         }
         defer { try? handle.close() }
         guard let data = try? handle.read(upToCount: otherFileLimit + 1) ?? Data() else {

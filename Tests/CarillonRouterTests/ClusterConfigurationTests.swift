@@ -61,10 +61,10 @@ import Testing
         ("nats: a, name: a b", "1 to 64 letters"), ("nats: a, name: a, prefix: a.b", "1 to 64 letters"),
         ("nats: \"nats://u:secret@a\", name: a", "without credentials"), ("nats: [a, a], name: a", "named twice"),
         ("nats: a, name: a, partitions: 0", "1 to 256"), ("nats: a, name: a, replicas: 2", "1, 3 or 5"),
-        ("nats: a, name: a, credentials: { user: u }", "needs a password_file"),
+        ("nats: a, name: a, credentials: { user: u }", "user requires password_file"),
         ("nats: a, name: a, credentials: { creds_file: a, token_file: b }", "expected one of"),
         ("nats: a, name: a, credentials: {}", "expected creds_file"),
-        ("nats: a, name: a, tls: { key_file: k }", "belong together"),
+        ("nats: a, name: a, tls: { key_file: k }", "are required together"),
         ("nats: a, name: a, monitoring: one:8222", "http://10.0.0.1:8222"),
     ])
     func mistakesAreNamed(_ block: String, _ expected: String) {

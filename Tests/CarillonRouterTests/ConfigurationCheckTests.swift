@@ -56,7 +56,7 @@ import TimeTestSupport
         let found = await ConfigurationCheck(path: folder + "/carillon.yaml").mistakes()
         #expect(
             found.map { "\($0)".replacing(folder, with: "~") } == [
-                "~/missing.yaml: cannot read the rules: does the file exist, and may we read it?",
+                "~/missing.yaml: cannot read the rules: check that the file exists and that this user may read it",
                 "~/own.yaml:2:20: rules[0].match: unknown key 'kind'; did you mean 'kinds'?",
             ]
         )
@@ -74,8 +74,8 @@ import TimeTestSupport
     @Test func foldersAreNoFiles() async throws {
         #expect(
             try await mistakes(key: ".", store: ".") == [
-                "~/.: expected a file with our key; this is none",
-                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the path of a new one",
+                "~/.: expected a file with the router's key",
+                "~/carillon.yaml:2:8: store.path: ~/. is a folder; expected a file, or the name of one to be made",
             ]
         )
     }

@@ -44,9 +44,9 @@ import Testing
         ("{ topic_server: \"https:///x\" }", "subscribe.topic_server: expected an ntfy server, as in https://ntfy.sh"),
         (
             "{ client: \"https://app.example/\" }",
-            "subscribe.client: expected a client's address with {nevent}, {note}, {npub} or {id}"
+            "subscribe.client: expected a client's URL with {nevent}, {note}, {npub} or {id}"
         ),
-        ("{ client: \"javascript:{id}\" }", "subscribe.client: expected a client's address with"),
+        ("{ client: \"javascript:{id}\" }", "subscribe.client: expected a client's URL with"),
         ("{ port: 1 }", "subscribe: unknown key 'port'"),
     ])
     func mistakesAreTold(block: String, message: String) {

@@ -92,8 +92,8 @@ import Testing
                 "carillon.yaml:3:12: relays.always[0]: \(url)",
                 "carillon.yaml:3:37: relays.always[1]: \(url)",
                 "carillon.yaml:3:45: relays.always[2]: \(url)",
-                "carillon.yaml:3:84: relays.always[3]: this is our own relay socket, as relay.url says: "
-                    + "we are connected to ourselves already",
+                "carillon.yaml:3:84: relays.always[3]: this is the router's own relay socket "
+                    + "(relay.url); remove it",
                 "carillon.yaml:3:110: relays.always[4]: expected text",
                 "carillon.yaml:4:13: relays.per_user: 'nip66' is none of nip65, registration, none; did you mean 'nip65'?",
                 "carillon.yaml:5:10: relays.nip46: expected text",

@@ -170,13 +170,13 @@ import Testing
             """
         #expect(
             mistakes(yaml) == [
-                "carillon.yaml:1:11: identity: 'key_file' is missing: the file with our secret key",
+                "carillon.yaml:1:11: identity: 'key_file' is missing: the file with the router's secret key",
                 "carillon.yaml:1:13: identity: unknown key 'key'; known here: key_file",
                 "carillon.yaml:2:8: store: 'path' is missing: the database file",
                 "carillon.yaml:3:18: relay.listen: expected an address and a port, as in 127.0.0.1:7447 or [::1]:7447",
                 "carillon.yaml:3:34: relay.url: expected a URL that starts with wss:// or ws://",
                 "carillon.yaml:4:1: unknown key 'plugin'; did you mean 'plugins'?",
-                "carillon.yaml:5:25: http.allow_private[0]: expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set behind the prefix",
+                "carillon.yaml:5:25: http.allow_private[0]: expected a network, as in 10.1.2.0/24 or fd00::/8, with no bits set after the prefix",
                 "carillon.yaml:5:48: http.ca_file: cannot read /etc/carillon/missing.pem",
                 "carillon.yaml:6:19: defaults.mode: 'loud' is none of wake, nudge, sealed, alert",
                 "carillon.yaml:6:43: defaults.cooldown_seconds: expected a whole number from 0 to 86400",
@@ -215,7 +215,7 @@ import Testing
             api: { listen: "\(api)", token_file: t }
             """
         )
-        let mistake = "carillon.yaml:4:6: api: listens on port 7448, as relay does; expected another port"
+        let mistake = "carillon.yaml:4:6: api: listens on port 7448, which relay uses too; expected another port"
         #expect(told == (isMistake ? [mistake] : []))
     }
 
@@ -237,7 +237,7 @@ import Testing
         } catch {
             #expect(
                 error.all.map(\.description) == [
-                    "/nonexistent/carillon.yaml: cannot read the configuration: does the file exist, and may we read it?"
+                    "/nonexistent/carillon.yaml: cannot read the configuration: check that the file exists and that this user may read it"
                 ]
             )
         }

@@ -53,7 +53,7 @@ import TimeTestSupport
     func removedKeySaysWhatTookItsPlace(_ value: String) {
         #expect(
             mistakes("{ isolation: \(value) }") == [
-                "carillon.yaml:3:23: plugins.isolation: this key is gone: every plugin runs in a process of its own, and "
+                "carillon.yaml:3:23: plugins.isolation: this key was removed: every plugin runs in its own process, and "
                     + "those that come with Carillon share one. Remove the key"
             ]
         )
@@ -68,7 +68,7 @@ import TimeTestSupport
         ("{ deadline_seconds: 0 }", "3:30: plugins.deadline_seconds: expected a whole number from 1 to 600"),
         (
             "{ limits: { memory_mib: 8 } }",
-            "3:34: plugins.limits.memory_mib: expected 0 for no limit, or 32 and more: plugins do not load with less"
+            "3:34: plugins.limits.memory_mib: expected 0 (no limit) or at least 32, which plugins need to load"
         ),
         ("{ sandbox: maybe }", "3:21: plugins.sandbox: expected true or false"),
         ("{ sandbux: true }", "3:12: plugins: unknown key 'sandbux'; did you mean 'sandbox'?"),
@@ -101,14 +101,14 @@ import TimeTestSupport
         let found = mistakes { () throws(Diagnostics) in _ = try plugins.processes(places: ["/no/where", "/nor/here"]) }
         #expect(
             found == [
-                "carillon.yaml:3:10: plugins.program: cannot find carillon-plugin-host, in which plugins run; looked for "
-                    + "/no/where, /nor/here. Install it there, or name it"
+                "carillon.yaml:3:10: plugins.program: cannot find carillon-plugin-host, which runs plugins; looked for "
+                    + "/no/where, /nor/here. Install it there, or set plugins.program"
             ]
         )
         let named = try read("{ program: /no/where }")
         #expect(
             mistakes { () throws(Diagnostics) in _ = try named.processes(places: ["/bin/true"]) } == [
-                "carillon.yaml:3:10: plugins.program: expected the program carillon-plugin-host, and /no/where is none"
+                "carillon.yaml:3:10: plugins.program: expected the program carillon-plugin-host; /no/where is not a program"
             ]
         )
     }

@@ -45,6 +45,6 @@ struct PublicURLTests {
     ])
     func refusesWhatIsNone(_ written: String) throws {
         let mistakes = #expect(throws: Diagnostics.self) { try api(", public_url: \"\(written)\"") }
-        #expect(mistakes.map { "\($0)" }?.contains("expected the URL under which others reach the API") == true)
+        #expect(mistakes.map { "\($0)" }?.contains("expected the public URL of the API") == true)
     }
 }

@@ -98,7 +98,7 @@ def test_a_missing_program_is_a_mistake_with_its_line(stopped_router):
     stopped_router.configuration["plugins"]["program"] = "nowhere/carillon-plugin-host"
     for run in [serve(stopped_router), carillon("check", "--config", stopped_router.configuration_file)]:
         assert run.returncode == 1 and "plugins.program: expected the program carillon-plugin-host" in run.stderr
-        assert "nowhere/carillon-plugin-host is none" in run.stderr and "carillon.yaml:" in run.stderr
+        assert "nowhere/carillon-plugin-host is not a program" in run.stderr and "carillon.yaml:" in run.stderr
     stopped_router.configuration["plugins"]["program"] = str(built("carillon-plugin-host"))
     assert carillon("check", "--config", stopped_router.configuration_file).returncode == 0
 
@@ -106,7 +106,7 @@ def test_a_missing_program_is_a_mistake_with_its_line(stopped_router):
 def test_a_configuration_that_chooses_where_plugins_run_says_what_to_do(stopped_router):
     stopped_router.configuration["plugins"]["isolation"] = "none"
     for run in [serve(stopped_router), carillon("check", "--config", stopped_router.configuration_file)]:
-        assert run.returncode == 1 and "plugins.isolation: this key is gone: every plugin runs in a process" in run.stderr
+        assert run.returncode == 1 and "plugins.isolation: this key was removed: every plugin runs in its own process" in run.stderr
         assert "Remove the key" in run.stderr and "carillon.yaml:" in run.stderr
 
 

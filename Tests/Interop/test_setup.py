@@ -495,7 +495,7 @@ def test_roots_setup_gives_the_key_to_the_service(tmp_path, lab):
     given["contact"] = "other@example.org"
     result = run(tmp_path, given, "--overwrite", "--offline")
     assert result.returncode == 2 and f"wrote {folder}/carillon.yaml" in result.stdout, result.stdout
-    assert "there is something already" in result.stderr and not (tmp_path / "nowhere").exists()
+    assert "a file exists already" in result.stderr and not (tmp_path / "nowhere").exists()
 
 
 def test_the_umask_does_not_hide_the_configuration_from_the_service(tmp_path, lab):

@@ -26,7 +26,7 @@ struct NoiseFilterTests {
     @Test func crowdsAreDropped() throws {
         let filter = try filter(#"{"hellthread":10}"#)
         #expect(try FilterInquiry(named(10)).verdict(of: filter) == .pass)
-        #expect(try FilterInquiry(named(11)).verdict(of: filter) == .drop(reason: "it names 11 people"))
+        #expect(try FilterInquiry(named(11)).verdict(of: filter) == .drop(reason: "it mentions 11 accounts"))
         let repeated = TestEvent(1, tags: Array(repeating: ["p", TestEvent.key("one")], count: 20))
         #expect(try FilterInquiry(repeated).verdict(of: filter) == .pass, "one person, however often")
         #expect(try FilterInquiry(named(500, kind: 3)).verdict(of: filter) == .pass, "a contact list is no thread")

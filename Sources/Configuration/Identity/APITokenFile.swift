@@ -24,10 +24,10 @@ package struct APITokenFile {
 
     private func content() throws(Diagnostics) -> (token: APIToken, text: String) {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
-            throw mistake("there is no token here; the router makes one when it starts")
+            throw mistake("there is no token; the router creates one when it starts")
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular else {
-            throw mistake("expected a file with the API's token; this is none")
+            throw mistake("expected a file with the API's token")
         }
         guard let data = FileManager.default.contents(atPath: path) else {
             throw mistake("this user cannot read the API's token")
@@ -38,8 +38,8 @@ package struct APITokenFile {
         let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard let token = APIToken(text) else {
             throw mistake(
-                "expected one line with a token of at least \(APIToken.leastBytes) letters, digits and the like;"
-                    + " remove the file, and the router makes one"
+                "expected one line with a token of at least \(APIToken.leastBytes) letters, digits and signs;"
+                    + " remove the file, and the router creates one"
             )
         }
         return (token, text)

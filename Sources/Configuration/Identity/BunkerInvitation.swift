@@ -19,7 +19,7 @@ package struct BunkerInvitation {
                 Diagnostic(
                     file: "relay.url",
                     message:
-                        "nothing says where clients reach the router; expected a URL, as in wss://notify.example.com"
+                        "the URL for clients is missing; expected one such as wss://notify.example.com"
                 )
             ])
         }

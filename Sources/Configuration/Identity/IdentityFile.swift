@@ -22,13 +22,13 @@ package struct IdentityFile {
     /// content.
     package func read() throws(Diagnostics) -> KeyPair {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
-            throw mistake("there is no key here; 'carillon keys new' makes one")
+            throw mistake("there is no key; create one with 'carillon keys new'")
         }
         guard attributes[.type] as? FileAttributeType == .typeRegular else {
-            throw mistake("expected a file with our key; this is none")
+            throw mistake("expected a file with the router's key")
         }
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw mistake("this user cannot read our key; it must belong to the one that runs Carillon")
+            throw mistake("this user cannot read the router's key; it must belong to the user that runs Carillon")
         }
         if let exposure = FileExposure(ofFile: path) {
             throw mistake("the key \(exposure); run: \(exposure.remedy(for: path))")
@@ -46,7 +46,7 @@ package struct IdentityFile {
     ///
     /// Throws if a file exists already, so that no identity is ever lost, and if the file cannot be written.
     package func create(random: RandomBytes) throws(Diagnostics) -> KeyPair {
-        guard let key = try? KeyPair(random: random) else { throw mistake("no key could be made") }
+        guard let key = try? KeyPair(random: random) else { throw mistake("could not create a key") }
         try write(key)
         return key
     }
@@ -57,7 +57,7 @@ package struct IdentityFile {
         guard number == 0 else {
             throw mistake(
                 number == EEXIST
-                    ? "there is something already; it stays as it is"
+                    ? "a file exists already; it was not changed"
                     : "cannot write the key here: \(String(cString: strerror(number)))"
             )
         }

@@ -66,7 +66,7 @@ extension Configuration.Plugins {
         if !settings.program.isEmpty {
             guard isExecutable(settings.program) else {
                 throw mistake(
-                    "plugins.program: expected the program \(PluginProgram.name), and \(settings.program) is none"
+                    "plugins.program: expected the program \(PluginProgram.name); \(settings.program) is not a program"
                 )
             }
             return settings
@@ -74,8 +74,8 @@ extension Configuration.Plugins {
         let program = places.first(where: isExecutable)
         guard let program = program ?? (folders.isEmpty ? places.first : nil) else {
             throw mistake(
-                "plugins.program: cannot find \(PluginProgram.name), in which plugins run; looked for "
-                    + places.joined(separator: ", ") + ". Install it there, or name it"
+                "plugins.program: cannot find \(PluginProgram.name), which runs plugins; looked for "
+                    + places.joined(separator: ", ") + ". Install it there, or set plugins.program"
             )
         }
         settings.program = program
@@ -87,7 +87,9 @@ extension Configuration.Plugins {
         let isExecutable = FileManager.default.isExecutableFile(atPath:)
         let named = isolation.python.interpreter
         if !named.isEmpty, !isExecutable(named) {
-            throw mistake("plugins.python: expected an interpreter, such as /usr/bin/python3, and \(named) is none")
+            throw mistake(
+                "plugins.python: expected an interpreter, such as /usr/bin/python3; \(named) is not a program"
+            )
         }
         var python = PluginProgram.python
         if !named.isEmpty { python.interpreter = named }

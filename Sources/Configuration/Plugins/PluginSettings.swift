@@ -50,7 +50,7 @@ extension ConfigurationReader {
         ]
         if value.isMapping, let isolation = value.mapping()?["isolation"] {
             isolation.mistake(
-                "this key is gone: every plugin runs in a process of its own, and those that come with Carillon share "
+                "this key was removed: every plugin runs in its own process, and those that come with Carillon share "
                     + "one. Remove the key"
             )
             // One error is enough.
@@ -63,7 +63,7 @@ extension ConfigurationReader {
         for (name, pin) in mapping["sha256"]?.mapping()?.members ?? [] {
             guard let digits = pin.string()?.lowercased() else { continue }
             if digits.utf8.count != 64 || !digits.allSatisfy(\.isHexDigit) {
-                pin.mistake("expected 64 hex digits, as sha256sum prints them")
+                pin.mistake("expected 64 hex digits, as printed by sha256sum")
             }
             plugins.pins[name] = digits
         }
@@ -96,7 +96,7 @@ extension ConfigurationReader {
         let least = Configuration.Plugins.leastMemory
         guard let count = value.integer(in: Configuration.Plugins.memoryRange) else { return }
         if count > 0, count < least {
-            value.mistake("expected 0 for no limit, or \(least) and more: plugins do not load with less")
+            value.mistake("expected 0 (no limit) or at least \(least), which plugins need to load")
         }
         settings.memory = count == 0 ? nil : .mebibytes(count)
     }

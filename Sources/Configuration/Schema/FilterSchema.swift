@@ -76,7 +76,7 @@ enum FilterSchema {
                 (
                     "level",
                     SchemaParts.choice(
-                        "The trusted accounts: those the recipient follows, or also those that they follow.",
+                        "The trusted accounts: those the recipient follows; with follows-of-follows those they follow too.",
                         ["follows", "follows-of-follows"]
                     )
                 ),

@@ -117,7 +117,10 @@ import Testing
             return mistakes?.all.first?.message
         }
         let path = "rules[0].match.author.file: "
-        #expect(try mistake("gone.txt") == path + "gone.txt: cannot be read: does the file exist, and may we read it?")
+        #expect(
+            try mistake("gone.txt") == path
+                + "gone.txt: cannot be read: check that the file exists and that this user may read it"
+        )
         #expect(try mistake(".") == path + ".: cannot be read: expected a file")
         _ = try write("wrong.txt", "\n\nalice\n")
         #expect(
@@ -132,7 +135,7 @@ import Testing
         }
         #expect(
             mistakes?.all.map { "\($0)".replacing(folder, with: "~") } == [
-                "~/missing.yaml: cannot read the rules: does the file exist, and may we read it?",
+                "~/missing.yaml: cannot read the rules: check that the file exists and that this user may read it",
                 "~/own.yaml:2:20: rules[0].match: unknown key 'kind'; did you mean 'kinds'?",
             ]
         )

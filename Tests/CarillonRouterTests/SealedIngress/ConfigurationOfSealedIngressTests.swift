@@ -82,7 +82,7 @@ import WebIngress
         (
             "{ trusted_proxies: [10.0.0.1/8] }",
             "sealed_ingress.trusted_proxies[0]: expected a proxy's address or network, as in 10.1.2.0/24, with no bits set "
-                + "behind the prefix"
+                + "after the prefix"
         ),
         ("{ limits: { waiting: 0 } }", "sealed_ingress.limits.waiting: expected a whole number from 1 to 1000000"),
         ("{ port: 1 }", "sealed_ingress: unknown key 'port'"),

@@ -79,7 +79,7 @@ private struct Other: Peers {
         let control = Control([before, before, Self.cluster(["a", "a"], drained: ["b"])])
         let answer = try await Self.operations(control, .answer(Array("\0true".utf8))).drain("b", undo: false)
         #expect(answer.partitions == 0 && control.all.isEmpty)
-        let absent = Sentence("member-absent", ["member": "b"], "b is not there")
+        let absent = Sentence("member-absent", ["member": "b"], "b is not connected")
         await #expect(throws: OperationFailure.unavailable(absent)) {
             try await Self.operations(Control([before])).drain("b", undo: false)
         }

@@ -91,7 +91,7 @@ def test_what_failed_in_partitions_is_listed_sent_again_and_dropped_at_any_membe
     assert {letter["member"] for letter in taken} == {"member0", "member1"}
     listed = answer(first, "queue", "list", "--failed")
     assert [silent["name"] for silent in listed["members"]["silent"]] == ["member2"]
-    assert "member2 is not there: what it has is missing here" in run(first, "queue", "list", "--failed").stdout
+    assert "member2 is not connected: its data is missing here" in run(first, "queue", "list", "--failed").stdout
 
     lab.behave()
     lab.forget()
@@ -377,7 +377,7 @@ def test_rules_are_compared_on_the_events_of_all_members(keeping, lab, tmp_path)
     keeping.wait_until_shared()
     diff = answer(keeping.members[0], "rules", "diff", str(rules))
     assert 0 < diff["events"] < EVERYWHERE and [silent["name"] for silent in diff["members"]["silent"]] == ["member2"]
-    assert "member2 is not there: what it has is missing here" in run(keeping.members[0], "rules", "diff", str(rules)).stdout
+    assert "member2 is not connected: its data is missing here" in run(keeping.members[0], "rules", "diff", str(rules)).stdout
     # What a member refuses keeps its code on the way through another one.
     third.configuration["trace"] = {}
     third.start()

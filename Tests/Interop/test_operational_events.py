@@ -217,7 +217,7 @@ def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, e
     # The account's proof is of the machine's time, and not of the router's.
     clock.set(0)
     [own] = Me(console, alice).ask()["devices"]
-    assert own["reason"].endswith("registering it anew ends that")
+    assert own["silence"].endswith("register it again to end that")
     clock.set(51 * hours)
 
     works.append(True)
@@ -269,7 +269,7 @@ def test_a_relay_that_takes_members_only_is_told(stopped_router, endpoint, alice
     with Socket(stopped_router) as socket:
         socket.publish(alice.registration(stopped_router, ios(device_token())))
     told = endpoint.wait_for("relay.auth_required")["data"]
-    assert told["relay"].rstrip("/") == relay.url and "sign in" in told["words"]
+    assert told["relay"].rstrip("/") == relay.url and "requires authentication" in told["words"]
     relay.stop()
 
 

@@ -115,11 +115,11 @@ package struct OwnOperations: Sendable {
         if overview.waitsForCode { return Sentence("needs-code", IdentityWords.waitsForCode) }
         if let suspension = overview.suspension {
             let values = ["since": overview.failingSince ?? ""]
-            return Sentence("switched-off", values, "\(suspension); registering it anew ends that")
+            return Sentence("switched-off", values, "\(suspension); register it again to end that")
         }
-        if overview.signals.isEmpty { return Sentence("wants-nothing", "the registration wants nothing") }
+        if overview.signals.isEmpty { return Sentence("wants-nothing", "the registration enables no signals") }
         return overview.countsUntil.map { until in
-            let words = "it is woken until \(until) only: \(IdentityWords.silentList)"
+            let words = "it is notified only until \(until): \(IdentityWords.silentList)"
             return Sentence("counts-until", ["until": until], words)
         }
     }
@@ -162,8 +162,8 @@ package struct OwnOperations: Sendable {
     static let unknownEvent = OperationFailure.unknown(
         Sentence(
             "own-event-unknown",
-            "nothing is known of this event and you: it never came here, it does not name you, or it is longer ago than "
-                + "what is remembered"
+            "no record of this event for you: the router never received it, it does not mention you, or it is older "
+                + "than the trace"
         )
     )
 

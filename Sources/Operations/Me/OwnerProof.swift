@@ -28,14 +28,14 @@ struct OwnerProof {
     ) throws(APIProblem) {
         guard credentials.utf8.count <= Self.mostBytes * 4 / 3 + 4, let json = Base64.decode(credentials),
             let event = try? Event(json: json)
-        else { throw Self.problem("form", "expected an event in base64 behind Nostr") }
+        else { throw Self.problem("form", "expected a base64 event after Nostr") }
         guard event.kind == .httpAuthentication else { throw Self.problem("form", "expected an event of kind 27235") }
         guard abs(event.createdAt - now.seconds) <= Self.tolerance.seconds else {
             throw Self.problem("time", "created_at: expected a time within \(Self.tolerance.seconds) seconds of now")
         }
         // Used proofs are not remembered over a restart.
         guard event.createdAt >= startedAt.seconds else {
-            throw Self.problem("restart", "created_at: expected a time since the router started; sign anew")
+            throw Self.problem("restart", "created_at: expected a time since the router started; sign it again")
         }
         guard let url = event.value(of: "u"), urls.contains(where: { url == $0 + head.target }) else {
             throw Self.problem(
@@ -113,7 +113,7 @@ package final class OwnerAuthenticator: Sendable {
         let decision = state.withLock { state in state.note(proof.id, now: now.seconds) }
         switch decision {
         case .new: return .owner(proof.key.hex)
-        case .known: throw OwnerProof.problem("used", "this event was used before; sign each request anew")
+        case .known: throw OwnerProof.problem("used", "this event was used before; sign each request separately")
         case .full:
             throw APIProblem(
                 503,

@@ -33,11 +33,11 @@ package enum MemberSilence: Sendable, Hashable {
     /// Returns the reason; its message continues a sentence that starts with the member's name.
     func sentence(of member: String) -> Sentence {
         switch self {
-        case .absent: Sentence("member-absent", ["member": member], "is not there")
+        case .absent: Sentence("member-absent", ["member": member], "is not connected")
         case .late: Sentence("member-late", ["member": member], "does not answer in time")
         case .unasked(let why):
             Sentence("member-unasked", ["member": member, "detail": why], "cannot be asked: \(why)")
-        case .otherVersion: Sentence("member-version", ["member": member], "answers as another version does")
+        case .otherVersion: Sentence("member-version", ["member": member], "responds in the format of another version")
         }
     }
 
@@ -63,7 +63,7 @@ enum MemberAnswer {
 
     static func bytes(_ answer: some Encodable) -> [UInt8] {
         let bytes = [0] + MemberJSON.bytes(answer)
-        guard bytes.count <= longest else { return refusal(.unavailable("has more to say than one answer holds")) }
+        guard bytes.count <= longest else { return refusal(.unavailable("has more data than one answer can hold")) }
         return bytes
     }
 
@@ -115,7 +115,7 @@ package final class MemberSurvey: Sendable {
         var question: String
     }
 
-    private static let noAnswer = Sentence("members-silent", [:], "no member of the cluster answers")
+    private static let noAnswer = Sentence("members-silent", [:], "no member of the cluster responds")
     fileprivate static let unknownQuestion = OperationFailure.unavailable(
         Sentence("unknown-question", [:], "this member's version does not know the question")
     )
@@ -319,5 +319,5 @@ package struct MembersAsked: Codable, Sendable, Equatable {
     }
 
     /// A line for each missing member.
-    package var lines: [String] { silent.map { "\($0.name) \($0.reason): what it has is missing here" } }
+    package var lines: [String] { silent.map { "\($0.name) \($0.reason): its data is missing here" } }
 }

@@ -45,7 +45,7 @@ extension QueueName {
 /// Metrics of the router's parts at one moment.
 extension MetricFamily {
     static var buildInfo: MetricFamily {
-        gauge("carillon_build_info", "Which Carillon this is.", of: [Version.current]) {
+        gauge("carillon_build_info", "The version of Carillon.", of: [Version.current]) {
             $0.add(1, ["version": $1])
         }
     }
@@ -57,7 +57,7 @@ extension MetricFamily {
         }
         let paused = Self.gauge(
             "carillon_queue_paused",
-            "Whether the queue attempts nothing, by whom to end it.",
+            "Whether the queue is paused, by cause.",
             of: queues
         ) { family, status in
             for cause in QueuePause.Cause.allCases {
@@ -68,25 +68,25 @@ extension MetricFamily {
             }
         }
         return [
-            gauge("carillon_queue_waiting", "Deliveries that have not found their end, in memory or on disk.") {
+            gauge("carillon_queue_waiting", "Deliveries not yet completed, in memory or on disk.") {
                 $0.waiting
             },
             gauge(
                 "carillon_queue_waiting_limit",
-                "Deliveries that may wait before what comes for the queue's devices is gathered."
+                "Maximum of waiting deliveries before more are combined into batches."
             ) { $0.share },
             gauge("carillon_queue_deliveries", "Deliveries in memory; more may wait on disk.") { $0.inMemory },
-            gauge("carillon_queue_in_flight", "Attempts under way.") { $0.inFlight },
+            gauge("carillon_queue_in_flight", "Attempts in flight.") { $0.inFlight },
             gauge("carillon_queue_retrying", "Deliveries in memory that wait for a retry.") { $0.waitingForRetry },
             paused,
-            gauge("carillon_queue_paused_hosts", "Users' hosts that are left in peace for a while.") { $0.pausedHosts },
+            gauge("carillon_queue_paused_hosts", "Paused hosts of users' endpoints.") { $0.pausedHosts },
         ]
     }
 
     static func registeredDevices(_ counts: [(state: String, devices: Int)]) -> MetricFamily {
         gauge(
             "carillon_registered_devices",
-            "Devices by the key of the router that they are registered to.",
+            "Devices by the router's key in their registration.",
             of: counts
         ) { $0.add($1.devices, ["key": $1.state]) }
     }
@@ -94,15 +94,15 @@ extension MetricFamily {
     static func intake(_ backlog: IntakeBacklog) -> [MetricFamily] {
         [
             gauge("carillon_intake_events", "Events that wait for the pipeline.", backlog.events),
-            gauge("carillon_intake_bytes", "Bytes of those.", backlog.bytes),
-            gauge("carillon_intake_events_limit", "Events from which on more are refused.", backlog.limit),
+            gauge("carillon_intake_bytes", "Size of these events in bytes.", backlog.bytes),
+            gauge("carillon_intake_events_limit", "Maximum of waiting events; more are rejected.", backlog.limit),
         ]
     }
 
     static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
         [
-            gauge("carillon_held_devices", "Devices for which pushes wait for their time.", gauges.waitingDevices),
-            gauge("carillon_events_waiting_for_context", "Events that wait for a name or a note.", gauges.waitingEvents),
+            gauge("carillon_held_devices", "Devices with held pushes.", gauges.waitingDevices),
+            gauge("carillon_parked_events", "Events that wait for a name or a note.", gauges.waitingEvents),
         ]
     }
 
@@ -110,7 +110,7 @@ extension MetricFamily {
     static func trace(lost: Int?) -> MetricFamily {
         counter(
             "carillon_trace_lost_total",
-            "Entries of the trace that were not kept: the disk was too slow or refused, or strangers caused too many.",
+            "Lost trace entries: disk too slow, disk error, or too many from unknown keys.",
             of: [lost].compactMap(\.self)
         ) { $0.add($1) }
     }
@@ -118,7 +118,7 @@ extension MetricFamily {
     static func spans(_ counts: [(result: String, count: Int)]) -> MetricFamily {
         counter(
             "carillon_tracing_spans_total",
-            "Spans for the collector: sent, dropped for lack of room or of an answer, refused by the collector.",
+            "Spans for the collector: sent, dropped (buffer full or no response), or rejected.",
             of: counts
         ) { $0.add($1.count, ["result": $1.result]) }
     }
@@ -126,7 +126,7 @@ extension MetricFamily {
     static func relays(_ relays: [RelayStatus]) -> MetricFamily {
         gauge(
             "carillon_relay_connections",
-            "Relays by whose they are and how it stands.",
+            "Relays by owner and state.",
             of: [("operator", true), ("users", false)]
         ) { family, owner in
             let own = relays.filter { $0.isOperators == owner.1 }
@@ -139,8 +139,8 @@ extension MetricFamily {
     static func conduct(_ book: RelayViolationTable) -> [MetricFamily] {
         [
             counter(
-                "carillon_relay_violations_total",
-                "What relays did wrong; users' relays are counted together, as users.",
+                "carillon_relay_offences_total",
+                "Violations by relays; all relays of users are counted as users.",
                 of: book.violations.sorted { ($0.key?.text ?? "") < ($1.key?.text ?? "") }
             ) { family, relay in
                 for offence in RelayViolation.allCases {
@@ -152,7 +152,7 @@ extension MetricFamily {
             },
             gauge(
                 "carillon_relays_misbehaving",
-                "Relays that did wrong within the hour beyond what may be an accident.",
+                "Relays that misbehaved repeatedly in the last hour.",
                 book.misbehaving.count
             ),
         ]
@@ -162,20 +162,20 @@ extension MetricFamily {
         let all = lanes.origins.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + [("users", lanes.users)]
         return [
             gauge(
-                "carillon_http2_connections",
-                "HTTP/2 connections by origin; those that users chose are counted together, as users.",
+                "carillon_lane_connections",
+                "HTTP/2 connections by origin; all origins of users are counted as users.",
                 of: all
             ) {
                 $0.add($1.1.connections, ["origin": $1.0, "state": "open"])
                 $0.add($1.1.connecting, ["origin": $1.0, "state": "opening"])
             },
-            gauge("carillon_http2_streams", "Requests under way on those.", of: all) {
+            gauge("carillon_lane_streams", "Requests in flight on HTTP/2 connections.", of: all) {
                 $0.add($1.1.streams, ["origin": $1.0])
             },
-            gauge("carillon_http2_waiting_requests", "Requests that wait for a stream on those.", of: all) {
+            gauge("carillon_lane_waiting_requests", "Requests that wait for an HTTP/2 stream.", of: all) {
                 $0.add($1.1.waiting, ["origin": $1.0])
             },
-            gauge("carillon_curl_requests", "Requests that libcurl carries or holds.", lanes.otherRequests),
+            gauge("carillon_curl_requests", "Requests in flight or waiting in libcurl.", lanes.otherRequests),
         ]
     }
 
@@ -185,15 +185,15 @@ extension MetricFamily {
             counter("carillon_transport_requests_total", "HTTP requests that transports made.", of: all) {
                 $0.add($1.value.begun, $1.key.labels)
             },
-            counter("carillon_transport_answers_total", "Those that were answered.", of: all) {
+            counter("carillon_transport_answers_total", "Responses to transports' HTTP requests.", of: all) {
                 $0.add($1.value.answered, $1.key.labels)
             },
-            counter("carillon_transport_failures_total", "Those that were not, by why.", of: all) {
+            counter("carillon_transport_failures_total", "Failed HTTP requests of transports, by reason.", of: all) {
                 $0.add(failures: $1.value.failures, of: $1.key)
             },
             counter(
                 "carillon_transport_inbound_requests_total",
-                "Requests from outside that reached transports, by the hundreds of the status they were answered with.",
+                "Requests from outside to transports, by response class (200, 400, …).",
                 of: all
             ) { family, queue in
                 let (platform, app) = (queue.key.platform, queue.key.app)
@@ -215,7 +215,7 @@ extension MetricFamily {
             },
             counter(
                 "carillon_transport_stream_failures_total",
-                "Those that neither side closed, by why they ended.",
+                "Streams that failed, by reason.",
                 of: used
             ) { $0.add(failures: $1.value.failures, of: $1.key) },
         ]
@@ -232,8 +232,8 @@ extension MetricFamily {
 
     static func plugins(_ statistics: [QueueName: TransportStatistics]) -> MetricFamily {
         counter(
-            "carillon_plugin_abi_violations_total",
-            "What plugins did against the rules, or later than the host waits, since the transport was made.",
+            "carillon_plugin_irregularities_total",
+            "Plugins' contract violations and timeouts since the transport started.",
             of: statistics.sorted { $0.key < $1.key }
         ) { family, transport in
             let (queue, statistics) = (transport.key, transport.value)

@@ -132,14 +132,14 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         steps[.unaddressed, default: 0] += passed.load(ordering: .relaxed)
         let events = MetricFamily.counter(
             "carillon_events_total",
-            "Events by the step at which their way ended.",
+            "Events by their last step.",
             of: PipelineStep.allCases
         ) { $0.add(steps[$1] ?? 0, ["step": $1.rawValue]) }
         var answers = MetricFamily(
             "carillon_event_answer_seconds",
             .histogram,
-            "From an event's arrival to its answer, which comes when everything that it wakes is kept, by source. Without "
-                + "events that concern nobody where their reader saw that."
+            "Seconds from an event's arrival until its deliveries are on disk and it is acknowledged, by source. Without "
+                + "events that readers drop early."
         )
         for (source, histogram) in [("socket", socket), ("relay", relays), ("feed", feed)] {
             answers.add(histogram.snapshot, ["source": source])
@@ -156,18 +156,18 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         }
         let failures = MetricFamily.counter(
             "carillon_outbox_failures_total",
-            "Failures of writing the outbox.",
+            "Failed writes to the outbox.",
             of: [outboxFailures.load(ordering: .relaxed)]
         ) { $0.add($1) }
         let unread = MetricFamily.counter(
-            "carillon_relay_history_gaps_total",
-            "How often events of relays may not have been read: seconds of which a relay holds more than it gives out, "
-                + "readings given up for their length, and messages over the size limit.",
+            "carillon_relay_unread_total",
+            "How often relay events may have been missed: seconds with more events than a relay returns, "
+                + "reads abandoned for their length, and messages over the size limit.",
             of: [self.unread.load(ordering: .relaxed)]
         ) { $0.add($1) }
         let values = MetricFamily.counter(
-            "carillon_rule_values_omitted_total",
-            "Values of rules that came out unfit for their key: the push went without, or was not sent.",
+            "carillon_rule_values_left_out_total",
+            "Rule values that were invalid for their key, so the push omitted them or was not sent.",
             of: leftOut.withLock(\.self).sorted { ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key) }
         ) { $0.add($1.value, ["rule": $1.key.rule, "key": $1.key.key]) }
         return [events, answers, values, unread] + deliveries.families + [paused, failures]
@@ -178,7 +178,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
         let spared = spared.withLock { $0 }
         return .counter(
             "carillon_filtered_total",
-            "How often a filter spared a device an event, by the filter's name in the configuration.",
+            "Events that a filter suppressed for a device, by the filter's name in the configuration.",
             of: Set(names).union(spared.keys).sorted()
         ) { $0.add(spared[$1] ?? 0, ["filter": $1]) }
     }
@@ -222,7 +222,7 @@ struct DeliveryCounts {
     var families: [MetricFamily] {
         let outcomes = MetricFamily.counter(
             "carillon_deliveries_total",
-            "What became of deliveries: ends, and attempts that others follow, by what the push service or we said.",
+            "Delivery results, including attempts that will be retried, by reason.",
             of: outcomes.sorted { $0.key < $1.key }
         ) { family, outcome in
             let (queue, label) = (outcome.key.queue, outcome.key)
@@ -233,7 +233,7 @@ struct DeliveryCounts {
         }
         let attempts = MetricFamily.counter(
             "carillon_attempts_total",
-            "Attempts handed to transports.",
+            "Attempts passed to transports.",
             of: attempts.sorted { $0.key < $1.key }
         ) { $0.add($1.value, $1.key.labels) }
         func histogram(_ name: String, _ help: String, _ histograms: [String: Histogram]) -> MetricFamily {
@@ -245,10 +245,10 @@ struct DeliveryCounts {
             outcomes, attempts,
             histogram(
                 "carillon_first_attempt_seconds",
-                "From a delivery's acceptance to its first attempt.",
+                "Seconds from a delivery's acceptance to its first attempt.",
                 firstAttempts
             ),
-            histogram("carillon_delivery_seconds", "From a delivery's acceptance to its end, whatever that was.", ends),
+            histogram("carillon_delivery_seconds", "Seconds from a delivery's acceptance to its final result.", ends),
         ]
     }
 

@@ -158,18 +158,18 @@ struct Readiness {
     /// All issues with their fixes, including those that leave the router ready.
     var issues: [RouterStatus.Issue] {
         guard isServing else {
-            return [Self.issue("not-serving", [:], "starting or stopping", "wait a moment, then look at the log")]
+            return [Self.issue("not-serving", [:], "starting or stopping", "wait a moment, then check the log")]
         }
         var found = stuck.map {
-            Self.issue("stuck", ["part": $0], $0, "look at the log; a restart loses nothing")
+            Self.issue("stuck", ["part": $0], $0, "check the log; a restart loses no data")
         }
         if isOutboxUnwritable {
             found.append(
                 Self.issue(
                     "outbox-unwritable",
                     [:],
-                    "the disk refuses; nothing is lost",
-                    "look at the disk and its permissions; service goes on by itself, and this goes with the next event"
+                    "writing to disk failed; no data is lost",
+                    "check the disk and its permissions; the router recovers automatically with the next event"
                 )
             )
         }
@@ -178,8 +178,8 @@ struct Readiness {
                 Self.issue(
                     "outbox-full",
                     ["count": "\(outboxRows)", "limit": "\(outboxLimit)"],
-                    "\(outboxRows) deliveries wait, of \(outboxLimit)",
-                    "see below which queue does not get rid of its deliveries, and why"
+                    "\(outboxRows) deliveries wait; the limit is \(outboxLimit)",
+                    "check the queues below for the one that does not deliver"
                 )
             )
         }
@@ -188,8 +188,8 @@ struct Readiness {
                 Self.issue(
                     "disk-full",
                     ["kibibytes": "\(freeBytes >> 10)"],
-                    "\(freeBytes >> 10) KiB are free where the databases lie: what comes in is refused",
-                    "make room; service goes on by itself, and nothing that was accepted is lost"
+                    "\(freeBytes >> 10) KiB are free on the databases' disk, so the router rejects new events",
+                    "free disk space; the router recovers automatically, and accepted data is safe"
                 )
             )
         }
@@ -198,8 +198,8 @@ struct Readiness {
                 Self.issue(
                     "no-relay",
                     ["count": "\(relays)"],
-                    "none of \(relays) under relays.always is connected",
-                    "carillon relays list says how it stands with each"
+                    "none of the \(relays) relays under relays.always is connected",
+                    "carillon relays list shows the state of each"
                 )
             )
         }
@@ -215,7 +215,7 @@ struct Readiness {
                 ["queue": failure.queue.words, "detail": failure.reason],
                 "\(failure.queue.platform) of \(failure.queue.app): \(failure.reason)",
                 failure.hasPlugin
-                    ? "put its block in the configuration right (carillon check shows the place), then run: carillon reload"
+                    ? "correct its block in the configuration (carillon check shows the line), then run: carillon reload"
                     : "correct the platform's name in the configuration or install its plugin (carillon plugin list shows "
                         + "what is loaded), then run: carillon reload"
             )
@@ -232,7 +232,7 @@ struct Readiness {
                 "\(queue.platform) of \(queue.app): \(reason)",
                 isWithoutTransport
                     ? "put its block back into the configuration or install its plugin, then run: carillon reload"
-                    : "put the credentials right, then run: carillon reload"
+                    : "correct the credentials, then run: carillon reload"
             )
         }
         return failed + ofPlugins + paused
@@ -245,8 +245,8 @@ struct Readiness {
             return Self.issue(
                 "plugin-paused",
                 ["plugins": plugins, "count": "\(process.deaths)", "detail": process.lastDeath ?? ""],
-                "\(plugins) ended \(process.deaths) times\(reason)",
-                "carillon plugin list tells more; a newer plugin takes a restart"
+                "\(plugins) crashed \(process.deaths) times\(reason)",
+                "carillon plugin list shows details; a newer plugin requires a restart"
             )
         }
     }
@@ -268,10 +268,10 @@ struct Readiness {
                 Self.issue(
                     "reload-refused",
                     ["at": at.rfc3339, "detail": "\(first)", "count": "\(mistakes.count)"],
-                    "the configuration was refused at \(at.words), so the former one is in force: "
+                    "the reload at \(at.words) failed, so the previous configuration is active: "
                         + "\(first)\(others)",
-                    "a restart would fail: carillon check names every mistake; correct them, then run: carillon reload",
-                    severity: .warning
+                    "a restart would fail: carillon check lists all errors; correct them, then run: carillon reload",
+                    isGrave: false
                 )
             )
         }
@@ -280,9 +280,9 @@ struct Readiness {
                 Self.issue(
                     "no-source",
                     [:],
-                    "no relay and no feed brings events, and no client has",
-                    "name relays under relays.always, or feed the router: carillon serve --feed",
-                    severity: .warning
+                    "no events: no relay, no feed and no client has sent any",
+                    "add relays under relays.always, or use a feed: carillon serve --feed",
+                    isGrave: false
                 )
             )
         }

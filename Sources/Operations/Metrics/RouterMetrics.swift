@@ -46,11 +46,11 @@ package struct RouterMetrics: Sendable {
         families += MetricFamily.queues(outgoing.courier.status)
         families += member?.families ?? []
         families += [
-            .gauge("carillon_outbox_deliveries", "Deliveries on disk that have not found their end.", outbox.count),
-            .gauge("carillon_outbox_deliveries_limit", "Deliveries from which on sources wait.", outbox.limit),
+            .gauge("carillon_outbox_deliveries", "Deliveries on disk not yet completed.", outbox.count),
+            .gauge("carillon_outbox_deliveries_limit", "Maximum of deliveries on disk.", outbox.limit),
             .gauge(
                 "carillon_dead_letters",
-                "Deliveries that failed for good and are kept for carillon queue.",
+                "Dead letters, kept for carillon queue.",
                 outbox.deadLetterCount + (member?.failed ?? 0)
             ),
         ]
@@ -98,16 +98,16 @@ package struct ListenerCounts: Sendable {
             counts.map { (name: listener, counts: $0) }
         }
         return [
-            .gauge("carillon_connections", "Connections open at the listeners.", of: listeners) {
-                $0.add($1.counts.openConnections, ["listener": $1.name])
+            .gauge("carillon_connections", "Open connections of the router's listeners.", of: doors) {
+                $0.add($1.counts.openConnections, ["door": $1.name])
             },
             .counter(
                 "carillon_clients_refused_total",
-                "Connections, messages and requests of clients that were refused at the listeners, by the limit they met.",
-                of: listeners
-            ) { family, listener in
-                for (limit, count) in listener.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                    family.add(count, ["listener": listener.name, "why": limit.rawValue])
+                "Connections, messages and requests that listeners rejected, by exceeded limit.",
+                of: doors
+            ) { family, door in
+                for (limit, count) in door.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                    family.add(count, ["door": door.name, "why": limit.rawValue])
                 }
             },
         ]

@@ -113,7 +113,7 @@ package final class Notifier: Sendable {
     func record(_ id: String, of sender: String) async throws -> RequestRecord {
         guard let bytes = Hex.decode(id), bytes.count == 16, let record = try await find(bytes),
             record.sender == SHA256.hash(Array(sender.utf8))
-        else { throw APIProblem(404, "there is no such notification, or it is more than a day old, or another's") }
+        else { throw APIProblem(404, "no such notification of this sender in the last day") }
         return record
     }
 
@@ -155,7 +155,7 @@ package final class Notifier: Sendable {
                     }
                 }
                 guard !accounts.isEmpty else {
-                    let detail = "no such device is registered"
+                    let detail = "none of these devices is registered"
                     throw APIProblem(
                         422,
                         "#/to: \(detail)",
@@ -172,7 +172,7 @@ package final class Notifier: Sendable {
                     defer { isScanning = true }
                     return !isScanning
                 })
-            else { throw APIProblem(503, "another request for all users of an app is under way", retryAfter: 2) }
+            else { throw APIProblem(503, "a request for all users of an app is in progress", retryAfter: 2) }
             defer { isScanning.withLock { $0 = false } }
             return try await disk { [registry] in
                 try Self.users(of: app, wanting: signal, request.order, in: registry)

@@ -133,11 +133,11 @@ struct NotifyRequest: Sendable {
         let said = object.members.filter { !ownKeys.contains($0.name) }
         if let template = object["template"] {
             for member in said {
-                mistakes.add("/\(member.name)", "the template says this: leave out '\(member.name)' or 'template'")
+                mistakes.add("/\(member.name)", "the template already sets this: remove '\(member.name)' or 'template'")
             }
             return self.template(template, object["values"], terms, &mistakes)
         }
-        if object["values"] != nil { mistakes.add("/values", "'template' is missing, which these are for") }
+        if object["values"] != nil { mistakes.add("/values", "expected 'template' as well, which uses these values") }
         let shows = ["title", "subtitle", "body", "data", "native"]
         if !said.contains(where: { shows.contains($0.name) && !Self.isEmpty($0.value) }) {
             let blocks = terms.platforms.catalog.blocks.map(\.key)
@@ -178,20 +178,20 @@ struct NotifyRequest: Sendable {
         guard case .string(let name) = name,
             ([terms.book] + terms.book.ofApps.values).contains(where: { $0.rule(named: name) != nil })
         else {
-            mistakes.add("/template", "expected the name of a rule that drops nothing")
+            mistakes.add("/template", "expected the name of a rule that sends a notification")
             return nil
         }
         var tags: [[String]] = []
         if let values {
             guard case .object(let object) = values, object.members.count <= mostValues else {
-                mistakes.add("/values", "expected an object of at most \(mostValues) texts")
+                mistakes.add("/values", "expected an object of at most \(mostValues) strings")
                 return nil
             }
             for member in object.members {
                 guard case .string(let text) = member.value, text.unicodeScalars.count <= longestValue else {
                     mistakes.add(
                         "/values/\(Mistakes.escaped(member.name))",
-                        "expected a text of at most \(longestValue) characters"
+                        "expected a string of at most \(longestValue) characters"
                     )
                     continue
                 }
@@ -214,7 +214,7 @@ struct NotifyRequest: Sendable {
     ) -> Signal? {
         guard let value = object["signal"] else { return nil }
         guard case .string(let word) = value else {
-            mistakes.add("/signal", "expected a text")
+            mistakes.add("/signal", "expected a string")
             return nil
         }
         return known(Signal(rawValue: word), at: "/signal", terms.book, &mistakes)
@@ -265,7 +265,7 @@ private struct Target {
 
     init?(_ object: JSONObject, _ terms: NotifyRequest.Terms, _ mistakes: inout Mistakes) {
         guard case .object(let to)? = object["to"] else {
-            mistakes.add("/to", "expected an object that says who is to get it: \(Self.ways.joined(separator: ", "))")
+            mistakes.add("/to", "expected an object with the recipients: \(Self.ways.joined(separator: ", "))")
             return nil
         }
         for member in to.members where !(Self.ways + ["app", "platform"]).contains(member.name) {
@@ -277,7 +277,7 @@ private struct Target {
         func text(_ name: String) -> String? {
             guard let value = to[name] else { return nil }
             if case .string(let text) = value, !text.isEmpty { return text }
-            mistakes.add("/to/\(name)", "expected a text that is not empty")
+            mistakes.add("/to/\(name)", "expected a non-empty string")
             return nil
         }
         platform = text("platform")
@@ -316,7 +316,7 @@ private struct Target {
         default:
             if way == "everybody", value != .bool(true) { mistakes.add("/to/everybody", "expected true") }
             guard let app else {
-                mistakes.add("/to/app", "expected the app whose users are meant")
+                mistakes.add("/to/app", "expected the app of the recipients")
                 return nil
             }
             if way == "group" {

@@ -145,7 +145,7 @@ package final class RequestQueue: Sendable {
             }
             intake.submit(submissions)
         } catch {
-            let problem = APIProblem(503, "the disk does not take it: try again later", retryAfter: 5)
+            let problem = APIProblem(503, "writing to disk failed: try again later", retryAfter: 5)
             for waiting in new { waiting.answer.give(.failure(problem)) }
         }
         return new.count
@@ -162,7 +162,7 @@ package final class RequestQueue: Sendable {
             return nil
         }
         guard underWay.withLock({ $0.insert(record.id).inserted }) else {
-            answer.give(.failure(APIProblem(409, "the same request is under way: wait for its answer", retryAfter: 1)))
+            answer.give(.failure(APIProblem(409, "the same request is in progress: wait for it", retryAfter: 1)))
             return nil
         }
         do {
@@ -191,11 +191,11 @@ package final class RequestQueue: Sendable {
         underWay.withLock { _ = $0.remove(record.id) }
     }
 
-    static let otherBody = APIProblem(422, "the Idempotency-Key was used for another body within the last day")
+    static let otherBody = APIProblem(422, "the Idempotency-Key was used for a different body within the last day")
 
     private static let silence = APIProblem(
         503,
-        "owners of the recipients' partitions do not answer; sent again under its Idempotency-Key it goes out once",
+        "the owners of the recipients' partitions do not respond; retry with the same Idempotency-Key to send it once",
         retryAfter: 2
     )
 

@@ -146,7 +146,7 @@ package final class OperationalEvents: Sendable {
                     try await notify(body, Hex.encode(SecureRandom.bytes(16)))
                 } catch {
                     logger.warning(
-                        "The operator's devices could not be told what happened",
+                        "Failed to notify the operator's devices",
                         metadata: ["what": "\(event.kind.rawValue)"]
                     )
                 }
@@ -187,7 +187,7 @@ extension OperationalEvents: DeliveryObserver {
                 if isNews { events.append(state.withLock { $0.watch.disabled(suspension, at: now) }) }
             } catch {
                 logger.warning(
-                    "A device that nothing reaches cannot be switched off",
+                    "Failed to disable a device that fails",
                     metadata: ["device": "\(suspension.device.rawValue)", "error": "\(error)"]
                 )
             }

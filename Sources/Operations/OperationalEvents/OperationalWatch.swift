@@ -76,7 +76,7 @@ struct OperationalWatch {
         var event = OperationalEvent(
             kind: .deviceDisabled,
             time: now,
-            words: "device \(suspension.device.rawValue) is switched off, as nothing reached it since "
+            words: "device \(suspension.device.rawValue) is disabled, because no push reached it since "
                 + suspension.since.words,
             queue: suspension.queue,
             device: suspension.device
@@ -192,7 +192,7 @@ struct OperationalWatch {
     /// Returns `nil` if no pause of the queue was reported.
     mutating func resumed(_ queue: QueueName, at now: Timestamp) -> OperationalEvent? {
         guard pauses.removeValue(forKey: queue) != nil else { return nil }
-        let words = "\(queue.platform)/\(queue.app) takes pushes again"
+        let words = "\(queue.platform)/\(queue.app) accepts pushes again"
         return OperationalEvent(kind: .queueResumed, time: now, words: words, queue: queue)
     }
 
@@ -211,7 +211,7 @@ struct OperationalWatch {
             let due = Self.noticeDays.last { left <= .days(Int($0)) }
             noticed[queue, default: [:]][expiry] = due ?? known
             guard let due, due != known else { return nil }
-            let end = left <= .zero ? "has ended" : "ends at \(expiry.at.words)"
+            let end = left <= .zero ? "has expired" : "expires at \(expiry.at.words)"
             var event = OperationalEvent(
                 kind: .credentialExpiring,
                 time: now,
@@ -231,7 +231,7 @@ struct OperationalWatch {
             var event = OperationalEvent(
                 kind: .pluginCrashed,
                 time: now,
-                words: "the process of \(names) ended by itself"
+                words: "the process of \(names) crashed"
             )
             event.details = [("plugins", names)]
             if let words = process.lastDeath { event.details.append(("reason", words)) }
@@ -247,7 +247,7 @@ struct OperationalWatch {
             var event = OperationalEvent(
                 kind: .relayAuthRequired,
                 time: now,
-                words: "\(relay) answers to those alone who sign in, and does not take the router's key"
+                words: "\(relay) requires authentication and rejects the router's key"
             )
             event.details = [("relay", relay)]
             return event

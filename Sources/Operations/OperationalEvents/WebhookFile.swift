@@ -138,7 +138,7 @@ struct WebhookFile {
             }
             if !isInTrouble {
                 logger.warning(
-                    "What waits for endpoints of operational_events cannot be kept over a restart",
+                    "Failed to store queued messages for operational_events endpoints",
                     metadata: ["path": "\(path)", "error": "\((error as? DatabaseError)?.message ?? "\(error)")"]
                 )
             }

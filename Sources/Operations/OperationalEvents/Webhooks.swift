@@ -166,7 +166,7 @@ final class Webhooks: Sendable {
             if isWorthALine {
                 // The URL may contain a secret.
                 logger.warning(
-                    "An endpoint of operational_events does not take what happens",
+                    "An operational_events endpoint rejected messages",
                     metadata: ["number": "\(index + 1)", "gone": "\(result == .gone)"]
                 )
             }

@@ -60,10 +60,10 @@ private final class ScriptedPeers: Peers {
         #expect(peers.askedMembers == ["a", "c", "d", "e", "f"])
         #expect(
             result.asked?.lines == [
-                "c does not answer in time: what it has is missing here",
-                "d says: the outbox is full: what it has is missing here",
-                "e answers as another version does: what it has is missing here",
-                "f answers as another version does: what it has is missing here",
+                "c does not answer in time: its data is missing here",
+                "d says: the outbox is full: its data is missing here",
+                "e responds in the format of another version: its data is missing here",
+                "f responds in the format of another version: its data is missing here",
             ]
         )
     }
@@ -246,7 +246,7 @@ private final class ScriptedPeers: Peers {
         #expect(whole.issues.map(\.member) == ["a, b", "c"] && whole.issues.map(\.code) == ["x", "member-silent"])
         #expect(whole.issues.last?.params == Statement("member-absent", ["member": "c"]))
         #expect(whole.memberStatus?.map(\.name) == ["a", "b"] && whole.exitCode == 1)
-        #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not there"))
+        #expect(whole.text.contains("a, b: disk") && whole.text.contains("the member c is not connected"))
     }
 
     @Test func countsByDayAddUpButDevicesAreTheSame() {

@@ -1,11 +1,11 @@
 import Core
 
-/// What the rules make of an event, independent of any platform. A transport plugin turns it into its push service's
-/// request.
+/// A notification that rules made from an event, independent of any platform. A transport plugin turns it into its push
+/// service's request.
 ///
-/// In ``Mode/wake`` only `signal` and `count` are set, in ``Mode/nudge`` the neutral texts and their presentation
-/// besides. In ``Mode/sealed`` either ``sealed`` holds all the rest, or the transport encrypts what is here. Text is
-/// UTF-8 of any length; the transport shortens.
+/// In ``Mode/wake`` only `signal` and `count` are set; in ``Mode/nudge`` also the neutral texts and their presentation.
+/// In ``Mode/sealed`` either ``sealed`` contains all the rest, or the transport encrypts the fields here. Texts are
+/// UTF-8 of any length; the transport shortens them.
 package struct Notification: Sendable, Hashable {
     private struct Fields: Sendable, Hashable {
         var mode: Mode
@@ -28,7 +28,7 @@ package struct Notification: Sendable, Hashable {
         var sealed: String
     }
 
-    // Unchecked, since it changes only while a single notification refers to it.
+    // Unchecked, because it changes only while a single notification refers to it.
     private final class Storage: @unchecked Sendable {
         var fields: Fields
         var origin: EventOrigin?
@@ -39,8 +39,8 @@ package struct Notification: Sendable, Hashable {
         }
     }
 
-    /// Shared by copies until one of them changes: a notification is passed on some twenty times on its way, and has
-    /// some thirty texts that would be counted again each time.
+    /// Shared by copies until one of them changes. A notification is copied about twenty times, and each copy of its
+    /// thirty strings would need reference counting.
     private var storage: Storage
 
     private var fields: Fields {
@@ -51,8 +51,8 @@ package struct Notification: Sendable, Hashable {
         }
     }
 
-    /// The event that it is about; nil for a batch, and for what is about no event. No push service sees it, and
-    /// notifications that say the same are equal whatever it is.
+    /// The event that it is about; nil for a batch, and for a notification without an event. It is not sent to push
+    /// services, and not compared by `==`.
     package var origin: EventOrigin? {
         get { storage.origin }
         set {
@@ -65,7 +65,8 @@ package struct Notification: Sendable, Hashable {
         left.storage === right.storage || left.fields == right.fields
     }
 
-    /// The same for copies of one notification, as long as one of them lives. Others may be equal as well.
+    /// An id that is the same for copies of one notification, while one of them exists. Other notifications may still
+    /// be equal.
     package var identity: ObjectIdentifier { ObjectIdentifier(storage) }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(fields) }
@@ -78,7 +79,7 @@ package struct Notification: Sendable, Hashable {
         get { fields.urgency }
         set { fields.urgency = newValue }
     }
-    /// Events this one stands for, at least 1; more than 1 is a batch.
+    /// The number of events in this notification, at least 1; more than 1 for a batch.
     package var count: UInt32 {
         get { fields.count }
         set { fields.count = newValue }
@@ -119,7 +120,7 @@ package struct Notification: Sendable, Hashable {
         get { fields.actions }
         set { fields.actions = newValue }
     }
-    /// A JSON object of custom keys for the app, as text; empty: none.
+    /// A JSON object of custom keys for the app, as text; empty if there are none.
     package var data: String {
         get { fields.data }
         set { fields.data = newValue }
@@ -129,23 +130,22 @@ package struct Notification: Sendable, Hashable {
         get { fields.native }
         set { fields.native = newValue }
     }
-    /// When a push service should give up; the epoch: the transport's default.
+    /// When a push service should drop it; the epoch means the transport's default.
     package var expiresAt: Timestamp {
         get { fields.expiresAt }
         set { fields.expiresAt = newValue }
     }
-    /// Neutral texts for where the real ones may not be seen or do not fit; empty for what shows nothing in any mode.
+    /// Neutral texts to show instead if the real ones must not be seen or do not fit. Empty for silent notifications.
     package var neutral: NeutralTexts {
         get { fields.neutral }
         set { fields.neutral = newValue }
     }
-    /// How ``neutral`` is shown. A wake-up has only what platforms need that show wake-ups to people.
+    /// The presentation of ``neutral``. A wake-up only has the parts for platforms that show wake-ups to people.
     package var neutralPresentation: Presentation {
         get { fields.neutralPresentation }
         set { fields.neutralPresentation = newValue }
     }
-    /// Whether ``neutralPresentation`` says anything: without a copy of it, as each notification that is stored is
-    /// asked.
+    /// Whether ``neutralPresentation`` has content. It avoids a copy, because it is read for each stored notification.
     package var hasNeutralPresentation: Bool { !storage.fields.neutralPresentation.isEmpty }
     /// A JSON object: the envelope around the encrypted notification; empty if nothing is encrypted yet.
     package var sealed: String {
@@ -153,8 +153,8 @@ package struct Notification: Sendable, Hashable {
         set { fields.sealed = newValue }
     }
 
-    /// The bytes of all texts that are no one's but its own: neither those of buttons nor of native blocks. Asked for
-    /// with each push, and so without a copy of any.
+    /// The size of all texts in bytes, without buttons and native blocks. It avoids copies, because it is computed for
+    /// each push.
     package var textBytes: Int {
         storage.fields.signal.rawValue.utf8.count + storage.fields.title.utf8.count
             + storage.fields.subtitle.utf8.count + storage.fields.body.utf8.count + storage.fields.category.utf8.count
@@ -206,12 +206,12 @@ package struct Notification: Sendable, Hashable {
         )
     }
 
-    /// A wake-up: that something happened, and nothing else.
+    /// A wake-up with a signal and a count.
     package static func wake(_ signal: Signal, urgency: Urgency, count: UInt32 = 1) -> Notification {
         Notification(mode: .wake, signal: signal, urgency: urgency, count: count)
     }
 
-    /// A visible text without sender or content. Without a text it is a wake-up: there would be nothing to see.
+    /// A visible text without sender or content, or a wake-up if there is no text to show.
     package static func nudge(
         _ signal: Signal,
         urgency: Urgency,
@@ -230,15 +230,15 @@ package struct Notification: Sendable, Hashable {
         )
     }
 
-    /// Removes what its stricter forms would show; a nudge becomes a wake-up.
+    /// Removes the content of its stricter forms; a nudge becomes a wake-up.
     package mutating func silence() {
         if mode == .nudge, let stricter { self = stricter }
         neutral = NeutralTexts()
         neutralPresentation = Presentation()
     }
 
-    /// The same notification in the next stricter mode: a nudge for a sealed or readable one, a wake-up for a nudge and
-    /// for what shows nothing, and nil after that.
+    /// The same notification in the next stricter mode: a nudge for a sealed or readable one, a wake-up for a nudge or
+    /// without texts, and nil for a wake-up.
     package var stricter: Notification? {
         var notification: Notification
         switch mode {
@@ -252,15 +252,15 @@ package struct Notification: Sendable, Hashable {
         return notification
     }
 
-    /// The same notification in a mode that shows no more than `mode`.
+    /// Returns the same notification in a mode that shows no more than `mode`.
     package func limited(to mode: Mode) -> Notification {
         var notification = self
         while notification.mode > mode, let stricter = notification.stricter { notification = stricter }
         return notification
     }
 
-    /// What to send instead after `outcome`: the stricter form if this one is too large for the push service, if the
-    /// transport does not support its mode, or if it has nothing to show. Nil if `outcome` is final.
+    /// Returns the notification to send after `outcome`: the stricter form if this one is too large, has an unsupported
+    /// mode, or has nothing to show. Nil if `outcome` is final.
     package func downgraded(after outcome: Outcome) -> Notification? {
         guard outcome.kind == .rejected else { return nil }
         switch outcome.reason {
@@ -271,21 +271,21 @@ package struct Notification: Sendable, Hashable {
 }
 
 extension Notification: CustomReflectable {
-    /// Its fields, not how they are stored.
+    /// Shows its fields, and hides their storage.
     package var customMirror: Mirror {
         Mirror(self, children: Mirror(reflecting: fields).children, displayStyle: .struct)
     }
 }
 
-/// An event as deletions name it: by its id, its address, or its author and time.
+/// An event in the form of deletions: by its id, its address, or its author and time.
 package struct EventOrigin: Hashable, Sendable {
-    /// The event's id: 32 bytes as they are in memory.
+    /// The event's id: 32 bytes in memory order.
     package var event: SIMD4<UInt64>
-    /// The author's public key, likewise.
+    /// The author's public key in the same form.
     package var author: SIMD4<UInt64>
     /// In seconds since 1970.
     package var createdAt: Int64
-    /// A hash of the event's kind and identifier; nil where no event replaces another.
+    /// A hash of the event's kind and identifier; nil if events of this kind do not replace each other.
     package var address: Int64?
 
     package init(event: SIMD4<UInt64>, author: SIMD4<UInt64>, createdAt: Int64, address: Int64? = nil) {
@@ -298,13 +298,13 @@ package struct EventOrigin: Hashable, Sendable {
 
 /// A button of a notification (contrib/docs/rules.md, "Buttons").
 package struct NotificationAction: Sendable, Hashable {
-    /// What the app learns when the button is tapped, in reverse domain notation.
+    /// The id that the app gets when the button is tapped, in reverse domain notation.
     package var id: String
-    /// The text on the button, already in the reader's language.
+    /// The text on the button, in the reader's language.
     package var label: String
-    /// The URL to open; empty: the notification's own `url`.
+    /// The URL to open. Default: the notification's `url`.
     package var url: String
-    /// An SF Symbol name; empty: none.
+    /// The name of an SF Symbol; empty if there is none.
     package var icon: String
 
     package init(id: String, label: String, url: String = "", icon: String = "") {
@@ -315,8 +315,8 @@ package struct NotificationAction: Sendable, Hashable {
     }
 }
 
-/// How a notification is shown and what it opens, apart from its first lines. Stricter modes keep it: nothing in it
-/// comes from an event.
+/// The presentation of a notification, apart from its texts. Stricter modes keep it, because none of it comes from an
+/// event.
 package struct Presentation: Sendable, Hashable {
     package var subtitle: String
     package var category: String
@@ -324,7 +324,7 @@ package struct Presentation: Sendable, Hashable {
     package var collapseKey: String
     package var url: String
     package var actions: [NotificationAction]
-    /// A JSON object of custom keys for the app, as text; empty: none.
+    /// A JSON object of custom keys for the app, as text; empty if there are none.
     package var data: String
     /// The block for one platform as a JSON object, by platform name (`ios`, `android`, …).
     package var native: [String: String]
@@ -349,14 +349,14 @@ package struct Presentation: Sendable, Hashable {
         self.native = native
     }
 
-    /// Whether there is nothing to keep.
+    /// Whether all fields are empty.
     package var isEmpty: Bool {
         subtitle.isEmpty && category.isEmpty && thread.isEmpty && collapseKey.isEmpty && url.isEmpty && actions.isEmpty
             && data.isEmpty && native.isEmpty
     }
 }
 
-/// The texts of a notification without sender or content (``Mode/nudge``), and those around a sealed one.
+/// The texts of a notification without sender or content (``Mode/nudge``), or the visible texts of a sealed one.
 package struct NeutralTexts: Sendable, Hashable {
     package var title: String
     package var body: String

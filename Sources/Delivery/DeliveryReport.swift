@@ -1,39 +1,40 @@
 import Core
 import Push
 
-/// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made of
+/// A decision about a delivery: an attempt's outcome, or an end without an attempt. Metrics and the trace are made from
 /// these.
 package struct DeliveryReport: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Final: the push service accepted it.
         case delivered
-        /// Final: the push service says the registration is dead; the device is forgotten.
+        /// Final: the push service reports that the registration is dead. The device is removed.
         case gone
         /// Final: the push service will never accept it.
         case rejected
         /// The attempt failed; another one follows at `nextDue`.
         case retry
-        /// It is too large, shows nothing, or its transport does not support its mode: a reduced version goes out at
-        /// once.
+        /// It is too large, shows nothing, or its transport does not support its mode. A reduced version is sent
+        /// immediately.
         case reduced
-        /// Our credentials are bad; the queue is paused, and another attempt follows at `nextDue` or later.
+        /// The operator's credentials are invalid. The queue is paused, and another attempt follows at `nextDue` or
+        /// later.
         case misconfigured
         /// Its turn came, but its host or its endpoint is paused until `nextDue`.
         case postponed
-        /// An operator had it tried again: it had failed for good, or waited for a later time.
+        /// An operator requested another attempt: it had failed permanently, or waited for a later time.
         case requeued
         /// Final: its lifetime or the notification's `expiresAt` ended before it was delivered.
         case expired
         /// Final: the device is no longer registered.
         case unregistered
-        /// Final in this queue: the device is registered on another platform or app by now, and the delivery continues
-        /// in that queue under the same id.
+        /// Final in this queue: the device is now registered on another platform or app. The delivery continues in that
+        /// queue under the same id.
         case moved
         /// Final: its row cannot be read; a newer version wrote it, or it is damaged.
         case unreadable
         /// Final: an operator dropped it.
         case discarded
-        /// Final: its author deleted the event while it waited.
+        /// Final: the author deleted the event while the delivery was queued.
         case deleted
 
         /// Whether the delivery has left the outbox.
@@ -44,7 +45,7 @@ package struct DeliveryReport: Sendable, Hashable {
             }
         }
 
-        /// One word, fit for a metric's label.
+        /// One word, fit for a metric label.
         package var name: String { rawValue }
     }
 
@@ -55,18 +56,18 @@ package struct DeliveryReport: Sendable, Hashable {
     package var kind: Kind
     /// The push service's HTTP status, or 0.
     package var status: UInt32
-    /// One word of a small fixed set; never a token, key or content.
+    /// One word of a small fixed set. Must not contain tokens, keys or content.
     package var reason: String
-    /// Attempts made so far, including this one; 0: it ended without any.
+    /// Attempts made so far, including this one; 0 if it ended without any.
     package var attempt: Int
     /// The earliest time of the next attempt; nil after a final decision.
     package var nextDue: Timestamp?
-    /// Whether it failed so often that later deliveries for its device may pass it from now on. It may still be
+    /// Whether it failed so often that later deliveries to its device may overtake it from now on. It may still be
     /// delivered.
     package var standsAside: Bool
     /// When the delivery was accepted; nil for an unreadable row.
     package var acceptedAt: Timestamp?
-    /// What the push service could see of it; nil for an unreadable row.
+    /// The mode that the push service saw; nil for an unreadable row.
     package var mode: Mode?
 
     package init(
@@ -96,7 +97,7 @@ package struct DeliveryReport: Sendable, Hashable {
     }
 }
 
-/// The beginning of an attempt, for metrics.
+/// The start of an attempt, for metrics.
 package struct AttemptStart: Sendable, Hashable {
     /// The delivery's id.
     package var delivery: DeliveryID
@@ -115,23 +116,22 @@ package struct AttemptStart: Sendable, Hashable {
 }
 
 /// Receives every decision about deliveries. Called on the courier's own queues, one call at a time except for
-/// ``outboxFailed(_:)`` and ``outboxRecovered()``: pass it on and return soon.
+/// ``outboxFailed(_:)`` and ``outboxRecovered()``. Implementations must return soon.
 package protocol DeliveryObserver: Sendable {
     /// Decisions, in order.
     func deliveriesReported(_ reports: [DeliveryReport])
-    /// A queue paused because a human has to act (credentials are bad or the plugin is missing), or because the push
-    /// service asked for it. Deliveries wait meanwhile.
+    /// A queue was paused because the operator must act (credentials are invalid or the plugin is missing), or because
+    /// the push service asked for it. Deliveries wait until then.
     func queuePaused(_ pause: QueuePause)
     /// The queue works again.
     func queueResumed(_ queue: QueueName)
-    /// The outbox could not be written or read. Nothing is lost; the courier tries again.
+    /// The outbox could not be written or read. No delivery is lost; the courier tries again.
     func outboxFailed(_ error: any Error)
     /// The outbox can be written again after a failure.
     func outboxRecovered()
-    /// Attempts were handed to transports.
+    /// Attempts were passed to transports.
     func attemptsBegan(_ attempts: [AttemptStart])
-    /// The turn of these deliveries came, but they were postponed (``DeliveryReport/Kind/postponed``) without an
-    /// attempt.
+    /// These deliveries had their turn, but were postponed (``DeliveryReport/Kind/postponed``) without an attempt.
     func deliveriesPostponed(_ reports: [DeliveryReport])
 }
 
@@ -141,26 +141,26 @@ extension DeliveryObserver {
     package func deliveriesPostponed(_ reports: [DeliveryReport]) {}
 }
 
-/// The state of one queue at a moment, for metrics and the console.
+/// The status of one queue, for metrics and the console.
 package struct QueueStatus: Sendable, Hashable {
     package var queue: QueueName
     /// Deliveries without a final outcome, in memory or on disk.
     package var waiting: Int
-    /// From this many on, later events for the queue's devices are merged.
+    /// From this number on, later events for the queue's devices are merged.
     package var share: Int
-    /// Attempts under way.
+    /// Attempts in progress.
     package var inFlight: Int
-    /// Deliveries in memory, including those under way. More may wait on disk.
+    /// Deliveries in memory, including those in progress. More may be on disk.
     package var inMemory: Int
-    /// Those of them that wait for a due time.
+    /// The number of these that wait for a due time.
     package var waitingForRetry: Int
-    /// The end of the queue's pause; nil: it is not paused.
+    /// The end of the queue's pause; nil if it is not paused.
     package var pausedUntil: Timestamp?
-    /// Why it is paused, and so who has to end the pause.
+    /// The cause of the pause, which decides who must end it.
     package var pauseCause: QueuePause.Cause?
     /// The transport's reason, one word of a small fixed set.
     package var pauseReason: String?
-    /// How many hosts that users chose are paused.
+    /// The number of paused hosts that users chose.
     package var pausedHosts = 0
 
     package init(
@@ -189,7 +189,7 @@ package struct QueueStatus: Sendable, Hashable {
 }
 
 extension QueueStatus {
-    /// The queues of several couriers, those of one name as one: what they have together, and the longest pause.
+    /// Merges the queues of two couriers by name: their totals, and the longer pause.
     static func together(_ one: [QueueStatus], _ other: [QueueStatus]) -> [QueueStatus] {
         guard !one.isEmpty else { return other }
         var queues = one
@@ -215,17 +215,17 @@ extension QueueStatus {
     }
 }
 
-/// A pause of a queue: it attempts nothing for a while.
+/// A pause of a queue, which makes no attempts until its end.
 package struct QueuePause: Sendable, Hashable {
     package enum Cause: Sendable, Hashable, CaseIterable {
-        /// Credentials are bad or the plugin is missing: a human has to act.
+        /// Credentials are invalid or the plugin is missing. The operator must act.
         case misconfigured
-        /// The push service asked for it: it ends by itself.
+        /// The push service asked for it. It ends automatically.
         case asked
     }
 
     package var queue: QueueName
-    /// When the first few attempts are made again.
+    /// When the first attempts are made again.
     package var until: Timestamp
     /// The transport's reason, or `no-transport`.
     package var reason: String
@@ -239,10 +239,10 @@ package struct QueuePause: Sendable, Hashable {
     }
 }
 
-/// What an operator's drop of waiting deliveries did.
+/// The result of dropping queued deliveries for an operator.
 package struct QueueDrop: Sendable, Hashable {
     package var dropped: Int
-    /// An attempt is under way, so they stay.
+    /// The number that stay, because an attempt is in progress.
     package var underWay: Int
 
     package init(dropped: Int, underWay: Int) {
@@ -251,10 +251,10 @@ package struct QueueDrop: Sendable, Hashable {
     }
 }
 
-/// What became of deliveries that an operator wants to be tried at once.
+/// The result of expediting deliveries for an operator.
 package struct QueueHastening: Sendable, Hashable {
-    /// They waited for a later time.
+    /// The number that waited for a later time.
     package var hastened: Int
-    /// The queues that were paused and are not any more.
+    /// The queues whose pause was ended.
     package var unpaused: [QueueName]
 }

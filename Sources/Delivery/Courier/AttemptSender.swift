@@ -2,10 +2,10 @@ import Core
 import Push
 import Storage
 
-/// Makes attempts: finds where each goes, in the registry and among the transports, hands it to its transport, passes
-/// the outcome on, and tells the registry what push services say about devices.
+/// Makes attempts. It finds the address and the transport of each, passes the outcomes on, and updates devices in the
+/// registry.
 struct AttemptSender: Sendable {
-    /// The result for one attempt. `address` and `transport` are there when it can be made.
+    /// The target of one attempt. `address` and `transport` are set if the attempt can be made.
     struct Target {
         let attempt: Attempt
         let resolution: Resolution
@@ -31,11 +31,11 @@ struct AttemptSender: Sendable {
         self.mailbox = mailbox
     }
 
-    // MARK: Where attempts go
+    // MARK: Targets
 
-    /// Looks up where `attempts` go. `accept` stores a delivery that goes to another queue from now on.
+    /// Looks up the targets of `attempts`. `accept` stores a delivery that moves to another queue.
     func targets(of attempts: [Attempt], now: Timestamp, accept: (Delivery) throws -> Void) -> [Target] {
-        // Most are of the same queue as the one before.
+        // Most attempts have the same queue as the one before.
         var last: (queue: Int, transport: (any Transport)?)?
         var failure: (any Error)?
         var located: [(queue: QueueName, device: DeviceID, host: String)] = []
@@ -66,7 +66,7 @@ struct AttemptSender: Sendable {
     ) throws -> (DeviceAddress?, Resolution) {
         guard let address = try environment.directory.address(of: delivery.device) else { return (nil, .unregistered) }
         guard address.platform == delivery.platform, address.app == delivery.app else {
-            // A token means nothing to another push service. A crash between this and the end in the old queue repeats
+            // A token is not valid at another push service. A crash between this and the end in the old queue repeats
             // this.
             var moved = delivery
             moved.platform = address.platform
@@ -74,14 +74,14 @@ struct AttemptSender: Sendable {
             try accept(moved)
             return (nil, .moved)
         }
-        // A device that has moved need not wait until its former queue is served.
+        // A device that has moved need not wait for a transport of its former queue.
         guard isServed else { return (nil, .noTransport) }
         return (address, .found(host: environment.host(address)))
     }
 
-    // MARK: Making them
+    // MARK: Sending
 
-    /// Makes the attempts for those of `targets` at `places`, in order. Returns what began.
+    /// Makes the attempts for the `targets` at `places`, in order. Returns the started attempts.
     func send(_ targets: [Target], at places: [Int], now: Timestamp) -> [AttemptStart] {
         var starts: [AttemptStart] = []
         starts.reserveCapacity(places.count)
@@ -119,10 +119,10 @@ struct AttemptSender: Sendable {
         }
     }
 
-    // MARK: What push services say about devices
+    // MARK: Devices
 
-    /// Forgets a device that is gone, before its delivery ends. Returns the outcome of the attempt: a device that was
-    /// registered anew since the attempt began stays, and gets the delivery at its new address.
+    /// Removes a device that is gone, before its delivery ends. Returns the outcome of the attempt: a device that
+    /// registered again since the attempt started is kept, and gets the delivery at its new address.
     func settleGone(_ attempt: Attempt, registeredAt: Timestamp, _ outcome: Outcome) -> Outcome {
         let device = attempt.stored.delivery.device
         var again = Outcome(.retry, status: outcome.status, reason: "registered-anew")
@@ -136,7 +136,7 @@ struct AttemptSender: Sendable {
         return again
     }
 
-    /// Notes devices whose tokens are proven. When that cannot be written the devices count as new until the next time.
+    /// Marks devices whose tokens are proven. If the write fails, they count as new until the next time.
     func markProven(_ devices: [DeviceID]) {
         guard !devices.isEmpty else { return }
         do {
@@ -147,18 +147,18 @@ struct AttemptSender: Sendable {
     }
 }
 
-/// The devices that worked and whose endpoint was not found at the last attempt.
+/// The devices that worked before and whose endpoint was not found at the last attempt.
 ///
-/// A 404 may come from a proxy in front of a push service that is restarting. It says that a device is gone only if
-/// the endpoint is still not found an hour later. A restart of the router begins the hour again.
+/// A 404 may come from a proxy in front of a restarting push service. The device only counts as gone if its endpoint is
+/// still not found an hour later. A restart of the router restarts the hour.
 struct NotFoundTable: Sendable {
     private struct Entry: Sendable {
-        /// Of the address that was tried.
+        /// The registration time of the address that was tried.
         let registeredAt: Timestamp
         let since: Timestamp
     }
 
-    /// The reason of an outcome `gone` that the push service itself may not have given; `plugin.h` defines it.
+    /// The reason of an outcome `gone` that may come from a proxy; `plugin.h` defines it.
     static let reason = "not-found"
 
     private static let patience: Duration = .hours(1)
@@ -166,8 +166,8 @@ struct NotFoundTable: Sendable {
 
     private var entries = BoundedCache<DeviceID, Entry>(capacity: capacity)
 
-    /// Notes that the endpoint of a device was not found. Returns whether the first such answer is an hour old, with no
-    /// success since.
+    /// Records that the endpoint of a device was not found. Returns whether the first such response is an hour old,
+    /// without success since.
     mutating func hasLasted(_ device: DeviceID, registeredAt: Timestamp, now: Timestamp) -> Bool {
         if let first = entries.value(of: device), first.registeredAt == registeredAt, first.since <= now {
             return now - first.since >= Self.patience
@@ -176,6 +176,6 @@ struct NotFoundTable: Sendable {
         return false
     }
 
-    /// The push service accepted a push for the device.
+    /// Forgets a device, because its push service accepted a push.
     mutating func forget(_ device: DeviceID) { if entries.count > 0 { entries.remove(device) } }
 }

@@ -4,16 +4,16 @@ import Push
 import Storage
 import Synchronization
 
-/// Takes deliveries, stores them durably, and attempts each until it has a final outcome.
+/// Stores deliveries durably, and attempts each until it has a final outcome.
 ///
-/// ``accept(_:causes:pace:)`` returns when deliveries are on disk. From there on ``CourierQueues`` decides every
-/// attempt, retry and end, in batches on a serial queue of the courier's own; transports answer from any thread.
+/// ``accept(_:causes:pace:)`` returns when deliveries are on disk. After that ``CourierQueues`` decides about attempts,
+/// retries and ends, in batches on the courier's own serial queue. Transports may respond on any thread.
 package final class Courier: Sendable {
     struct State: Sendable {
         var queues: CourierQueues
         var drains: [@Sendable () -> Void] = []
         var notFound = NotFoundTable()
-        /// When the alarm rings next.
+        /// The time of the next alarm.
         var wakeAt: Timestamp?
     }
 
@@ -28,13 +28,13 @@ package final class Courier: Sendable {
     private let fullTrouble: FailureLog
     /// How the outbox's capacity is divided.
     package let capacity: OutboxCapacity
-    /// Deliveries handed over that the queues have not taken yet.
+    /// The number of deliveries that were passed on and not taken by the queues yet.
     private let onTheWay = Atomic<Int>(0)
     private let mostOnTheWay: Int
-    /// Couriers of the same router over other stores.
+    /// Couriers of the same router for other stores.
     private let others = Mutex<@Sendable () -> [Courier]>({ [] })
 
-    /// A courier that attempts nothing before ``start()``. Throws when the store cannot be read.
+    /// Creates a courier that starts with ``start()``. Throws if the store cannot be read.
     package init(
         _ environment: CourierEnvironment,
         limits: CourierLimits = CourierLimits(),
@@ -50,7 +50,7 @@ package final class Courier: Sendable {
         capacity = OutboxCapacity(
             limit: environment.store.outbox.limit,
             host: { [environment] device in
-                // A device that cannot be looked up now does not count for its host.
+                // If a device cannot be looked up now, it does not count for its host.
                 (try? environment.directory.address(of: device)).flatMap(environment.chosenHost)
             },
             now: environment.now,
@@ -95,7 +95,7 @@ package final class Courier: Sendable {
         )
     }
 
-    /// Begins with the deliveries from before, and then takes those that are accepted.
+    /// Starts with the stored deliveries, and then takes accepted ones.
     package func start() {
         mailbox.post(.event(.wake))
         mailbox.open { [weak self] in self?.handle($0) }
@@ -111,11 +111,11 @@ package final class Courier: Sendable {
     /// Deliveries without a final outcome.
     package var waiting: Int { environment.store.outbox.count }
 
-    /// From now on, what is said of queues is about those of `others` as well, and what concerns all of them reaches
-    /// these: a router that shares its work has a courier for each partition.
+    /// Includes `others` in the status of queues, and in calls that concern all queues. A router in a cluster has one
+    /// courier for each partition.
     package func count(with others: @escaping @Sendable () -> [Courier]) { self.others.withLock { $0 = others } }
 
-    /// The status of each queue; queues that never had a delivery are missing.
+    /// The status of each queue that ever had a delivery.
     package var status: [QueueStatus] {
         others.withLock(\.self)().reduce(ownStatus) { QueueStatus.together($0, $1.ownStatus) }
     }
@@ -129,8 +129,8 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Until when nothing goes to a device, as the server that it chose asked for a pause or cannot be reached; nil: it
-    /// gets what there is.
+    /// The end of a device's pause, if the server that it chose asked for one or cannot be reached. Nil if there is
+    /// none.
     package func pausedUntil(_ device: DeviceID, at address: DeviceAddress) -> Timestamp? {
         let queue = QueueName(platform: address.platform, app: address.app)
         let (host, now) = (environment.host(address), environment.now())
@@ -139,19 +139,19 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Takes responsibility for `deliveries`: when this returns they survive a power cut and will be attempted. When it
-    /// throws, none of them was accepted.
+    /// Stores `deliveries`. When this returns, they survive a power failure and will be attempted. If it throws, none
+    /// of them was accepted.
     ///
-    /// `causes` are the ids of the events they are for, and of events that wake nobody, stored in the same transaction:
-    /// see ``Outbox/forEachCause(_:)``. `pace` changes the paces of devices, in the same transaction, too.
+    /// `causes` are the ids of their events, and of events without notifications; see ``Outbox/forEachCause(_:)``.
+    /// `pace` are changes of devices' paces. Both are written in the same transaction.
     ///
-    /// Bring deliveries in groups: each call flushes to disk once. Callable from any thread.
+    /// Pass many deliveries at a time, because each call flushes to disk once. Can be called from any thread.
     package func accept(_ deliveries: [Delivery], causes: [[UInt8]] = [], pace: PaceChanges = PaceChanges()) throws {
         try environment.store.insert(deliveries, causes: causes, pace: pace, handOver: take)
         withdrawals.insert(pace.withdrawn)
     }
 
-    /// Takes deliveries that are on disk since this moment.
+    /// Takes deliveries that were just written to disk.
     private func take(_ stored: [StoredDelivery]) {
         capacity.add(stored)
         guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
@@ -161,11 +161,11 @@ package final class Courier: Sendable {
 
     // MARK: Operators
 
-    /// Sends dead letters again, under their ids. Returns how many of them there still were.
+    /// Requeues dead letters under their ids. Returns how many of them still existed.
     package func revive(_ letters: [QueueEntry]) throws -> Int {
         let now = environment.now()
         return try environment.store.revive(letters.compactMap(\.letter), at: now) { stored in
-            // Before the first attempt can end. A store may revive them in several transactions.
+            // This comes before the first attempt can end. A store may requeue them in several transactions.
             let revived = Set(stored.map(\.delivery.id))
             let reports = letters.filter { revived.contains($0.id) }.map { $0.report(.requeued, nextDue: now) }
             mailbox.post(.decided(reports, {}))
@@ -173,43 +173,43 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Whether the author deleted the event of a delivery, so that it is not sent any more.
+    /// Whether the author deleted the event of a delivery, so that it is no longer sent.
     package func isWithdrawn(_ entry: QueueEntry) -> Bool { withdrawals.contains(entry.origin) }
 
-    /// Drops deliveries that wait. Those under way stay.
+    /// Drops queued deliveries, except those with an attempt in progress.
     package func drop(_ entries: [QueueEntry]) async -> QueueDrop {
         await withCheckedContinuation { continuation in
             mailbox.post(.drop(entries) { continuation.resume(returning: $0) })
         }
     }
 
-    /// Reports that an operator dropped dead letters, which concern no queue any more.
+    /// Reports that an operator dropped dead letters, which no longer belong to a queue.
     package func reportDropped(_ letters: [QueueEntry]) async {
         await withCheckedContinuation { continuation in
             mailbox.post(.decided(letters.map { $0.report(.discarded) }) { continuation.resume() })
         }
     }
 
-    /// Makes deliveries due that wait for a later time, and ends all pauses of some queues.
+    /// Makes waiting deliveries due now, and ends all pauses of some queues.
     package func hasten(_ entries: [QueueEntry], unpausing queues: Set<QueueName> = []) async -> QueueHastening {
         await withCheckedContinuation { continuation in
             mailbox.post(.hasten(entries, unpausing: queues) { continuation.resume(returning: $0) })
         }
     }
 
-    /// Calls `answer` once everything posted until now has been handled: not before ``start()``, and never if the
+    /// Calls `answer` after all previous messages were handled. This requires ``start()``, and does not happen if the
     /// courier is stuck.
     package func probe(_ answer: @escaping @Sendable () -> Void) {
         mailbox.post(.probe(answer))
     }
 
-    /// Lets paused queues probe at once, after credentials, transports or plugins were changed.
+    /// Lets paused queues probe immediately, after credentials, transports or plugins were changed.
     package func resume() {
         mailbox.post(.event(.lift))
         for other in others.withLock(\.self)() { other.resume() }
     }
 
-    /// Begins no further attempts, and returns when the outcomes of those under way are on disk, or at `deadline`.
+    /// Stops starting attempts. Returns when the outcomes of attempts in progress are on disk, or at `deadline`.
     /// Deliveries without a final outcome stay in the outbox for the next start.
     package func shutdown(deadline: Timestamp) async {
         await withCheckedContinuation { continuation in
@@ -219,7 +219,8 @@ package final class Courier: Sendable {
         }
     }
 
-    /// An alarm that does not ring early. If the clock is set back it rings too early rather than much too late.
+    /// Calls `action` at `time`, and not earlier. If the clock is set back, it calls too early rather than much too
+    /// late.
     private func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void) {
         let begin = environment.now()
         environment.alarm.ring(at: time) { [weak self] in
@@ -230,7 +231,7 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Only tells the queues that there is more on disk: enough deliveries are on their way to memory.
+    /// Only records that there is more on disk, because memory has enough deliveries.
     private func leaveOnDisk(_ deliveries: [StoredDelivery]) {
         var queues: [Int: StoredQueue] = [:]
         for stored in deliveries {
@@ -242,8 +243,8 @@ package final class Courier: Sendable {
 
     // MARK: Working
 
-    /// Handles one batch. Runs only on the mailbox's queue. The lock is held while the state machine decides; its
-    /// actions are carried out without the lock.
+    /// Handles one batch. Runs only on the mailbox's queue. The state machine decides with the lock held; its actions
+    /// are carried out without the lock.
     private func handle(_ messages: [CourierMessage]) {
         let ends = settle(messages)
         var actions = CourierActions()
@@ -298,7 +299,7 @@ package final class Courier: Sendable {
         for answer in answers { answer() }
     }
 
-    /// Has the disk drop what is not in memory, and then answers.
+    /// Drops deliveries on disk, and then answers.
     private func discard(
         _ drop: CourierQueues.Drop,
         _ answer: @escaping @Sendable (QueueDrop) -> Void
@@ -314,8 +315,7 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Tells the registry about devices that are gone or proven, and returns the messages with the outcomes that
-    /// follow.
+    /// Updates gone and proven devices in the registry, and returns the messages with the resulting outcomes.
     private func settle(_ messages: [CourierMessage]) -> [CourierMessage] {
         var proven: [DeviceID] = []
         let settled = messages.map { message -> CourierMessage in
@@ -349,7 +349,7 @@ package final class Courier: Sendable {
             changes.ends = PushEnd.all(of: actions.reports, at: environment.now())
             writer.post(.changes(changes))
         }
-        // A page that is asked for from now on does not bring them.
+        // Pages that are requested after this do not contain them.
         for discard in actions.discards { writer.post(.discard(discard)) }
         for read in actions.reads { writer.post(.read(read)) }
         if !actions.reports.isEmpty { environment.observer.deliveriesReported(actions.reports) }
@@ -370,7 +370,7 @@ package final class Courier: Sendable {
         }
     }
 
-    /// Finds where each attempt goes, and makes those that may be made.
+    /// Finds the target of each attempt, and makes the admitted attempts.
     private func attempt(_ attempts: [Attempt], now: Timestamp) -> CourierActions {
         let targets = sender.targets(of: attempts, now: now) { try accept([$0]) }
         var actions = CourierActions()

@@ -2,15 +2,15 @@ import Core
 import Dispatch
 import Push
 
-/// What a courier depends on.
+/// The dependencies of a courier.
 package struct CourierEnvironment: Sendable {
-    /// Where deliveries wait on disk.
+    /// The storage of deliveries.
     package var store: any DeliveryStore
     package var directory: any DeviceDirectory
-    /// The transport that serves a queue; nil: its deliveries wait. Called again for every batch of attempts.
+    /// Returns the transport of a queue; without one its deliveries wait. Called again for every batch of attempts.
     package var transport: @Sendable (QueueName) -> (any Transport)?
-    /// What attempts to an address are counted by: its host, where users choose the endpoint, or ``newDevices`` for a
-    /// token that its push service has not accepted yet; nil: not counted.
+    /// Returns the key for counting attempts to an address: its host, if users choose the endpoint, or ``newDevices``
+    /// for a token that no push was accepted for yet. Nil means not counted.
     package var host: @Sendable (DeviceAddress) -> String?
     package var observer: any DeliveryObserver
     package var now: @Sendable () -> Timestamp
@@ -18,10 +18,10 @@ package struct CourierEnvironment: Sendable {
     /// Spreads retries over time.
     package var random: any RandomNumberGenerator & Sendable
 
-    /// Stands for new devices in place of a host.
+    /// The key of new devices, used instead of a host.
     package static let newDevices = HostLimits.newDevices
 
-    /// The host of an address, if its user chose that; else nil.
+    /// The host of an address, if its user chose it; nil otherwise.
     func chosenHost(_ address: DeviceAddress) -> String? {
         host(address).flatMap { $0 == Self.newDevices ? nil : $0 }
     }
@@ -47,14 +47,14 @@ package struct CourierEnvironment: Sendable {
     }
 }
 
-/// What the courier needs from the registry.
+/// The courier's view of the registry.
 package protocol DeviceDirectory: Sendable {
-    /// Where `device` is now; nil when it is no longer registered.
+    /// Returns the current address of `device`; nil if it is no longer registered.
     func address(of device: DeviceID) throws -> DeviceAddress?
-    /// Forgets a device that its push service called gone. `registeredAt` belongs to the address that was tried: a
-    /// device that was registered anew since then stays.
+    /// Removes a device that its push service reported as gone. `registeredAt` belongs to the address that was tried: a
+    /// device that registered again since then is kept.
     func removeGone(_ device: DeviceID, registeredAt: Timestamp) throws
-    /// Notes that the push service accepted a push for the token of each of `devices` for the first time.
+    /// Records that the push service accepted a first push for each of `devices`.
     func markProven(_ devices: [DeviceID]) throws
 }
 
@@ -63,16 +63,16 @@ extension DeviceDirectory {
     package func markProven(_ devices: [DeviceID]) throws {}
 }
 
-/// Calls back at a time. The courier waits in no other way.
+/// Calls back at a time. The courier's only way to wait.
 package protocol Alarm: Sendable {
     /// Calls `action` once, on any thread, at `time`. It may call early.
     func ring(at time: Timestamp, _ action: @escaping @Sendable () -> Void)
 }
 
-/// An ``Alarm`` on the system's own timers.
+/// An ``Alarm`` that uses the system's timers.
 package struct DispatchAlarm: Alarm {
     private let now: @Sendable () -> Timestamp
-    // A clock that is set while something waits is noticed within a minute.
+    // A clock change is noticed within a minute.
     private static let longestSleep: Duration = .minutes(1)
 
     package init(now: @escaping @Sendable () -> Timestamp) {
@@ -87,16 +87,17 @@ package struct DispatchAlarm: Alarm {
 
 /// Limits of a courier, for each queue of one platform and app.
 package struct CourierLimits: Sendable, Equatable {
-    /// Attempts under way at a time, except slow ones.
+    /// The maximum number of attempts in progress, without slow ones.
     package var inFlight: Int
-    /// Slow attempts under way at a time; further ones keep their places.
+    /// The maximum number of slow attempts in progress that do not count for `inFlight`.
     package var slow: Int
-    /// Deliveries in memory, at least twice `inFlight`. The rest stays on disk and is read in pages.
+    /// The maximum number of deliveries in memory, at least twice `inFlight`. The rest stays on disk and is read in
+    /// pages.
     package var window: Int
-    /// Attempts under way at a time towards one host, where endpoints are chosen by users.
+    /// The maximum number of attempts in progress to one host, if users choose endpoints.
     package var inFlightPerHost: Int
-    /// After this many failed attempts a delivery stands aside and lets later ones for its device pass; until then they
-    /// wait behind it, in order.
+    /// The number of failed attempts after which a delivery no longer blocks later ones to its device. Until then they
+    /// wait, in order.
     package var standAsideAfter: Int
 
     package init(
@@ -113,35 +114,36 @@ package struct CourierLimits: Sendable, Equatable {
         self.standAsideAfter = max(1, standAsideAfter)
     }
 
-    /// After so long an attempt is slow, where endpoints are chosen by users: it leaves its place to another one, so that
-    /// hosts that never respond hold up no others.
+    /// The time after which an attempt is slow, if users choose endpoints. A slow attempt frees its slot, so that
+    /// unresponsive hosts do not delay others.
     static let slowAfter: Duration = .milliseconds(250)
 
-    /// How long a queue pauses when its credentials are bad; doubled with every probe that fails.
+    /// The length of a queue's pause if its credentials are invalid. It doubles with every failed probe.
     static let pauses = Pause.Length(first: .minutes(1), longest: .minutes(15))
 
-    /// How long a host or a whole push service pauses that asked for it without saying how long; doubled each time until
-    /// it accepts a delivery.
+    /// The length of the pause of a host or push service that asked for one without a length. It doubles until a
+    /// delivery is accepted.
     static let breaks = Pause.Length(first: .seconds(5), longest: .minutes(15))
 
-    /// How long a host pauses that cannot be reached, and a device whose endpoint refuses everything; doubled each time.
+    /// The length of the pause of an unreachable host, or of a device whose endpoint refuses everything. It doubles
+    /// each time.
     static let doubts = Pause.Length(first: .seconds(5), longest: .minutes(1))
 
-    /// Deliveries in memory that wait for a due time; beyond it the latest stay on disk alone.
+    /// The maximum number of deliveries in memory that wait for a due time. Beyond it, the latest stay only on disk.
     var delayed: Int { window / 2 }
 
-    /// Deliveries read from disk at once.
+    /// The number of deliveries in a page from disk.
     var page: Int { window / 4 }
 }
 
-/// When a delivery that failed is attempted again, and when it is given up: exponential backoff with full jitter.
+/// When a failed delivery is retried, and when it is abandoned: exponential backoff with full jitter.
 package struct RetryPolicy: Sendable, Equatable {
-    /// The longest wait after the first failed attempt; it doubles with every further one.
+    /// The longest delay after the first failed attempt; it doubles with every other one.
     package var base: Duration
-    /// The longest wait whatever the number of attempts. A push service may ask for more.
+    /// The longest delay for any number of attempts. A push service may request more.
     package var cap: Duration
-    /// How long after its acceptance a delivery is given up. A notification's own `expiresAt` counts where it comes
-    /// first.
+    /// The time after acceptance until a delivery is abandoned. A notification's own `expiresAt` applies if it is
+    /// earlier.
     package var lifetime: Duration
 
     package init(
@@ -154,20 +156,20 @@ package struct RetryPolicy: Sendable, Equatable {
         self.lifetime = lifetime
     }
 
-    /// From when on `delivery` is not attempted any more.
+    /// When `delivery` is no longer attempted.
     package func deadline(of delivery: Delivery) -> Timestamp {
         let lifetimeEnd = delivery.acceptedAt + lifetime
         let expiresAt = delivery.notification.expiresAt
         return expiresAt > .epoch ? min(expiresAt, lifetimeEnd) : lifetimeEnd
     }
 
-    /// Whether `delivery` is still worth something when it is given up: its own end comes later, or never.
+    /// Whether `delivery` would still be useful after it is abandoned: it expires later, or never.
     package func outlives(_ delivery: Delivery) -> Bool {
         let expiresAt = delivery.notification.expiresAt
         return expiresAt <= .epoch || expiresAt > delivery.acceptedAt + lifetime
     }
 
-    /// The longest wait after `attempts` failed ones.
+    /// The longest delay after `attempts` failed ones.
     package func ceiling(attempts: Int) -> Duration {
         let doublings = max(0, attempts - 1)
         guard doublings < 40 else { return cap }
@@ -175,11 +177,11 @@ package struct RetryPolicy: Sendable, Equatable {
         return base < cap / factor ? base * factor : cap
     }
 
-    /// When to try again after `attempts` failed ones; nil: `delivery` has expired by then.
+    /// When to try again after `attempts` failed ones. Nil if `delivery` expires before that.
     ///
-    /// The wait is drawn evenly between 0 and ``ceiling(attempts:)``, behind the time the push service asked
-    /// for: clients with the same answer do not come back together. Who asks for longer than `delivery` lives is asked
-    /// again after ``cap``: they may have meant less.
+    /// The delay is random between 0 and ``ceiling(attempts:)``, added to the delay that the push service requested, so
+    /// that deliveries with the same response are not retried together. If the requested delay exceeds the lifetime of
+    /// `delivery`, ``cap`` is used instead, because the request may be wrong.
     package func nextAttempt(
         of delivery: Delivery,
         attempts: Int,

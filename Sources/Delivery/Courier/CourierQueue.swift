@@ -2,10 +2,10 @@ import Core
 import DequeModule
 import Push
 
-/// The deliveries of one platform and app: which are in memory, which is next, and what follows from each outcome.
+/// The deliveries of one platform and app: those in memory, the next one, and the effects of each outcome.
 ///
-/// A device's deliveries go one at a time and in order; one that failed is tried again before those behind it, until it
-/// has failed so often that it stands aside. A retry that waits only on disk delays nobody.
+/// A device's deliveries are sent one at a time and in order. A failed one is retried before those after it, until it
+/// has failed so often that it no longer blocks them. A retry that is only on disk delays no other delivery.
 struct CourierQueue: Sendable {
     let name: QueueName
     private let limits: CourierLimits
@@ -14,7 +14,7 @@ struct CourierQueue: Sendable {
     var paging: QueuePaging
     private(set) var devices = DeviceQueues()
     var throttles: QueueThrottles
-    /// Devices with an attempt under way.
+    /// The number of devices with an attempt in progress.
     private(set) var inFlight = 0
     /// Attempts to users' hosts that are not slow yet, and some that have ended, in order.
     private var recent: Deque<(attempt: Attempt, since: Timestamp)> = []
@@ -35,7 +35,7 @@ struct CourierQueue: Sendable {
         throttles = QueueThrottles(queue: name, limits: limits, policy: policy)
     }
 
-    /// When something happens by itself.
+    /// The time of the next scheduled change.
     var wakeAt: Timestamp? {
         guard devices.hasReady else { return devices.nextDue }
         let placeFreeAt = recent.first.map { $0.since + CourierLimits.slowAfter }
@@ -56,10 +56,10 @@ struct CourierQueue: Sendable {
         )
     }
 
-    /// Takes a delivery that is on disk now.
+    /// Takes a delivery that was just written to disk.
     mutating func accept(_ stored: StoredDelivery) { paging.accept(stored, into: &devices) }
 
-    /// Begins what may begin: wakes what is due, asks for pages, hands out attempts.
+    /// Starts all possible work: due retries, page reads and attempts.
     mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         devices.wake(now: now, lifetime: policy.lifetime)
         actions.changes.reschedulings += paging.moveDelayedToDisk(from: &devices)
@@ -104,7 +104,7 @@ struct CourierQueue: Sendable {
 
     // MARK: Attempts
 
-    /// Takes the result of a lookup. Returns whether the attempt is to be made.
+    /// Handles the result of a lookup. Returns whether the attempt should be made.
     mutating func resolved(
         _ attempt: Attempt,
         _ resolution: Resolution,
@@ -178,7 +178,7 @@ struct CourierQueue: Sendable {
         return false
     }
 
-    /// Notes that a device's turn is about to be decided. Returns the host that called it, if one did.
+    /// Records that a device's turn will be decided now. Returns the host that called it, if any.
     private mutating func answerCall(_ device: Int) -> String? {
         guard let caller = devices[device].caller else { return nil }
         devices[device].caller = nil
@@ -186,7 +186,7 @@ struct CourierQueue: Sendable {
         return caller
     }
 
-    /// Calls the next device of a host: the one that it called before may not have used its place.
+    /// Calls the next device of a host, because the one called before may not have used its slot.
     private mutating func callNext(_ caller: String?) {
         guard let caller else { return }
         makeReady(throttles.call(caller), calledBy: caller)
@@ -201,7 +201,7 @@ struct CourierQueue: Sendable {
 
     // MARK: Outcomes
 
-    /// Takes the outcome of an attempt. Ignores a second one for the same attempt.
+    /// Handles the outcome of an attempt. Ignores a second outcome of the same attempt.
     mutating func ended(
         _ attempt: Attempt,
         _ outcome: Outcome,
@@ -216,7 +216,7 @@ struct CourierQueue: Sendable {
             devices[device].isSlow = false
             slow -= 1
         }
-        // In a queue with few attempts nothing else would take them out.
+        // In a queue with few attempts they would otherwise never be removed.
         while let first = recent.first, !devices.isUnderWay(first.attempt) || first.attempt.stored === attempt.stored {
             recent.removeFirst()
         }
@@ -230,7 +230,7 @@ struct CourierQueue: Sendable {
         case .delivered: finish(device, .delivered, outcome, now: now, into: &actions)
         case .rejected where reduce(device, outcome, into: &actions): devices.makeReady(device)
         case .rejected: finish(device, .rejected, outcome, now: now, into: &actions)
-        // The device's other deliveries find it unregistered when their turn comes.
+        // The device's other deliveries will find it unregistered in their turn.
         case .gone: finish(device, .gone, outcome, now: now, into: &actions)
         case .retry:
             if outcome.scope == .transport, let pause = throttles.pauseForService(outcome, now: now) {
@@ -257,15 +257,15 @@ struct CourierQueue: Sendable {
         devices.proceed(device)
     }
 
-    /// Why a delivery is given up that was tried for as long as deliveries are.
+    /// The reason for abandoning a delivery at the end of its lifetime.
     private func lastFailure(of stored: StoredDelivery) -> DeliveryFailure {
         if let failure = stored.failure { return failure }
         guard let pause = throttles.lastPause else { return DeliveryFailure(.retry, reason: "lifetime") }
         return DeliveryFailure(pause.cause == .misconfigured ? .misconfigured : .retry, reason: pause.reason)
     }
 
-    /// Ends the device's first delivery for good, with the outcome of an attempt or without one; with a `failure` it
-    /// becomes a dead letter.
+    /// Ends the device's first delivery, with or without the outcome of an attempt. If there is a `failure`, it becomes
+    /// a dead letter.
     private mutating func end(
         _ device: Int,
         _ kind: DeliveryReport.Kind,
@@ -294,7 +294,7 @@ struct CourierQueue: Sendable {
         )
     }
 
-    /// `hostPausedUntil` is the end of its host's pause.
+    /// Schedules a retry. `hostPausedUntil` is the end of its host's pause.
     private mutating func retry(
         _ device: Int,
         _ outcome: Outcome,
@@ -328,7 +328,7 @@ struct CourierQueue: Sendable {
         actions.changes.reschedulings.append(
             OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts, failure: failure)
         )
-        // A failure that concerns the device concerns all its deliveries, and one of the router's none of them.
+        // A failure of the device affects all its deliveries, and a failure of the router none of them.
         let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device && !outcome.isOfRouter
         let kind: DeliveryReport.Kind = isMisconfigured ? .misconfigured : .retry
         var report = stored.report(kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
@@ -347,9 +347,9 @@ struct CourierQueue: Sendable {
         }
     }
 
-    /// Replaces the device's first delivery by a version that may pass; false when there is nothing left to leave out.
+    /// Replaces the device's first delivery with a reduced version. Returns false if it cannot be reduced further.
     ///
-    /// In memory only: after a restart the whole is tried once more, with the same result.
+    /// The reduced version is only in memory: after a restart the original is tried again, with the same result.
     private mutating func reduce(_ device: Int, _ outcome: Outcome, into actions: inout CourierActions) -> Bool {
         guard let stored = devices[device].waiting.first,
             let reduced = stored.delivery.notification.downgraded(after: outcome)
@@ -372,7 +372,8 @@ struct CourierQueue: Sendable {
 
     // MARK: Operators
 
-    /// Drops deliveries of this queue that wait. Those that are in memory end here; the rest is for the disk.
+    /// Drops queued deliveries of this queue. Those in memory end here; the result contains the rest, which may be on
+    /// disk.
     mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> CourierQueues.Drop {
         let (removed, underWay, absent) = paging.drop(entries, from: &devices)
         for stored in removed {
@@ -382,7 +383,7 @@ struct CourierQueue: Sendable {
         return CourierQueues.Drop(dropped: removed.count, underWay: underWay, absent: absent)
     }
 
-    /// Makes deliveries of this queue due that wait for a later time. Returns how many.
+    /// Makes waiting deliveries of this queue due now. Returns their number.
     mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
         let (hastened, onDisk) = paging.hasten(entries, in: &devices, now: now)
         for stored in hastened {
@@ -405,7 +406,7 @@ struct CourierQueue: Sendable {
 
     // MARK: The disk
 
-    /// Takes a page that was asked for.
+    /// Takes a requested page.
     mutating func take(
         _ page: OutboxPage,
         of part: OutboxRead.Part,
@@ -430,7 +431,7 @@ struct CourierQueue: Sendable {
         )
     }
 
-    /// Moves all times along with a clock that was set back by `step`.
+    /// Moves all times back by `step`, like the clock.
     mutating func follow(clockSetBackBy step: Duration, into actions: inout CourierActions) {
         throttles.follow(clockSetBackBy: step)
         for index in recent.indices { recent[index].since -= step }
@@ -439,6 +440,6 @@ struct CourierQueue: Sendable {
 }
 
 extension Outcome {
-    /// Whether the router lacked the capacity for the attempt, which says nothing about the device or the delivery.
+    /// Whether the router lacked capacity for the attempt. This does not depend on the device or the delivery.
     fileprivate var isOfRouter: Bool { status == 0 && (reason == "overloaded" || reason == "evicted") }
 }

@@ -1,11 +1,10 @@
 import Core
 import Push
 
-/// All queues of a courier: the state machine that decides which attempt is made when, and what follows from its
-/// outcome.
+/// All queues of a courier: the state machine that decides which attempts are made when, and handles their outcomes.
 ///
-/// It knows no clock, lock, disk or network. Events go in with the time, and ``advance(now:into:)`` follows a batch of
-/// them; ``CourierActions`` come out.
+/// It uses no clock, lock, disk or network. Events are passed in with the time, and ``advance(now:into:)`` follows a
+/// batch of them. The results are ``CourierActions``.
 struct CourierQueues: Sendable {
     private let limits: CourierLimits
     private let policy: RetryPolicy
@@ -18,10 +17,10 @@ struct CourierQueues: Sendable {
     /// The latest time that the clock has shown.
     private var latest = Timestamp.distantPast
 
-    /// How far the clock may go back without consequence.
+    /// The clock jump backwards that is ignored.
     static let tolerance: Duration = .seconds(1)
 
-    /// `waiting` are the queues that the outbox holds from before.
+    /// `waiting` are the queues in the outbox at the start.
     init(
         limits: CourierLimits,
         policy: RetryPolicy,
@@ -38,7 +37,7 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// Attempts under way.
+    /// The number of attempts in progress.
     var inFlight: Int { queues.reduce(0) { $0 + $1.inFlight } }
 
     func status(now: Timestamp) -> [QueueStatus] { queues.map { $0.status(now: now) } }
@@ -67,15 +66,15 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// What an operator's drop did.
+    /// The result of an operator's drop.
     struct Drop: Sendable {
         var dropped = 0
         var underWay = 0
-        /// They are not in memory: on disk, or ended already.
+        /// Entries that are not in memory: they are on disk, or ended already.
         var absent: [QueueEntry] = []
     }
 
-    /// Drops deliveries that wait.
+    /// Drops queued deliveries.
     mutating func drop(_ entries: [QueueEntry], into actions: inout CourierActions) -> Drop {
         var all = Drop()
         for (number, entries) in Self.byQueue(entries) {
@@ -88,7 +87,7 @@ struct CourierQueues: Sendable {
         return all
     }
 
-    /// Makes deliveries due that wait for a later time. Returns how many.
+    /// Makes waiting deliveries due now. Returns their number.
     mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
         Self.byQueue(entries).reduce(0) { count, group in
             guard let index = indices[group.key] else { return count }
@@ -96,7 +95,7 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// Ends the pauses of these queues. Returns which of them were paused.
+    /// Ends the pauses of these queues. Returns those that were paused.
     mutating func unpause(_ names: Set<QueueName>, now: Timestamp) -> [QueueName] {
         var paused: [QueueName] = []
         for index in queues.indices where names.contains(queues[index].name) {
@@ -111,7 +110,7 @@ struct CourierQueues: Sendable {
         Dictionary(grouping: entries.filter { $0.key != nil }) { $0.key?.queue ?? 0 }
     }
 
-    /// Takes the result of a lookup. Returns whether the attempt is to be made.
+    /// Handles the result of a lookup. Returns whether the attempt should be made.
     mutating func resolved(
         _ attempt: Attempt,
         _ resolution: Resolution,
@@ -121,7 +120,7 @@ struct CourierQueues: Sendable {
         queues[attempt.queue].resolved(attempt, resolution, now: now, random: &random, into: &actions)
     }
 
-    /// Begins what may begin now, in every queue up to its own limits.
+    /// Starts all possible work in every queue, up to its limits.
     mutating func advance(now: Timestamp, into actions: inout CourierActions) {
         guard !isDraining, isDiskWritable else { return }
         for queue in queues.indices {
@@ -132,8 +131,7 @@ struct CourierQueues: Sendable {
         }
     }
 
-    /// Looks at the clock. If that was set back, every wait keeps its length instead of lasting until its old end comes
-    /// again.
+    /// Notes the time. If the clock was set back, every wait keeps its length.
     private mutating func notice(_ now: Timestamp, into actions: inout CourierActions) {
         guard latest > .distantPast, now < latest - Self.tolerance else {
             latest = max(latest, now)
@@ -158,27 +156,27 @@ struct CourierQueues: Sendable {
     }
 }
 
-/// What happens to a courier's queues.
+/// An event for a courier's queues.
 enum CourierEvent: Sendable {
-    /// Deliveries that are on disk now, in the order of their keys.
+    /// Deliveries that were written to disk, in the order of their keys.
     case accepted([StoredDelivery])
-    /// Deliveries that are on disk now and are not handed over, because memory has enough of them.
+    /// Deliveries that were written to disk and are not passed on, because memory has enough of them.
     case left(StoredQueue)
     /// An attempt ended.
     case ended(Attempt, Outcome)
-    /// A page that was asked for.
+    /// A requested page.
     case page(OutboxRead, OutboxPage)
     /// Time has passed.
     case wake
-    /// Somebody repaired something: paused queues probe now.
+    /// The operator fixed a problem: paused queues probe now.
     case lift
-    /// Whether the disk accepts changes. While it does not, no attempt begins: a crash would repeat it.
+    /// Whether the disk accepts changes. If not, no attempt starts, because a crash would repeat it.
     case disk(isWritable: Bool)
-    /// Begin no more attempts.
+    /// Start no more attempts.
     case drain
 }
 
-/// What the courier has to do, in the order of the fields.
+/// The courier's next actions, in the order of the fields.
 struct CourierActions: Sendable {
     var changes = OutboxChanges()
     var discards: [OutboxWriter.Discard] = []
@@ -188,9 +186,9 @@ struct CourierActions: Sendable {
     var postponed: [DeliveryReport] = []
     var pauses: [QueuePause] = []
     var resumed: [QueueName] = []
-    /// Attempts to begin: find each device's address, and answer with ``CourierQueues/resolved(_:_:now:into:)``.
+    /// Attempts to start: look up each device's address, and then call ``CourierQueues/resolved(_:_:now:into:)``.
     var lookups: [Attempt] = []
-    /// When to call again if nothing else happens.
+    /// When to call again without other events.
     var wakeAt: Timestamp?
 }
 
@@ -205,19 +203,19 @@ struct Attempt: Sendable {
 
 /// The result of looking up the address of a delivery's device.
 enum Resolution: Sendable, Equatable {
-    /// It has one; `host` where attempts per host are counted.
+    /// It has an address; `host` is set if attempts per host are counted.
     case found(host: String?)
     /// The device is no longer registered.
     case unregistered
-    /// It is on another platform or app by now, and the delivery was put into that queue.
+    /// It is now on another platform or app, and the delivery was moved to that queue.
     case moved
     /// The directory could not be read.
     case unavailable
-    /// It has one, but no transport serves this queue.
+    /// It has an address, but no transport serves this queue.
     case noTransport
 }
 
-/// A page that a queue wants from disk.
+/// A request of a queue for a page from disk.
 struct OutboxRead: Sendable, Equatable {
     enum Part: Sendable, Equatable {
         case firstTries(after: OutboxKey)
@@ -232,21 +230,21 @@ struct OutboxRead: Sendable, Equatable {
     let limit: Int
 }
 
-/// What other threads say to a courier's own queue.
+/// A message from other threads to a courier's own queue.
 enum CourierMessage: Sendable {
     case event(CourierEvent)
-    /// A push service says that a device is gone. `registeredAt` and `isProven` belong to the address that was tried.
+    /// A push service reported a device as gone. `registeredAt` and `isProven` belong to the address that was tried.
     case gone(Attempt, registeredAt: Timestamp, isProven: Bool, Outcome)
     /// A push service accepted the token of a device for the first time.
     case proven(Attempt, Outcome)
-    /// Drop deliveries that wait.
+    /// Drop queued deliveries.
     case drop([QueueEntry], @Sendable (QueueDrop) -> Void)
-    /// Make deliveries due that wait for a later time, and end the pauses of queues.
+    /// Make waiting deliveries due now, and end the pauses of queues.
     case hasten([QueueEntry], unpausing: Set<QueueName>, @Sendable (QueueHastening) -> Void)
-    /// What was decided elsewhere, and what to call when it is reported.
+    /// Decisions made elsewhere, and a function to call after they are reported.
     case decided([DeliveryReport], @Sendable () -> Void)
-    /// To be called when no attempt is under way any more and all outcomes are on disk.
+    /// A function to call when no attempt is in progress and all outcomes are on disk.
     case drain(@Sendable () -> Void)
-    /// To be called when everything posted before has been handled.
+    /// A function to call after all previous messages were handled.
     case probe(@Sendable () -> Void)
 }

@@ -3,7 +3,7 @@ import DequeModule
 import HeapModule
 import Push
 
-/// The deliveries of one device that are in memory, in order: one is under way at a time.
+/// The deliveries of one device in memory, in order. Only one is attempted at a time.
 struct DeviceQueue: Sendable {
     enum State: Sendable {
         /// Belongs to no device.
@@ -21,7 +21,7 @@ struct DeviceQueue: Sendable {
     var device: DeviceID
     var state: State
     var waiting: Deque<StoredDelivery> = []
-    /// The host of the attempt under way, where attempts per host are counted.
+    /// The host of the attempt in progress, if attempts per host are counted.
     var host: String?
     /// Whether that attempt is slow (``CourierLimits/slowAfter``).
     var isSlow = false
@@ -29,18 +29,17 @@ struct DeviceQueue: Sendable {
     var caller: String?
 }
 
-/// The deliveries of one courier queue that are in memory: by device, with the devices whose turn is next, and all that
-/// waits for a due time.
+/// The deliveries of one courier queue in memory: by device, with the devices whose turn is next, and the deliveries
+/// that wait for a due time.
 ///
-/// A device keeps its index as long as it has deliveries here; then the next device takes over the index and its
-/// memory.
+/// A device keeps its index while it has deliveries here. The next device reuses the index and its memory.
 struct DeviceQueues: Sendable {
-    /// Something that waits for a due time.
+    /// A device or delivery that waits for a due time.
     private struct Delayed: Comparable, Sendable {
         enum Content: Sendable {
             /// The whole queue of a device.
             case device(Int)
-            /// One delivery that stands aside from its device's queue.
+            /// One delivery that no longer blocks its device's queue.
             case single(StoredDelivery)
         }
 
@@ -57,9 +56,9 @@ struct DeviceQueues: Sendable {
     private var free: [Int] = []
     private var ready: Deque<Int> = []
     private var delayed = Heap<Delayed>()
-    /// Deliveries in memory.
+    /// The number of deliveries in memory.
     private(set) var count = 0
-    /// Those of them that wait for a due time.
+    /// The number of these that wait for a due time.
     private(set) var delayedCount = 0
 
     subscript(index: Int) -> DeviceQueue {
@@ -67,7 +66,7 @@ struct DeviceQueues: Sendable {
         _modify { yield &queues[index] }
     }
 
-    /// Devices that have deliveries here.
+    /// The number of devices with deliveries here.
     var deviceCount: Int { indices.count }
 
     var hasReady: Bool { !ready.isEmpty }
@@ -75,29 +74,29 @@ struct DeviceQueues: Sendable {
     /// The earliest due time.
     var nextDue: Timestamp? { delayed.min?.place.due }
 
-    /// The place of what waits for the latest due time.
+    /// The position of the entry with the latest due time.
     var lastPlace: RetryPlace? { delayed.max?.place }
 
-    /// Whether `attempt` is under way: false for a second completion of the same attempt.
+    /// Whether `attempt` is in progress. False for a second completion of the same attempt.
     func isUnderWay(_ attempt: Attempt) -> Bool {
         guard queues.indices.contains(attempt.device), queues[attempt.device].state == .inFlight else { return false }
         return queues[attempt.device].waiting.first === attempt.stored
     }
 
-    /// Puts a delivery behind those of its device.
+    /// Adds a delivery after those of its device.
     mutating func append(_ stored: StoredDelivery) {
         count += 1
         enqueue(stored)
     }
 
-    /// Takes a device's first delivery out.
+    /// Removes a device's first delivery.
     mutating func removeFirst(of index: Int) -> StoredDelivery? {
         guard let stored = queues[index].waiting.popFirst() else { return nil }
         count -= 1
         return stored
     }
 
-    /// The device whose turn it is.
+    /// Removes the device whose turn is next.
     mutating func nextReady() -> Int? { ready.popFirst() }
 
     mutating func makeReady(_ index: Int) {
@@ -105,13 +104,13 @@ struct DeviceQueues: Sendable {
         ready.append(index)
     }
 
-    /// Gives a device the next turn of all.
+    /// Gives a device the very next turn.
     mutating func makeNext(_ index: Int) {
         queues[index].state = .ready
         ready.prepend(index)
     }
 
-    /// Gives a device another turn, or its index up when it has no more deliveries.
+    /// Gives a device another turn, or releases its index if it has no more deliveries.
     mutating func proceed(_ index: Int) {
         if queues[index].waiting.isEmpty {
             release(index)
@@ -129,7 +128,7 @@ struct DeviceQueues: Sendable {
         free.append(index)
     }
 
-    /// Lets a device with all its deliveries wait until `due`.
+    /// Delays a device with all its deliveries until `due`.
     mutating func delay(_ index: Int, until due: Timestamp) {
         guard let first = queues[index].waiting.first else { return }
         queues[index].state = .delayed
@@ -137,15 +136,15 @@ struct DeviceQueues: Sendable {
         delayed.insert(Delayed(place: RetryPlace(due: due, key: first.key), content: .device(index)))
     }
 
-    /// Lets a delivery wait until `due`, beside its device's queue.
+    /// Delays a delivery until `due`, separate from its device's queue.
     mutating func delay(_ stored: StoredDelivery, until due: Timestamp) {
         count += 1
         delayedCount += 1
         delayed.insert(Delayed(place: RetryPlace(due: due, key: stored.key), content: .single(stored)))
     }
 
-    /// Gives a turn to all that is due, and to what waits for longer than `lifetime`: its due time is from before the
-    /// clock was set back.
+    /// Gives a turn to all due entries. Also to those that wait longer than `lifetime`, because the clock was set back
+    /// since.
     mutating func wake(now: Timestamp, lifetime: Duration) {
         while let first = delayed.min, first.place.due <= now {
             wake(delayed.removeMin())
@@ -166,7 +165,7 @@ struct DeviceQueues: Sendable {
         }
     }
 
-    /// Takes out what waits for the latest due time: a device with all its deliveries, or one that stands aside.
+    /// Removes the entry with the latest due time: a device with all its deliveries, or a single delivery.
     mutating func removeLast() -> (deliveries: Deque<StoredDelivery>, standsAside: Bool)? {
         guard let last = delayed.popMax() else { return nil }
         let standsAside: Bool
@@ -182,8 +181,8 @@ struct DeviceQueues: Sendable {
         return (deliveries, standsAside)
     }
 
-    /// Moves all due times along with a clock that was set back by `step`, and returns what the disk has to know: after
-    /// a restart nobody would.
+    /// Moves all due times back by `step`, like the clock. Returns the changes to store, because a restart would lose
+    /// them.
     mutating func follow(clockSetBackBy step: Duration) -> [OutboxChanges.Rescheduling] {
         var reschedulings: [OutboxChanges.Rescheduling] = []
         let entries = delayed.unordered
@@ -207,14 +206,14 @@ struct DeviceQueues: Sendable {
         return reschedulings
     }
 
-    /// What became of deliveries that are to be taken out.
+    /// The result of removing deliveries.
     struct Removal {
         var removed: [StoredDelivery] = []
-        /// An attempt is under way, so they stay.
+        /// The deliveries that stay, because an attempt is in progress.
         var underWay: Set<OutboxKey> = []
     }
 
-    /// Takes deliveries out that are in memory. Devices that wait for the due time of one of them get a turn.
+    /// Removes deliveries from memory. Devices that waited for the due time of one of them get a turn.
     mutating func remove(_ keys: Set<OutboxKey>) -> Removal {
         var removal = Removal()
         var woken: Set<Int> = []
@@ -257,8 +256,7 @@ struct DeviceQueues: Sendable {
         return removal
     }
 
-    /// Makes deliveries in memory due at `now`. Returns those that it brings forward, as they are afterwards, and which
-    /// of `keys` are in memory.
+    /// Makes deliveries in memory due at `now`. Returns the rescheduled ones, and those of `keys` that are in memory.
     mutating func hasten(
         _ keys: Set<OutboxKey>,
         now: Timestamp
@@ -320,7 +318,7 @@ struct DeviceQueues: Sendable {
 }
 
 extension StoredDelivery {
-    /// A delivery that waits for its first attempt has no due time.
+    /// Returns the delivery with its due time moved back. A delivery before its first attempt has no due time.
     fileprivate func setBack(
         by step: Duration,
         _ reschedulings: inout [OutboxChanges.Rescheduling]

@@ -1,50 +1,50 @@
 import Core
 import DequeModule
 
-/// How many attempts go to one host at a time, where users choose endpoints, so that a slow or hostile host does not
-/// delay deliveries to others.
+/// Limits the attempts to one host if users choose endpoints, so that a slow or hostile host does not delay deliveries
+/// to others.
 ///
-/// A host that asked for a pause, or could not be reached, gets one attempt at a time until it answers properly. While
-/// it cannot be reached there is a growing pause between these attempts: a host that refuses at once gets no more of
-/// them than one that lets us wait. Devices that were sent away meanwhile take turns, so that one whose pushes always
+/// A host that asked for a pause, or could not be reached, gets one attempt at a time until it responds properly. While
+/// it cannot be reached, the pause between these attempts grows. A host that refuses immediately thus gets no more
+/// attempts than a slow one. Devices that were postponed in that time take turns, so that a device whose pushes always
 /// fail does not use up every attempt.
 ///
-/// A host that has never answered gets four attempts at a time, and no host more than its share of what is free: hundreds
-/// of hosts that never answer leave room for another one.
+/// A host that has never responded gets four attempts at a time. No host gets more than its share of the free capacity,
+/// so hundreds of unresponsive hosts leave capacity for others.
 ///
-/// ``newDevices`` stands for devices whose token no push service has accepted yet, at push services that users do not
-/// choose. One is tried at a time, and one more with each that is accepted until none waits: made-up tokens harm the
-/// operator's reputation there.
+/// ``newDevices`` is for devices whose token no push service has accepted yet, at push services that users do not
+/// choose. One of them is tried at a time, and one more after each that is accepted until none is left: made-up tokens
+/// harm the operator's reputation there.
 struct HostLimits: Sendable {
     enum Admission: Equatable {
         case send
-        /// The device is kept here until it is called, when another attempt towards the host has ended.
+        /// The device waits here until it is called, after another attempt to the host has ended.
         case wait
         /// The host is paused until then.
         case paused(Timestamp)
-        /// Enough devices wait for the host: come back at that time.
+        /// Enough devices wait for the host. The device should come back at that time.
         case later(Timestamp)
     }
 
     private struct Host: Sendable {
         var inFlight = 0
-        /// Devices that were called and whose turn is not decided yet.
+        /// The number of called devices whose turn is not decided yet.
         var called = 0
         var waiting: Deque<Int> = []
         var pause: Pause
-        /// The last time for which a place was promised to a device that was sent away.
+        /// The latest time at which a postponed device may come back.
         var promisedUntil = Timestamp.distantPast
-        /// Whether it gets one attempt at a time, to see whether it has recovered.
+        /// Whether it gets one attempt at a time, as a test whether it has recovered.
         private(set) var isProbed = false
         private(set) var hasAnswered = false
-        /// Attempts under way that began before it was probed, and prove no more than the first that failed.
+        /// The attempts in progress that started before it was probed. Their failure proves no more than the first one.
         var stragglers = 0
         var troubledAt = Timestamp.distantPast
         var breaks = CourierLimits.breaks
         var doubts = CourierLimits.doubts
-        /// Devices that were sent away while the host was probed: the next attempt is the first one's.
+        /// Devices that were postponed while the host was probed. The first one gets the next attempt.
         private var line: Deque<Int> = []
-        /// How long the first in line may take to come.
+        /// The end of the first device's turn.
         private var turnEnds = Timestamp.distantPast
 
         init(pause: Pause) { self.pause = pause }
@@ -65,7 +65,7 @@ struct HostLimits: Sendable {
             line.removeAll()
         }
 
-        /// Notes that the pause has another end.
+        /// Updates the turn after the pause has changed.
         mutating func setTurn() { turnEnds = pause.end + HostLimits.turnLength }
 
         mutating func follow(clockSetBackBy step: Duration) {
@@ -96,7 +96,7 @@ struct HostLimits: Sendable {
                 waiting.append(device)
                 return .wait
             }
-            // Spread over time, as if every attempt took the host a second. A device that comes back too early costs
+            // Spreads devices over time, as if every attempt took one second. A device that comes back too early costs
             // little.
             promisedUntil = max(promisedUntil, now + .seconds(1)) + .milliseconds(max(1, 1000 / limit))
             return .later(min(promisedUntil, now + longestWait))
@@ -107,8 +107,8 @@ struct HostLimits: Sendable {
             line.append(device)
         }
 
-        /// Until when it is the turn of another device; nil: it is `device`'s. Who does not come in time loses the
-        /// turn.
+        /// The end of another device's turn; nil if it is the turn of `device`. A device that does not come in time
+        /// loses its turn.
         private mutating func otherTurn(than device: Int, now: Timestamp) -> Timestamp? {
             while let first = line.first, first != device {
                 guard now >= turnEnds else {
@@ -122,15 +122,15 @@ struct HostLimits: Sendable {
         }
     }
 
-    /// Shared by all new devices in place of a host. No host has such a name.
+    /// The key of all new devices, used instead of a host. No host has such a name.
     static let newDevices = "(new devices)"
-    /// How soon a new device that finds no place looks again.
+    /// The delay after which a new device without a slot tries again.
     private static let newDevicesPause: Duration = .seconds(1)
-    /// How long a paused host waits for the device whose turn it is.
+    /// The time that a paused host waits for the device whose turn it is.
     private static let turnLength: Duration = .seconds(1)
-    /// Devices in line for a host; more than that come as it happens.
+    /// The maximum number of devices in line for a host. More devices come without order.
     private static let longestLine = 64
-    /// Attempts at a time to a host that has never answered.
+    /// The maximum number of attempts in progress to a host that has never responded.
     private static let untriedPlaces = 4
 
     private var hosts: [String: Host] = [:]
@@ -141,12 +141,12 @@ struct HostLimits: Sendable {
     private let longestWait: Duration
     private var newDevicePlaces = 1
     private let newDeviceLimit: Int
-    /// Devices that wait, for any host.
+    /// The number of devices that wait, for any host.
     private var waiting = 0
-    /// Attempts under way, to any host.
+    /// The number of attempts in progress, to any host.
     private var inFlight = 0
 
-    /// As many devices as attempts may wait for each host, and more while few wait in all: devices that wait stay in
+    /// As many devices as attempts may wait for each host, and more if few wait in total. Waiting devices stay in
     /// memory, so no host may use all of that. No pause exceeds `longestWait`, or the longest break.
     init(_ limits: CourierLimits, longestWait: Duration) {
         limit = limits.inFlightPerHost
@@ -156,13 +156,13 @@ struct HostLimits: Sendable {
         newDeviceLimit = limits.inFlight
     }
 
-    /// How many hosts are paused at `now`.
+    /// The number of paused hosts at `now`.
     func paused(now: Timestamp) -> Int { hosts.values.count { $0.pause.end(at: now) != nil } }
 
-    /// The end of a host's pause; nil when it is not paused.
+    /// The end of a host's pause; nil if it is not paused.
     func pausedUntil(_ name: String, now: Timestamp) -> Timestamp? { hosts[name]?.pause.end(at: now) }
 
-    /// Decides whether an attempt for `device`, an index in the queue, may go to a host.
+    /// Decides whether an attempt for `device`, an index in the queue, may be sent to a host.
     mutating func admit(_ device: Int, to name: String, now: Timestamp) -> Admission {
         sweep(now: now)
         let (places, waitingLimit) = (places(of: name), waiting < capacity ? max(limit, capacity / 4) : limit)
@@ -177,30 +177,30 @@ struct HostLimits: Sendable {
         switch admission {
         case .send: inFlight += 1
         case .wait: waiting += 1
-        // Places become free quickly where tokens are good.
+        // Slots become free quickly if tokens are valid.
         case .later where name == Self.newDevices: return .later(now + Self.newDevicesPause)
         default: break
         }
         return admission
     }
 
-    /// Notes that an attempt ended. Returns the devices that are called now.
+    /// Records that an attempt ended. Returns the devices that are called now.
     mutating func leave(_ name: String) -> [Int] {
         inFlight -= 1
         hosts[name]?.inFlight -= 1
         if let host = hosts[name], host.stragglers > 0 { hosts[name]?.stragglers -= 1 }
-        // New devices that come later have to prove themselves again.
+        // Later new devices must prove themselves again.
         if name == Self.newDevices, hosts[name]?.isIdle == true { newDevicePlaces = 1 }
         return call(name)
     }
 
-    /// Notes that the turn of a called device is about to be decided; ``call(_:)`` must follow.
+    /// Records that the turn of a called device will be decided now; ``call(_:)`` must follow.
     mutating func answered(_ name: String) {
         hosts[name]?.called -= 1
     }
 
-    /// Calls devices for the free places. No device waits without end: devices wait only while all places are taken or
-    /// called for, and whenever one becomes free devices are called.
+    /// Calls devices for the free slots. Every waiting device is called eventually: devices only wait while all slots
+    /// are taken or called for, and are called whenever one becomes free.
     mutating func call(_ name: String) -> [Int] {
         let places = places(of: name)
         var devices: [Int] = []
@@ -213,9 +213,8 @@ struct HostLimits: Sendable {
         return devices
     }
 
-    /// Pauses a host that asked for it, for `retryAfter` or, with zero, without saying how long. A pause never
-    /// exceeds the longest wait, even if the host asks for a day. Attempts from before a pause do not begin
-    /// another.
+    /// Pauses a host that asked for it, for `retryAfter`, or for a default time if that is zero. A pause never exceeds
+    /// the longest wait, even if the host asks for a day. Attempts from before a pause do not start another one.
     mutating func pause(_ name: String, retryAfter: Duration, now: Timestamp) {
         var host = hosts[name] ?? newHost
         switch (host.pause.end(at: now), retryAfter) {
@@ -229,8 +228,8 @@ struct HostLimits: Sendable {
         hosts[name] = host
     }
 
-    /// Notes that a host could not be reached, or did not answer. Attempts from before that was known do not count
-    /// again.
+    /// Records that a host could not be reached, or did not respond. Attempts that started before that was known do not
+    /// count again.
     mutating func doubt(_ name: String, now: Timestamp) {
         guard var host = hosts[name] else { return }
         if host.isProbed, host.stragglers == 0, host.pause.end(at: now) == nil {
@@ -242,19 +241,19 @@ struct HostLimits: Sendable {
         hosts[name] = host
     }
 
-    /// Notes that a host answered properly.
+    /// Records that a host responded properly.
     mutating func trust(_ name: String, hasAccepted: Bool) {
         hosts[name]?.trust()
         if hasAccepted { hosts[name]?.breaks.reset() }
     }
 
-    /// Notes that a push service accepted the token of a new device, or refused it. After a refusal half as many are
+    /// Records that a push service accepted or refused the token of a new device. A refusal halves the number that is
     /// tried at a time.
     mutating func judgeNewDevice(isTaken: Bool) {
         newDevicePlaces = isTaken ? min(newDevicePlaces + 1, newDeviceLimit) : max(1, newDevicePlaces / 2)
     }
 
-    /// Lets every host be tried again now; one that was in trouble gets one attempt at a time still.
+    /// Lets every host be tried again now. A host with problems still gets one attempt at a time.
     mutating func unpause(now: Timestamp) {
         for name in hosts.keys {
             hosts[name]?.pause.begin(lasting: .zero, now: now)

@@ -1,9 +1,9 @@
 import Core
 import Push
 
-/// A time in which nothing is attempted: of a queue, a push service, a host or an endpoint.
+/// A pause of a queue, a push service, a host or an endpoint, during which no attempts are made.
 struct Pause: Sendable {
-    /// The length of pauses that nobody specified: twice as long each time, up to a limit.
+    /// The default length of pauses: it doubles each time, up to a limit.
     struct Length: Sendable {
         private let first: Duration
         let longest: Duration
@@ -23,34 +23,33 @@ struct Pause: Sendable {
         mutating func reset() { upcoming = first }
     }
 
-    /// When the last pause ends or ended; the distant past before the first.
+    /// The end of the last pause; the distant past before the first.
     private(set) var end = Timestamp.distantPast
     private let longest: Duration
 
-    /// `longest` is the longest that a pause can be.
+    /// `longest` is the maximum length of a pause.
     init(longest: Duration) {
         self.longest = longest
     }
 
-    /// The end of the pause while it lasts, else nil. A pause longer than the longest began before the clock was set
-    /// back, and is over.
+    /// The end of the current pause; nil if there is none. A pause longer than the maximum started before the clock was
+    /// set back, and is over.
     func end(at now: Timestamp) -> Timestamp? { end > now && end - now <= longest ? end : nil }
 
-    /// Begins a pause and returns its end.
+    /// Starts a pause and returns its end.
     @discardableResult
     mutating func begin(lasting length: Duration, now: Timestamp) -> Timestamp {
         end = now + min(length, longest)
         return end
     }
 
-    /// Lets a pause last for `length` from `now` on, if that is longer than so far.
+    /// Extends a pause to `length` from `now`, if that is longer.
     mutating func prolong(lasting length: Duration, now: Timestamp) { end = max(end, now + min(length, longest)) }
 
     mutating func follow(clockSetBackBy step: Duration) { end -= step }
 }
 
-/// How many attempts a queue may have under way: all, none during a pause, or a few that probe whether all is well
-/// again.
+/// Limits a queue's attempts in progress: all, none during a pause, or a few that probe whether the problem is solved.
 struct Throttle: Sendable {
     /// How a queue returns to all attempts.
     enum Recovery: Sendable {
@@ -63,7 +62,7 @@ struct Throttle: Sendable {
     enum Phase: Sendable, Equatable {
         case open
         case paused
-        /// So many attempts at a time; whether one of them succeeded yet.
+        /// Up to `places` attempts at a time, and whether one of them succeeded yet.
         case probing(places: Int, hasSucceeded: Bool)
     }
 
@@ -75,13 +74,13 @@ struct Throttle: Sendable {
     private let longestAsked: Duration
     private let recovery: Recovery
 
-    /// For a queue whose credentials are bad. `length` is that of pauses.
+    /// For a queue with invalid credentials. `length` is the length of its pauses.
     static func credentials(_ length: Pause.Length) -> Throttle {
         Throttle(length, longestAsked: length.longest, recovery: .atOnce)
     }
 
-    /// For a push service that asks for pauses of everything it gets, such as one whose quota is used up. `length` is
-    /// that of pauses for which it does not say how long, `longestAsked` the longest that it is obeyed.
+    /// For a push service that asks for pauses of everything, such as one whose quota is used up. `length` is the
+    /// default length of its pauses, and `longestAsked` the longest that it may request.
     static func service(_ length: Pause.Length, longestAsked: Duration) -> Throttle {
         Throttle(length, longestAsked: longestAsked, recovery: .stepwise)
     }
@@ -93,10 +92,10 @@ struct Throttle: Sendable {
         pause = Pause(longest: max(longestAsked, length.longest))
     }
 
-    /// When attempts are made again; nil when it is not paused.
+    /// When attempts are made again; nil if it is not paused.
     var pausedUntil: Timestamp? { if case .paused = phase { pause.end } else { nil } }
 
-    /// How many attempts may be under way at a time, of `limit` at most. A pause that is over becomes a probe.
+    /// The maximum number of attempts in progress, up to `limit`. A finished pause becomes a probe.
     mutating func allowance(of limit: Int, now: Timestamp) -> Int {
         switch phase {
         case .open: return limit
@@ -108,8 +107,8 @@ struct Throttle: Sendable {
         }
     }
 
-    /// Begins a pause and returns its end; nil when it is paused already, and then the pause is only prolonged.
-    /// `asked` is how long the push service asked for, or zero.
+    /// Starts a pause and returns its end. Nil if it is paused already; then the pause is only extended. `asked` is the
+    /// length that the push service requested, or zero.
     mutating func pause(asked: Duration = .zero, now: Timestamp) -> Timestamp? {
         if case .paused = phase {
             if asked > .zero { pause.prolong(lasting: min(asked, longestAsked), now: now) }
@@ -119,8 +118,8 @@ struct Throttle: Sendable {
         return pause.begin(lasting: asked > .zero ? min(asked, longestAsked) : length.next(), now: now)
     }
 
-    /// Notes that an attempt succeeded; true for the first after a pause. Attempts that began before the pause prove
-    /// nothing, so only those count that end while it is probing.
+    /// Records that an attempt succeeded. Returns true for the first success after a pause. Attempts from before the
+    /// pause prove nothing, so only those count that end while it is probing.
     mutating func succeed(limit: Int) -> Bool {
         guard case .probing(let places, let hasSucceeded) = phase else { return false }
         if recovery == .atOnce || places + 1 >= limit {
@@ -132,7 +131,7 @@ struct Throttle: Sendable {
         return !hasSucceeded
     }
 
-    /// Probes at once, because somebody repaired something.
+    /// Probes immediately, because the operator fixed a problem.
     mutating func lift() {
         switch (phase, recovery) {
         case (.paused, _), (.probing, .atOnce):
@@ -149,12 +148,12 @@ struct Throttle: Sendable {
     }
 }
 
-/// Pauses devices whose endpoint refuses one push after the other, where users choose the endpoint.
+/// Pauses devices whose endpoint refuses one push after the other, if users choose the endpoint.
 ///
-/// A refusal ends its push and asks for no pause, so without this an endpoint that refuses at once would be sent more
-/// than one that accepts everything.
+/// A refusal ends its push and asks for no pause. Without this, an endpoint that refuses immediately would get more
+/// pushes than one that accepts everything.
 ///
-/// A refusal counts for its device and not for the host, because other users are at that host.
+/// A refusal counts for its device and not for the host, because the host has other users.
 struct EndpointPauses: Sendable {
     private struct Endpoint: Sendable {
         var refusals = 0
@@ -163,7 +162,7 @@ struct EndpointPauses: Sendable {
         var length: Pause.Length
     }
 
-    /// An endpoint is forgotten after so many times the longest pause without a refusal.
+    /// An endpoint is forgotten after this many times the longest pause without a refusal.
     private static let memory = 10
 
     private var endpoints: [DeviceID: Endpoint] = [:]
@@ -171,13 +170,13 @@ struct EndpointPauses: Sendable {
     private let limit: Int
     private let length: Pause.Length
 
-    /// `limit` is the number of refusals in a row after which the first pause begins.
+    /// `limit` is the number of refusals in a row before the first pause starts.
     init(limit: Int, length: Pause.Length) {
         self.limit = limit
         self.length = length
     }
 
-    /// The end of a device's pause; nil when it is not paused.
+    /// The end of a device's pause; nil if it is not paused.
     func pausedUntil(_ device: DeviceID, now: Timestamp) -> Timestamp? { endpoints[device]?.pause.end(at: now) }
 
     mutating func refused(_ device: DeviceID, now: Timestamp) {
@@ -189,7 +188,7 @@ struct EndpointPauses: Sendable {
         endpoints[device] = endpoint
     }
 
-    /// The endpoint accepted a push, or its device is gone.
+    /// Forgets an endpoint that accepted a push, or whose device is gone.
     mutating func forget(_ device: DeviceID) { endpoints[device] = nil }
 
     /// Lets every endpoint be tried again now.

@@ -2,13 +2,12 @@ import Core
 import DequeModule
 import Push
 
-/// Which deliveries of one queue are in memory, and which only on disk: asks for pages, takes them, leaves to the disk
-/// those that are due late, and finds deliveries that an operator means in both places.
+/// Pages one queue's deliveries between memory and disk, and finds deliveries for operators in both.
 ///
-/// First tries come into memory in order, so one key divides them. Retries come by due time: all before `horizon` are in
-/// memory, all from there on only on disk. While a page of retries is being read nothing moves from memory to disk.
+/// First tries are loaded in order, so one key divides them. Retries are loaded by due time: all before `horizon` are
+/// in memory, all from there on only on disk. While a page of retries is read, no delivery moves from memory to disk.
 ///
-/// The deliveries in memory are passed to it, as they also belong to the turns of their devices.
+/// The deliveries in memory are passed to its functions, because they also belong to the turns of their devices.
 struct QueuePaging: Sendable {
     /// The queue's index among the courier's queues.
     let index: Int
@@ -19,21 +18,21 @@ struct QueuePaging: Sendable {
     private var taken: OutboxKey
     /// The last delivery known to be accepted.
     private var lastAccepted: OutboxKey
-    /// While a page of first tries is being read: `lastAccepted` when it was asked for.
+    /// The value of `lastAccepted` when a page of first tries was requested; nil if none is being read.
     private var readingUpTo: OutboxKey?
     private(set) var horizon: RetryPlace?
     private var isReadingRetries = false
-    /// Deliveries in memory that have a due time on disk: a page of retries may bring them again.
+    /// Deliveries in memory with a due time on disk, so that a page of retries may contain them again.
     private(set) var retrying: Set<OutboxKey> = []
-    /// Those of them that ended while a page was being read, which may bring them once more.
+    /// Those of them that ended while a page was read, which may contain them once more.
     private var endedWhileReading: [OutboxKey] = []
-    /// Deliveries that were dropped or hastened on disk while a page was being read, which may bring them as before.
+    /// Deliveries on disk that were dropped or expedited while a page was read, which may contain their old state.
     private var droppedWhileReading: Set<OutboxKey> = []
     private var hastenedWhileReading: Set<OutboxKey> = []
-    /// Where retries on disk begin since then.
+    /// The first retry on disk after that.
     private var hastenedTo: RetryPlace?
 
-    /// A queue with deliveries on disk up to `last`; nil: with none.
+    /// Creates a queue with deliveries on disk up to `last`, or with none if nil.
     init(index: Int, number: Int, last: OutboxKey?, limits: CourierLimits) {
         self.index = index
         self.number = number
@@ -44,8 +43,8 @@ struct QueuePaging: Sendable {
         horizon = last == nil ? nil : RetryPlace(due: .distantPast, key: lowest)
     }
 
-    /// Takes a delivery that is on disk now. It comes into memory if nothing before it waits only on disk and memory
-    /// has space.
+    /// Takes a delivery that was just written to disk. It is kept in memory if no earlier one is only on disk, and
+    /// memory has capacity.
     mutating func accept(_ stored: StoredDelivery, into devices: inout DeviceQueues) {
         guard stored.key > taken else { return }
         let isNext = !isBehind
@@ -57,8 +56,8 @@ struct QueuePaging: Sendable {
 
     // MARK: Pages
 
-    /// Leaves the latest due deliveries to the disk, where memory has too many of them. Deliveries that wait behind
-    /// others of their device get the same due time, so that they come back in order: the disk has to know that.
+    /// Moves the latest due deliveries to disk if memory has too many. Deliveries that wait for others of their device
+    /// get the same due time, so that they return in order; this must be stored.
     mutating func moveDelayedToDisk(from devices: inout DeviceQueues) -> [OutboxChanges.Rescheduling] {
         guard !isReadingRetries else { return [] }
         var reschedulings: [OutboxChanges.Rescheduling] = []
@@ -79,7 +78,7 @@ struct QueuePaging: Sendable {
         return reschedulings
     }
 
-    /// The pages to read now.
+    /// Returns the pages to read now.
     mutating func nextReads(for devices: DeviceQueues) -> [OutboxRead] {
         var reads: [OutboxRead] = []
         let capacity = limits.window - devices.count
@@ -98,7 +97,7 @@ struct QueuePaging: Sendable {
         return reads
     }
 
-    /// Takes the deliveries of a page that was asked for.
+    /// Takes the deliveries of a requested page.
     mutating func take(_ page: OutboxPage, of part: OutboxRead.Part, now: Timestamp, into devices: inout DeviceQueues) {
         switch part {
         case .firstTries:
@@ -117,8 +116,8 @@ struct QueuePaging: Sendable {
         }
     }
 
-    /// When a retry from disk is due. The acceptance tells whether the clock was set back since it was postponed: then
-    /// it waits no longer than it was meant to.
+    /// When a retry from disk is due. If the clock was set back since it was postponed, which its acceptance time
+    /// shows, it waits no longer than planned.
     private static func due(_ stored: StoredDelivery, at now: Timestamp) -> Timestamp {
         let due = stored.due ?? .distantPast
         let accepted = stored.delivery.acceptedAt
@@ -129,7 +128,7 @@ struct QueuePaging: Sendable {
 
     // MARK: Operators
 
-    /// Takes out of memory those of `entries` that wait there. The rest is for the disk, as far as it is there at all.
+    /// Removes queued ones of `entries` from memory. The rest may be on disk.
     mutating func drop(
         _ entries: [QueueEntry],
         from devices: inout DeviceQueues
@@ -142,8 +141,8 @@ struct QueuePaging: Sendable {
         return (removal.removed, removal.underWay.count, absent)
     }
 
-    /// Makes those of `entries` due that wait for a later time. Returns those in memory, as they are afterwards, and
-    /// those that the disk has to make due.
+    /// Makes waiting ones of `entries` due now. Returns those in memory in their new state, and those to reschedule on
+    /// disk.
     mutating func hasten(
         _ entries: [QueueEntry],
         in devices: inout DeviceQueues,
@@ -160,15 +159,15 @@ struct QueuePaging: Sendable {
 
     // MARK: Keys
 
-    /// Whether first tries wait only on disk.
+    /// Whether some first tries are only on disk.
     private var isBehind: Bool { lastAccepted > taken }
 
     private var isReadingFirstTries: Bool { readingUpTo != nil }
 
-    /// Notes that deliveries up to `key` were accepted and stay on disk.
+    /// Records that deliveries up to `key` were accepted and stay on disk.
     mutating func leave(upTo key: OutboxKey) { lastAccepted = max(lastAccepted, key) }
 
-    /// Notes a row of a page of first tries. Returns whether it is new.
+    /// Records a row of a page of first tries. Returns whether it is new.
     private mutating func take(_ key: OutboxKey) -> Bool {
         guard key > taken else { return false }
         taken = key
@@ -202,14 +201,14 @@ struct QueuePaging: Sendable {
         hastenedTo = nil
     }
 
-    /// Notes that deliveries which are not in memory are being removed from disk.
+    /// Records that deliveries which are not in memory are being removed from disk.
     private mutating func drop(_ keys: Set<OutboxKey>) {
         if isReadingFirstTries || isReadingRetries { droppedWhileReading.formUnion(keys) }
     }
 
     private func isDropped(_ key: OutboxKey) -> Bool { droppedWhileReading.contains(key) }
 
-    /// Notes that retries which are not in memory are made due at `now` on disk. Returns whether there can be any.
+    /// Records that retries which are not in memory become due at `now` on disk. Returns whether there can be any.
     private mutating func hasten(_ keys: Set<OutboxKey>, now: Timestamp) -> Bool {
         let place = RetryPlace(due: now, key: OutboxKey(rawValue: 0))
         if isReadingRetries {
@@ -224,11 +223,11 @@ struct QueuePaging: Sendable {
 
     private func isHastened(_ key: OutboxKey) -> Bool { hastenedWhileReading.contains(key) }
 
-    /// Notes that a delivery in memory has a due time on disk. Returns whether that is new.
+    /// Records that a delivery in memory has a due time on disk. Returns whether that is new.
     @discardableResult
     mutating func noteRetry(_ key: OutboxKey) -> Bool { retrying.insert(key).inserted }
 
-    /// Notes that a delivery has ended.
+    /// Records that a delivery has ended.
     mutating func end(_ stored: StoredDelivery) {
         guard stored.due != nil else { return }
         if isReadingRetries {

@@ -1,26 +1,25 @@
 import Core
 import Push
 
-/// All that holds back the attempts of one queue: pauses of the queue, of its push service, of hosts and of endpoints.
-/// Learns from outcomes which of them to begin and to end.
+/// All throttles of one queue's attempts: pauses of the queue, of its push service, of hosts and of endpoints. Outcomes
+/// start and end them.
 ///
-/// A push service that asks for peace names a scope, which the plugin passes on in the outcome: the device, everything
-/// on its host, or the whole app. A host or a service is believed for up to a quarter of an hour at a time, a
-/// device for as long as it says. After a pause one attempt goes to the host, or four to the service, before the
-/// others.
+/// If a push service asks for a pause, the plugin passes its scope on in the outcome: the device, everything on its
+/// host, or the whole app. The requested pause of a host or a service is limited to a quarter of an hour at a time; a
+/// device's is not. After a pause, first one attempt is sent to the host, or four to the service.
 struct QueueThrottles: Sendable {
     enum Admission {
         case send
-        /// The device is kept here until it is called (``HostLimits/Admission/wait``).
+        /// The device waits here until it is called (``HostLimits/Admission/wait``).
         case wait
         /// Its host or endpoint is paused until then.
         case postponed(until: Timestamp, reason: String)
-        /// Come back at that time.
+        /// The device should come back at that time.
         case later(Timestamp)
     }
 
-    /// A pause that the push service prolongs by less is not reported again: the answers to attempts that were
-    /// under way together come a little apart.
+    /// A shorter extension of a pause is not reported again, because the responses to simultaneous attempts arrive a
+    /// little apart.
     private static let reportedProlongation: Duration = .seconds(5)
 
     private let queue: QueueName
@@ -43,39 +42,39 @@ struct QueueThrottles: Sendable {
 
     // MARK: The queue
 
-    /// How many attempts may be under way now.
+    /// The maximum number of attempts in progress now.
     mutating func allowance(now: Timestamp) -> Int {
         let allowed = credentials.allowance(of: limit, now: now)
         return min(allowed, service.allowance(of: limit, now: now))
     }
 
-    /// When attempts are made again; nil when the queue is not paused.
+    /// When attempts are made again; nil if the queue is not paused.
     var pausedUntil: Timestamp? { [credentials.pausedUntil, service.pausedUntil].compactMap(\.self).max() }
 
-    /// The pause that goes on, as it was reported.
+    /// The current pause, as it was reported.
     var pause: QueuePause? { pausedUntil == nil ? nil : reported }
 
-    /// The last pause that was reported, also when it is over.
+    /// The last pause that was reported, even if it is over.
     var lastPause: QueuePause? { reported }
 
-    /// Until when nothing goes to a device, as its host or its endpoint is paused; nil: neither is.
+    /// The end of the pause of a device's host or endpoint; nil if neither is paused.
     func pausedUntil(_ device: DeviceID, at host: String?, now: Timestamp) -> Timestamp? {
         [host.flatMap { hosts.pausedUntil($0, now: now) }, endpoints.pausedUntil(device, now: now)]
             .compactMap(\.self).max()
     }
 
-    /// How many hosts are paused.
+    /// The number of paused hosts.
     func pausedHosts(now: Timestamp) -> Int { hosts.paused(now: now) }
 
-    /// Pauses the queue because its credentials are bad or its transport is missing. Returns the pause if it is a new
-    /// one. Only what the operator has to repair may lead here: nothing that anybody can cause by registering nonsense
-    /// pauses a queue.
+    /// Pauses the queue because its credentials are invalid or its transport is missing. Returns the pause if it is
+    /// new. Only problems that the operator must fix may cause this; otherwise any client could pause a queue with an
+    /// invalid registration.
     mutating func pauseForCredentials(_ reason: String, now: Timestamp) -> QueuePause? {
         credentials.pause(now: now).map { report(.misconfigured, until: $0, reason) }
     }
 
-    /// Pauses the queue because its push service asked for it. Returns the pause if it is a new one, or much longer
-    /// than before.
+    /// Pauses the queue because its push service asked for it. Returns the pause if it is new, or much longer than
+    /// before.
     mutating func pauseForService(_ outcome: Outcome, now: Timestamp) -> QueuePause? {
         if let until = service.pause(asked: outcome.retryAfter, now: now) {
             return report(.asked, until: until, outcome.reason)
@@ -85,20 +84,20 @@ struct QueueThrottles: Sendable {
         return report(.asked, until: until, outcome.reason)
     }
 
-    /// Notes that an attempt came to an end at the push service. Returns whether that ends a pause.
+    /// Records that an attempt ended at the push service. Returns whether that ends a pause.
     mutating func succeed(isDelivered: Bool) -> Bool {
         let isRepaired = credentials.succeed(limit: limit)
         let isServed = isDelivered && service.succeed(limit: limit)
         return isRepaired || isServed
     }
 
-    /// Probes at once, because somebody repaired something.
+    /// Probes immediately, because the operator fixed a problem.
     mutating func lift() {
         credentials.lift()
         service.lift()
     }
 
-    /// The same, and lets hosts and endpoints be tried again that are paused.
+    /// Probes immediately, and lets paused hosts and endpoints be tried again.
     mutating func unpause(now: Timestamp) {
         lift()
         hosts.unpause(now: now)
@@ -121,7 +120,7 @@ struct QueueThrottles: Sendable {
 
     // MARK: Hosts and endpoints
 
-    /// Decides whether an attempt for `device`, whose index in the queue is `index`, may go to `host`.
+    /// Decides whether an attempt for `device`, whose index in the queue is `index`, may be sent to `host`.
     mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> Admission {
         if host != HostLimits.newDevices, let until = endpoints.pausedUntil(device, now: now) {
             return .postponed(until: until, reason: "endpoint-refuses")
@@ -134,17 +133,16 @@ struct QueueThrottles: Sendable {
         }
     }
 
-    /// Notes that an attempt towards `host` ended. Returns the devices that are called now, by their indices.
+    /// Records that an attempt to `host` ended. Returns the devices that are called now, by their indices.
     mutating func leave(_ host: String) -> [Int] { hosts.leave(host) }
 
-    /// Notes that the turn of a device which `host` called is about to be decided; ``call(_:)`` must follow.
+    /// Records that the turn of a device that `host` called will be decided now; ``call(_:)`` must follow.
     mutating func answerCall(of host: String) { hosts.answered(host) }
 
-    /// Calls devices for the free places of a host, and returns their indices.
+    /// Calls devices for the free slots of a host, and returns their indices.
     mutating func call(_ host: String) -> [Int] { hosts.call(host) }
 
-    /// Learns from the outcome of an attempt towards `host`. Returns the end of that host's pause; nil when
-    /// it is not paused.
+    /// Handles the outcome of an attempt to `host`. Returns the end of that host's pause; nil if it is not paused.
     mutating func learn(from outcome: Outcome, of device: DeviceID, at host: String, now: Timestamp) -> Timestamp? {
         if host == HostLimits.newDevices {
             judgeNewDevice(outcome)
@@ -166,7 +164,7 @@ struct QueueThrottles: Sendable {
                 hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
             case .usual where outcome.retryAfter > .zero || outcome.status == 429:
                 hosts.pause(host, retryAfter: outcome.retryAfter, now: now)
-            // A router that lacks capacity has not asked the host.
+            // If the router lacked capacity, the host was not asked.
             case .usual where outcome.status == 0 && outcome.reason != "overloaded": hosts.doubt(host, now: now)
             case .usual, .device, .transport: break
             }
@@ -176,7 +174,7 @@ struct QueueThrottles: Sendable {
     private mutating func judgeNewDevice(_ outcome: Outcome) {
         switch outcome.kind {
         case .delivered: hosts.judgeNewDevice(isTaken: true)
-        // The push service knew that one.
+        // The push service knew that token.
         case .gone where outcome.status == 410: break
         case .gone, .rejected: hosts.judgeNewDevice(isTaken: false)
         case .retry, .misconfigured: break

@@ -1,7 +1,7 @@
 import Core
 import Push
 
-/// Reads what ``BlobWriter`` writes, from bytes that may be anything.
+/// Reads the format of ``BlobWriter`` from untrusted bytes.
 package struct BlobReader {
     private let bytes: UnsafeRawBufferPointer
     package private(set) var offset = 0
@@ -11,7 +11,7 @@ package struct BlobReader {
         self.bytes = bytes
     }
 
-    /// Reads bytes that somebody owns.
+    /// Reads from an array.
     package static func reading<Value>(
         _ bytes: [UInt8],
         _ body: (inout BlobReader) throws(BlobError) -> Value
@@ -46,7 +46,7 @@ package struct BlobReader {
         }
     }
 
-    /// A count of items of at least one byte each, so never more than the bytes left.
+    /// Reads a count of items of at least one byte each, so it never exceeds the remaining bytes.
     package mutating func count() throws(BlobError) -> Int {
         let start = offset
         let value = try integer()
@@ -63,20 +63,20 @@ package struct BlobReader {
         return text
     }
 
-    /// Bytes behind their length. Copied.
+    /// Reads bytes with a length prefix. Copies them.
     package mutating func blob() throws(BlobError) -> [UInt8] { try fixed(try count()) }
 
-    /// So many bytes. Copied.
+    /// Reads `length` bytes. Copies them.
     package mutating func fixed(_ length: Int) throws(BlobError) -> [UInt8] {
         guard length >= 0, length <= remaining else { throw .truncated(offset: offset) }
         defer { offset += length }
         return Array(bytes[offset..<offset + length])
     }
 
-    /// An integer of any sign, as ``BlobWriter/write(signed:)`` writes it.
+    /// Reads a signed integer in the form of ``BlobWriter/write(signed:)``.
     package mutating func signed() throws(BlobError) -> Int64 { Int64(bitPattern: try integer()) }
 
-    /// An integer of any sign, as ``BlobWriter/write(zigzag:)`` writes it.
+    /// Reads a signed integer in the form of ``BlobWriter/write(zigzag:)``.
     package mutating func zigzag() throws(BlobError) -> Int64 {
         let value = try integer()
         return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
@@ -89,7 +89,7 @@ package struct BlobReader {
         return byte == 1
     }
 
-    /// Throws unless everything was read.
+    /// Throws if bytes are left.
     package func end() throws(BlobError) {
         guard remaining == 0 else { throw .trailingBytes(remaining) }
     }
@@ -103,7 +103,7 @@ package struct BlobWriter {
         bytes.reserveCapacity(capacity)
     }
 
-    /// Begins anew, in the same memory.
+    /// Starts again, with the same memory.
     package mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
     package mutating func write(byte: UInt8) {
@@ -120,7 +120,7 @@ package struct BlobWriter {
     }
 
     package mutating func write(_ text: String) {
-        // In place, without a copy of the text that would have to be counted.
+        // Writes in place, without a copy of the string that needs reference counting.
         let isWritten: Void? = text.utf8.withContiguousStorageIfAvailable { write(text: $0) }
         guard isWritten == nil else { return }
         var text = text
@@ -133,19 +133,19 @@ package struct BlobWriter {
         bytes.append(contentsOf: utf8)
     }
 
-    /// Bytes behind their length.
+    /// Writes bytes with a length prefix.
     package mutating func write(blob: [UInt8]) {
         write(UInt64(blob.count))
         bytes.append(contentsOf: blob)
     }
 
-    /// Bytes whose number the reader knows.
+    /// Writes bytes without a length.
     package mutating func write(fixed: [UInt8]) { bytes.append(contentsOf: fixed) }
 
-    /// The same of bytes that are lent.
+    /// Writes borrowed bytes without a length.
     package mutating func write(fixed: UnsafeRawBufferPointer) { bytes.append(contentsOf: fixed) }
 
-    /// An integer of any sign, short where it is near zero.
+    /// Writes a signed integer, which is short if it is near zero.
     package mutating func write(zigzag value: Int64) { write(UInt64(bitPattern: value << 1 ^ value >> 63)) }
 
     package mutating func write(signed value: Int64) { write(UInt64(bitPattern: value)) }
@@ -153,7 +153,7 @@ package struct BlobWriter {
     package mutating func write(flag: Bool) { bytes.append(flag ? 1 : 0) }
 }
 
-/// Why bytes are not what a ``BlobWriter`` wrote.
+/// The reason why bytes are not in the format of ``BlobWriter``.
 package enum BlobError: Error, Equatable, CustomStringConvertible {
     case unknownVersion(UInt8)
     case truncated(offset: Int)
@@ -173,22 +173,22 @@ package enum BlobError: Error, Equatable, CustomStringConvertible {
 }
 
 extension Notification {
-    /// The version of blobs, in the lower half of their first byte. Readers refuse others; a new field needs a new
+    /// The version of blobs, in the lower half of their first byte. Readers refuse others; a new field requires a new
     /// version or a flag.
     package static let blobVersion: UInt8 = 1
-    /// In the upper half: the event that the notification is about follows.
+    /// In the upper half: the notification's event follows.
     private static let originFlag: UInt8 = 0x10
     /// Neutral texts or an envelope follow the other fields.
     private static let neutralTextsFlag: UInt8 = 0x20
     /// A presentation of the neutral texts follows.
     private static let neutralPresentationFlag: UInt8 = 0x40
     private static let flags = originFlag | neutralTextsFlag | neutralPresentationFlag
-    /// The author's place in a blob with an event.
+    /// The author's offset in a blob with an event.
     static let authorPlace = 1 + MemoryLayout<SIMD4<UInt64>>.size
 
-    /// The notification in a compact form of its own: a wake-up takes some twenty bytes. It holds no token or endpoint.
+    /// The notification in a compact binary form: a wake-up takes about twenty bytes. It contains no token or endpoint.
     package var blob: [UInt8] {
-        // Each text is asked for once, and without an array of them, since each push has a blob.
+        // Each text is read once, without an array of them, because each push has a blob.
         let (actions, native) = (actions, native)
         // A number and a length take a few bytes.
         let lengths = textBytes + (native.isEmpty ? 0 : native.reduce(0) { $0 + $1.value.utf8.count + 16 })
@@ -237,7 +237,7 @@ extension Notification {
         return writer.bytes
     }
 
-    /// Reads ``blob``. The bytes may be anything; throws unless they are one whole notification.
+    /// Reads ``blob`` from untrusted bytes. Throws unless they are one whole notification.
     package init(blob: UnsafeRawBufferPointer) throws(BlobError) {
         var reader = BlobReader(blob)
         let first = try reader.byte()
@@ -285,7 +285,7 @@ extension Notification {
 }
 
 extension SIMD4<UInt64> {
-    /// Nil unless `bytes` are 32.
+    /// Nil unless there are 32 `bytes`.
     package init?(bytes: UnsafeRawBufferPointer) {
         guard bytes.count == MemoryLayout<Self>.size else { return nil }
         self = bytes.loadUnaligned(as: Self.self)

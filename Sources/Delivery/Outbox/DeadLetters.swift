@@ -3,21 +3,21 @@ import GRDB
 import Push
 import Storage
 
-/// How the last attempt of a delivery failed.
+/// The failure of a delivery's last attempt.
 package struct DeliveryFailure: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The push service will never accept it, or its plugin crashed on it.
         case rejected
-        /// Our credentials are bad, or no plugin serves its queue.
+        /// The operator's credentials are invalid, or no plugin serves its queue.
         case misconfigured
-        /// It failed for a reason that passes; it was tried for as long as deliveries are.
+        /// A transient error lasted for the whole lifetime of the delivery.
         case retry
     }
 
     package var kind: Kind
     /// The push service's HTTP status, or 0.
     package var status: UInt32
-    /// One word of a small fixed set; never a token, key or content.
+    /// One word of a small fixed set. Must not contain tokens, keys or content.
     package var reason: String
 
     package init(_ kind: Kind, status: UInt32 = 0, reason: String) {
@@ -27,7 +27,7 @@ package struct DeliveryFailure: Sendable, Hashable {
     }
 }
 
-/// How many dead letters are kept, and for how long: deliveries that failed for good, as the outbox held them.
+/// The limits for dead letters: deliveries that failed permanently, in the form of the outbox.
 package struct DeadLetterLimits: Sendable, Hashable {
     package static let rowRange = 0...1_000_000
     package static let dayRange = 0...30
@@ -40,11 +40,11 @@ package struct DeadLetterLimits: Sendable, Hashable {
         self.rows = rows
     }
 
-    /// Whether any are kept.
+    /// Whether dead letters are kept.
     package var isOn: Bool { days > 0 && rows > 0 }
 }
 
-/// Numbers dead letters in the order in which they failed. None is used twice.
+/// The number of a dead letter, in order of failure. It is never reused.
 package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
@@ -53,9 +53,9 @@ package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendabl
     package static func < (left: DeadLetterNumber, right: DeadLetterNumber) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// Reads and writes the rows of dead letters, within a transaction of the caller's.
+/// Reads and writes the rows of dead letters, within the caller's transaction.
 enum DeadLetterRows {
-    /// Copies deliveries that are about to be removed. What exceeds `limit` goes, the oldest first.
+    /// Copies deliveries that will be removed. Deletes the oldest rows beyond `limit`.
     static func bury(_ burials: [OutboxChanges.Burial], atMost limit: Int, _ database: Database) throws {
         guard !burials.isEmpty else { return }
         try database.run(
@@ -90,7 +90,7 @@ enum DeadLetterRows {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT count(*) FROM outbox_dead_letter")) ?? 0
     }
 
-    /// Drops those that failed before `time`.
+    /// Deletes those that failed before `time`.
     static func prune(before time: Timestamp, _ database: Database) throws {
         try database.execute(sql: "DELETE FROM outbox_dead_letter WHERE failed < ?", arguments: [time.milliseconds])
     }
@@ -101,12 +101,12 @@ enum DeadLetterRows {
         }
     }
 
-    /// The devices that have any.
+    /// The devices that have dead letters.
     static func devices(_ database: Database) throws -> [DeviceID] {
         try Int64.fetchAll(database, sql: "SELECT DISTINCT device FROM outbox_dead_letter").map(DeviceID.init)
     }
 
-    /// Those of `letters` that there are and that can be read, as deliveries accepted at `now`.
+    /// Returns the existing and readable ones of `letters`, as deliveries accepted at `now`.
     static func deliveries(_ letters: [DeadLetterNumber], at now: Timestamp, _ database: Database) throws -> [Delivery]
     {
         let select = try RawStatement(
@@ -136,7 +136,7 @@ enum DeadLetterRows {
         return deliveries
     }
 
-    /// The ids of those of `letters` that there are, as far as they can be read.
+    /// Returns the ids of the existing and readable ones of `letters`.
     static func ids(_ letters: [DeadLetterNumber], _ database: Database) throws -> [DeliveryID] {
         let select = try RawStatement(database, "SELECT id FROM outbox_dead_letter WHERE number = ?")
         defer { select.reset() }
@@ -149,7 +149,7 @@ enum DeadLetterRows {
         return ids
     }
 
-    /// Returns how many there were.
+    /// Deletes dead letters. Returns how many existed.
     static func remove(_ letters: [DeadLetterNumber], _ database: Database) throws -> Int {
         let before = database.totalChangesCount
         try database.run("DELETE FROM outbox_dead_letter WHERE number = ?", for: letters) {

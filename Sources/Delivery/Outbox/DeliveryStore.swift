@@ -1,18 +1,18 @@
 import Core
 import Push
 
-/// The durable queue behind the courier: ``Outbox``, or a log that several routers share.
+/// The durable queue of the courier: ``Outbox``, or a log that several routers share.
 package protocol DeliveryStore: Sendable {
     /// The outbox with the deliveries.
     var outbox: Outbox { get }
 
-    /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns they survive a power
-    /// cut.
+    /// Stores all of `deliveries` in one transaction, or throws and stores none. When this returns, they survive a
+    /// power failure.
     ///
-    /// `causes` are the ids of the events that they are for, and of events that wake nobody: stored with the deliveries
-    /// and kept beyond their end, so that an event is recognized when it comes again after a restart. Causes may come
-    /// alone. `pace` is applied in the same transaction. `handOver` is called once if there are deliveries, after the
-    /// commit and before any other insertion begins: so what it passes on arrives in the order of the keys.
+    /// `causes` are the ids of their events, and of events without notifications. They are kept even after the
+    /// deliveries end, so that an event is recognised after a restart. There may be causes without deliveries. `pace`
+    /// is applied in the same transaction. If there are deliveries, `handOver` is called once, after the commit and
+    /// before any other insertion starts. Its calls therefore have the order of the keys.
     func insert(
         _ deliveries: [Delivery],
         causes: [[UInt8]],
@@ -20,19 +20,19 @@ package protocol DeliveryStore: Sendable {
         handOver: ([StoredDelivery]) -> Void
     ) throws
 
-    /// Applies all of `changes` in one transaction, or throws and applies none. When this returns they survive the
-    /// process; a power cut may undo those since the last insertion, which means repeats. A flush for outcomes alone
-    /// would hold up every insertion.
+    /// Applies all of `changes` in one transaction, or throws and applies none. When this returns, they survive a crash
+    /// of the process. A power failure may undo those since the last insertion, which causes repeats. A flush only for
+    /// outcomes would delay every insertion.
     func apply(_ changes: OutboxChanges) throws
 
-    /// Deliveries of `queue` after `after` that wait for their first attempt, in order of acceptance.
+    /// Returns deliveries of `queue` after `after` that wait for their first attempt, in order of acceptance.
     func firstTries(of queue: Int, after: OutboxKey, limit: Int) throws -> OutboxPage
 
-    /// Deliveries of `queue` from `place` on that wait for a further attempt, by due time.
+    /// Returns deliveries of `queue` from `place` on that wait for a retry, by due time.
     func retries(of queue: Int, from place: RetryPlace, limit: Int) throws -> OutboxPage
 
-    /// Makes dead letters deliveries again, under their ids and accepted at `now`, in one transaction that survives a
-    /// power cut. `handOver` is called as by an insertion. Returns how many of them there were.
+    /// Requeues dead letters under their ids and accepted at `now`, in one transaction that survives a power failure.
+    /// `handOver` is called as for an insertion. Returns how many of them existed.
     func revive(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
 }
 
@@ -46,25 +46,25 @@ extension DeliveryStore {
     }
 }
 
-/// A store whose dead letters operators look at, send again and drop.
+/// A store with dead letters that operators can list, requeue and drop.
 package protocol DeadLetterStore: DeliveryStore {
-    /// Returns how many there were.
+    /// Deletes dead letters. Returns how many existed.
     func removeDeadLetters(_ letters: [DeadLetterNumber]) throws -> Int
 
-    /// Drops dead letters whose days are over at `now`, or whose device `isRegistered` denies; all of them where none
-    /// are to be kept.
+    /// Deletes dead letters that are too old at `now`, or whose device `isRegistered` denies. Deletes all of them if
+    /// none should be kept.
     func pruneDeadLetters(at now: Timestamp, isRegistered: (DeviceID) throws -> Bool) throws
 }
 
 /// Changes to deliveries in the outbox, gathered for one transaction.
 package struct OutboxChanges: Sendable, Equatable {
-    /// A delivery that waits for a further attempt.
+    /// A delivery that waits for a retry.
     package struct Rescheduling: Sendable, Equatable {
         package var key: OutboxKey
         package var due: Timestamp
         /// Attempts that have ended so far.
         package var attempts: Int
-        /// How the last of them failed; nil: as is known already.
+        /// The failure of the last one; nil keeps the stored one.
         package var failure: DeliveryFailure?
 
         package init(key: OutboxKey, due: Timestamp, attempts: Int, failure: DeliveryFailure? = nil) {
@@ -75,7 +75,7 @@ package struct OutboxChanges: Sendable, Equatable {
         }
     }
 
-    /// A delivery that an operator wants to be tried at once.
+    /// A delivery to attempt immediately, for an operator.
     package struct Hastening: Sendable, Equatable {
         package var key: OutboxKey
         package var due: Timestamp
@@ -86,7 +86,7 @@ package struct OutboxChanges: Sendable, Equatable {
         }
     }
 
-    /// A removed delivery that failed for good, and is kept for a while.
+    /// A removed delivery that failed permanently, and becomes a dead letter.
     package struct Burial: Sendable, Equatable {
         package var key: OutboxKey
         package var failure: DeliveryFailure
@@ -108,11 +108,11 @@ package struct OutboxChanges: Sendable, Equatable {
     package var burials: [Burial] = []
     /// Applied in this order, before the removals.
     package var reschedulings: [Rescheduling] = []
-    /// Deliveries that are due now at the latest, as far as they wait for a due time; applied after those.
+    /// Waiting deliveries to make due, unless they are due earlier; applied after ``reschedulings``.
     package var hastenings: [Hastening] = []
-    /// Devices that are no longer registered: their dead letters go.
+    /// Devices that are no longer registered: their dead letters are deleted.
     package var forgotten: [DeviceID] = []
-    /// What the ends of deliveries mean for their devices' paces.
+    /// The ends of deliveries, for their devices' paces.
     package var ends: [PushEnd] = []
 
     package init() {}
@@ -135,16 +135,16 @@ package struct OutboxChanges: Sendable, Equatable {
     }
 }
 
-/// A delivery as the outbox stores it. A class, because a delivery is a large value with many strings that queues only
-/// pass on.
+/// A delivery as the outbox stores it. It is a class, because a delivery is a large value with many strings, and queues
+/// only pass it on.
 package final class StoredDelivery: Sendable {
     package let key: OutboxKey
     package let delivery: Delivery
     /// Attempts that have ended so far.
     package let attempts: Int
-    /// When the next attempt is due; nil: it waits for its first turn, in order.
+    /// When the next attempt is due; nil if it waits for its first turn, in order.
     package let due: Timestamp?
-    /// How the last attempt failed; nil before the first.
+    /// The failure of the last attempt; nil before the first.
     package let failure: DeliveryFailure?
 
     package init(
@@ -161,7 +161,7 @@ package final class StoredDelivery: Sendable {
         self.failure = failure
     }
 
-    /// The same after a failed attempt, or at another time.
+    /// Returns the same delivery after a failed attempt, or with another due time.
     func rescheduled(attempts: Int, due: Timestamp, failure: DeliveryFailure? = nil) -> StoredDelivery {
         StoredDelivery(
             key: key,
@@ -172,7 +172,7 @@ package final class StoredDelivery: Sendable {
         )
     }
 
-    /// What was decided about it.
+    /// Returns a report of a decision about it.
     func report(
         _ kind: DeliveryReport.Kind,
         status: UInt32 = 0,
@@ -209,19 +209,19 @@ package struct StoredQueue: Sendable {
     }
 }
 
-/// Part of a queue's deliveries on disk, in the order in which they are to be attempted.
+/// A part of a queue's deliveries on disk, in the order of their attempts.
 package struct OutboxPage: Sendable {
-    /// A row that cannot be read; it is reported and removed.
+    /// A row that cannot be read, and will be reported and removed.
     package struct Unreadable: Sendable {
         package let key: OutboxKey
-        /// Unknown where that cannot be read either.
+        /// ``DeliveryID/unknown`` if it cannot be read either.
         package let id: DeliveryID
         package let device: Int64
     }
 
     package var deliveries: [StoredDelivery] = []
     package var unreadable: [Unreadable] = []
-    /// Whether there was nothing behind this page when it was read.
+    /// Whether no more deliveries came after this page when it was read.
     package var isLast: Bool
 
     package init(deliveries: [StoredDelivery] = [], isLast: Bool) {
@@ -230,7 +230,8 @@ package struct OutboxPage: Sendable {
     }
 }
 
-/// Names a queue of deliveries. Each platform of each app has its own, so that one push service never starves another.
+/// The name of a queue of deliveries. Each platform of each app has a separate queue, so that one push service never
+/// starves another.
 package struct QueueName: Hashable, Sendable {
     package var platform: String
     package var app: String
@@ -242,29 +243,29 @@ package struct QueueName: Hashable, Sendable {
 }
 
 extension Delivery {
-    /// The queue that it waits in.
+    /// The delivery's queue.
     package var queue: QueueName { QueueName(platform: platform, app: app) }
 }
 
-/// A delivery's place in the outbox: its queue's number and, below it, the order of acceptance.
+/// A delivery's key in the outbox: its queue's number and, in the lower bits, the order of acceptance.
 ///
-/// Both share one integer, which is SQLite's rowid: the rows of a queue lie together on disk and in order, so that a
-/// page of one queue never reads through another's rows, and no index is needed for it.
+/// Both share one integer, which is SQLite's rowid. The rows of a queue are thus stored together on disk and in order.
+/// A page of one queue never reads rows of another, and needs no index.
 package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
     package let rawValue: Int64
 
     private static let sequenceBits: Int64 = 44
     static let largestSequence: Int64 = 1 << sequenceBits - 1
 
-    /// Numbers of queues lie in `1...largestQueue`.
+    /// Numbers of queues are in `1...largestQueue`.
     package static let largestQueue = 1 << 18
 
     package init(rawValue: Int64) {
         self.rawValue = rawValue
     }
 
-    /// `sequence` rises with every delivery accepted, whatever its queue, except that those which are accepted together
-    /// are numbered queue by queue.
+    /// `sequence` grows with every accepted delivery of any queue. Deliveries that are accepted together are numbered
+    /// queue by queue.
     package init(queue: Int, sequence: Int64) {
         self.rawValue = Int64(queue) << Self.sequenceBits | sequence
     }
@@ -273,16 +274,16 @@ package struct OutboxKey: RawRepresentable, Hashable, Comparable, Sendable {
 
     package var sequence: Int64 { rawValue & Self.largestSequence }
 
-    /// Lies below every delivery of that queue.
+    /// A key below every delivery of that queue.
     static func lowest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: 0) }
 
-    /// Lies above every delivery of that queue.
+    /// A key above every delivery of that queue.
     static func highest(of queue: Int) -> OutboxKey { OutboxKey(queue: queue, sequence: largestSequence) }
 
     package static func < (left: OutboxKey, right: OutboxKey) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A delivery's position among those that wait for a further attempt: by due time, then by acceptance.
+/// A delivery's position among those that wait for a retry: by due time, then by acceptance.
 package struct RetryPlace: Hashable, Comparable, Sendable {
     package var due: Timestamp
     package var key: OutboxKey

@@ -4,11 +4,12 @@ import Push
 import Storage
 import Synchronization
 
-/// The durable queue of deliveries, in SQLite: written before anything is sent, and deleted from on a final outcome.
+/// The durable queue of deliveries in SQLite. Deliveries are written before any attempt, and deleted at a final
+/// outcome.
 ///
-/// Every insertion is flushed to disk (`synchronous = FULL` in WAL mode), so callers bring deliveries in groups.
-/// Outcomes are flushed with the next insertion: see ``apply(_:)``. It stores notifications and numbers of devices,
-/// never a token or endpoint. Only one process may have it open at a time.
+/// Every insertion is flushed to disk (`synchronous = FULL` in WAL mode), so callers should pass many deliveries at a
+/// time. Outcomes are flushed with the next insertion: see ``apply(_:)``. It stores notifications and device numbers,
+/// but no tokens or endpoints. Only one process may have it open at a time.
 package final class Outbox: DeliveryStore {
     package var outbox: Outbox { self }
 
@@ -28,18 +29,17 @@ package final class Outbox: DeliveryStore {
     private let watch: DamageWatch
     private let state: Mutex<State>
     private let stored = Atomic<Int>(0)
-    /// Belongs to what the writer's connection is doing.
+    /// Only used within the writer's connection.
     private let shared: Mutex<SharedNotificationUse>
-    /// Sources should stop from this many deliveries on.
+    /// The number of deliveries from which on sources should stop.
     package let limit: Int
     private let causeLimit: Int
     private let deadLetters: DeadLetterLimits
 
-    /// Opens the outbox inside a database that others may use too. All tables are named `outbox_…`.
+    /// Opens the outbox in a database that others may use too. All tables are named `outbox_…`.
     ///
-    /// Sets the writer's connection to `synchronous = FULL` for everybody, and reads that back: a pool sets it to
-    /// NORMAL when it opens. Sources should stop from `limit` deliveries on; at most `causeLimit` events are
-    /// remembered.
+    /// Sets the writer's connection to `synchronous = FULL` for all users, and checks this, because a pool sets it to
+    /// NORMAL when it opens. Sources should stop at `limit` deliveries. Up to `causeLimit` events are remembered.
     package convenience init(
         _ writer: any DatabaseWriter,
         limit: Int = 1_000_000,
@@ -79,9 +79,9 @@ package final class Outbox: DeliveryStore {
         stored.store(count, ordering: .relaxed)
     }
 
-    /// Opens or creates the outbox in a file of its own, which only this user can read. Calls `damaged` once if the
-    /// file turns out damaged later; nothing is written to it from then on. Throws a `StoreFault` for a file that
-    /// cannot be used, and leaves that file as it was.
+    /// Opens or creates the outbox in a separate file, which only this user can read. Calls `damaged` once if damage is
+    /// found later; the file is no longer written after that. Throws a `StoreFault` for an unusable file, and leaves it
+    /// unchanged.
     package convenience init(
         path: String,
         limit: Int = 1_000_000,
@@ -92,16 +92,15 @@ package final class Outbox: DeliveryStore {
         var configuration = Configuration()
         configuration.label = "outbox"
         configuration.maximumReaderCount = 1
-        // An operator may look into the file, or copy it, while we run.
+        // An operator may read or copy the file while the router runs.
         configuration.busyMode = .timeout(10)
         let pool = try file.open(configuration)
         let watch = DamageWatch(file, report: damaged)
         try self.init(pool, watch, limit: limit, causeLimit: 500_000, deadLetters: deadLetters)
     }
 
-    /// Whether the outbox at `path`, if there is one, holds anything that only a router with a registry puts there:
-    /// deliveries, held groups or accepted events. Throws a `StoreFault` when that cannot be determined. Changes
-    /// nothing.
+    /// Whether the outbox at `path`, if there is one, contains data from a router with a registry: deliveries, held
+    /// groups or accepted events. Throws a `StoreFault` if this is unknown. Changes nothing.
     package static func isFilled(at path: String) throws -> Bool {
         let file = StoreFile(path: path, kind: kind)
         guard try file.exists() else { return false }
@@ -113,15 +112,15 @@ package final class Outbox: DeliveryStore {
         }
     }
 
-    /// The damage found since the outbox was opened; nil while all is well.
+    /// The damage found since the outbox was opened; nil if there is none.
     package var damage: StoreFault? { watch.damage }
 
     package var count: Int { stored.load(ordering: .relaxed) }
 
     package var isFull: Bool { count >= limit }
 
-    /// Copies the log into the file, so that the file alone is the whole outbox. For the end of an orderly stop; where
-    /// the disk does not take it, the log stays and nothing is lost.
+    /// Copies the log into the file, so that the file contains the whole outbox. Called at an orderly shutdown. If it
+    /// fails, the log stays and no data is lost.
     package func settle() {
         _ = try? watch.writing { try writer.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) } }
     }
@@ -141,8 +140,8 @@ package final class Outbox: DeliveryStore {
         }
     }
 
-    /// Inserts what `deliveries` returns, in the transaction in which it is called; `notifications` are theirs where
-    /// they are known before. Returns how many there were.
+    /// Inserts the result of `deliveries`, which is called in the transaction. `notifications` are theirs, if known in
+    /// advance. Returns the number of deliveries.
     private func insert(
         _ notifications: InsertedNotifications? = nil,
         handOver: ([StoredDelivery]) -> Void,
@@ -196,7 +195,7 @@ package final class Outbox: DeliveryStore {
         stored.subtract(removed.count, ordering: .relaxed)
     }
 
-    /// Writes in one transaction, which a power cut may undo. Calls `committed` before anything else is written.
+    /// Writes in one transaction, which a power failure may undo. Calls `committed` before any other write.
     func writeUnflushed<Value>(
         _ body: (Database) throws -> Value,
         committed: (Value) -> Void = { _ in }
@@ -217,7 +216,7 @@ package final class Outbox: DeliveryStore {
         }
     }
 
-    /// Reads what was written last, by the writer's connection.
+    /// Reads the latest state, with the writer's connection.
     func readLatest<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try watch.reading { try writer.writeWithoutTransaction(body) }
     }
@@ -248,20 +247,20 @@ package final class Outbox: DeliveryStore {
         try watch.reading { try writer.read { try OutboxRows.forEachWaiting($0, body) } }
     }
 
-    /// Calls `body` with the id of each event remembered, the oldest first.
+    /// Calls `body` with the id of each remembered event, the oldest first.
     package func forEachCause(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         try watch.reading { try writer.read { try OutboxRows.forEachCause($0, body) } }
     }
 }
 
-/// Deliveries that failed for good, and what operators do with them.
+/// Deliveries that failed permanently, and the operations on them.
 extension Outbox: DeadLetterStore {
     package var deadLetterCount: Int {
         (try? watch.reading { try writer.read { try DeadLetterRows.count($0) } }) ?? 0
     }
 
     package func present(_ keys: [OutboxKey]) throws -> Set<OutboxKey> {
-        // The writer's connection: what a reader would see may be older.
+        // Uses the writer's connection, because a reader may see an older state.
         try watch.reading { try writer.writeWithoutTransaction { try OutboxRows.present(keys, $0) } }
     }
 
@@ -277,12 +276,12 @@ extension Outbox: DeadLetterStore {
         }
     }
 
-    /// Those of `letters` that there are and that can be read, as deliveries accepted at `now`.
+    /// Returns the existing and readable ones of `letters`, as deliveries accepted at `now`.
     package func deadLetters(_ letters: [DeadLetterNumber], at now: Timestamp) throws -> [Delivery] {
         try readLatest { try DeadLetterRows.deliveries(letters, at: now, $0) }
     }
 
-    /// The ids of those of `letters` that there are.
+    /// Returns the ids of the existing ones of `letters`.
     package func deadLetterIDs(_ letters: [DeadLetterNumber]) throws -> [DeliveryID] {
         try readLatest { try DeadLetterRows.ids(letters, $0) }
     }
@@ -332,14 +331,15 @@ extension Outbox: PaceStore {
     }
 
     package func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification? {
-        // The writer's connection: what a reader would see may be older.
+        // Uses the writer's connection, because a reader may see an older state.
         try watch.reading { try writer.writeWithoutTransaction { try PaceStatements.notification($0, of: key) } }
     }
 }
 
-/// When commits reach the disk. SQLite takes these settings between transactions only.
+/// When commits reach the disk. SQLite only allows changes of these settings between transactions.
 private enum Durability {
-    /// How many pages of 4 KiB the WAL may grow to before a commit has to copy them back, which takes several flushes.
+    /// The size in 4 KiB pages to which the WAL may grow before a commit must copy it back, which takes several
+    /// flushes.
     private static let pagesBetweenCheckpoints = 8000
 
     static func prepare(_ writer: any DatabaseWriter) throws {
@@ -349,8 +349,8 @@ private enum Durability {
         }
     }
 
-    /// From here on what is committed survives a power cut. Read back, because SQLite reports no failure of this
-    /// setting.
+    /// Makes later commits survive a power failure. The setting is read back, because SQLite does not report if it
+    /// fails.
     static func flushEveryCommit(_ database: Database) throws {
         guard try level(database) < 2 else { return }
         try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -358,11 +358,11 @@ private enum Durability {
         guard level >= 2 else { throw OutboxError.notDurable(synchronous: level) }
     }
 
-    /// Runs `body`. What it commits survives the process, and a power cut once anything later is flushed.
+    /// Runs `body`. Its commits survive a crash of the process, and a power failure after the next flush.
     static func flushingCheckpointsOnly<Value>(_ database: Database, _ body: () throws -> Value) throws -> Value {
         try run("PRAGMA synchronous = NORMAL", database)
         let value = Result { try body() }
-        // An insertion reads back whether this was done.
+        // The next insertion checks whether this worked.
         try run("PRAGMA synchronous = FULL", database)
         return try value.get()
     }
@@ -380,7 +380,7 @@ private enum Durability {
     }
 }
 
-/// Why the outbox could not do what was asked. Descriptions hold no content of deliveries.
+/// The error of an operation on the outbox. Descriptions contain no content of deliveries.
 package enum OutboxError: Error, Equatable, CustomStringConvertible {
     case notDurable(synchronous: Int)
     case tooManyQueues

@@ -4,25 +4,25 @@ import Push
 import Storage
 import Synchronization
 
-/// Whether the outbox has capacity for one more delivery. For one thread that makes deliveries in batches.
+/// Whether the outbox has capacity for one more delivery. Used by one thread that makes deliveries in batches.
 ///
-/// A delivery without capacity is not refused: the pacer holds it, also for a device without any pace, and nobody else
-/// waits for it.
+/// A delivery without capacity is not refused: the pacer holds it, even for a device without a pace. Other devices do
+/// not wait for it.
 package protocol DeliveryCapacity: Sendable {
-    /// Reserves a place for a delivery to a device of `queue`; false when it has to wait until others have left.
-    /// Reservations count until ``settle()``.
+    /// Reserves capacity for a delivery to a device of `queue`. Returns false if it must wait until other deliveries
+    /// have ended. Reservations count until ``settle()``.
     func take(for device: DeviceID, of queue: QueueName) -> Bool
 
-    /// Ends all reservations: their deliveries are in the outbox by now, or never will be.
+    /// Ends all reservations: their deliveries are in the outbox now, or were not made.
     func settle()
 }
 
 /// Divides the outbox's capacity among push services, and among the hosts that users choose (``QueueQuota``).
 ///
-/// Counts by device and looks hosts up, so that the disk needs to store nothing more.
+/// It counts by device and looks hosts up, so that no more data must be stored.
 ///
-/// A host is looked up only once its queue holds as many deliveries as one host may have, and is noted with each
-/// attempt. A start counts the rows of the outbox.
+/// A host is only looked up when its queue holds as many deliveries as one host may have, and is recorded with each
+/// attempt. At the start, the rows of the outbox are counted.
 package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
@@ -51,7 +51,7 @@ package final class OutboxCapacity: DeliveryCapacity {
     package func take(for device: DeviceID, of queue: QueueName) -> Bool {
         var verdict = withQuota(of: queue) { $0.take(device) }
         if verdict == .dependsOnHost {
-            // May read the disk: not under the lock.
+            // This may read the disk, so it runs without the lock.
             let host = host(device)
             verdict = withQuota(of: queue) { $0.take(device, at: host) }
         }
@@ -66,10 +66,10 @@ package final class OutboxCapacity: DeliveryCapacity {
         }
     }
 
-    /// How many more deliveries a queue takes from callers that can be asked to come again.
+    /// Returns how many more deliveries a queue accepts from callers that can try again later.
     package func capacityForCallers(of queue: QueueName) -> Int { withQuota(of: queue) { $0.capacityForCallers } }
 
-    /// How many deliveries of a queue wait, and how many may.
+    /// Returns the number of a queue's deliveries, and the limit.
     func usage(of queue: QueueName) -> (waiting: Int, limit: Int) { withQuota(of: queue) { ($0.count, $0.limit) } }
 
     /// Counts deliveries for a device that are in the outbox.
@@ -86,7 +86,7 @@ package final class OutboxCapacity: DeliveryCapacity {
         }
     }
 
-    /// Releases the places of deliveries that ended.
+    /// Releases the capacity of deliveries that ended.
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
             var passed: [FailureLog] = []
@@ -101,7 +101,7 @@ package final class OutboxCapacity: DeliveryCapacity {
         for trouble in passed { trouble.passed(at: now()) }
     }
 
-    /// Notes the hosts of devices.
+    /// Records the hosts of devices.
     func locate(_ found: [(queue: QueueName, device: DeviceID, host: String)]) {
         guard !found.isEmpty else { return }
         state.withLock { state in
@@ -115,8 +115,8 @@ package final class OutboxCapacity: DeliveryCapacity {
         state.withLock { body(&$0.quotas[queue, default: QueueQuota(of: limit)]) }
     }
 
-    /// Where to log that a queue is behind; nil when it is not, and devices were only limited to one delivery at a
-    /// time. The log names no host: it is a user's.
+    /// The log for a queue that is behind; nil if it is not, and devices were only limited to one delivery at a time.
+    /// The log contains no host, because a user chose it.
     private func trouble(of queue: QueueName) -> FailureLog? {
         state.withLock { state in
             guard state.quotas[queue]?.isBehind == true else { return nil }
@@ -133,73 +133,72 @@ package final class OutboxCapacity: DeliveryCapacity {
     }
 }
 
-/// How many deliveries wait for one push service, and how many more may, so that no push service and no user's server
-/// fills the outbox.
+/// Limits the deliveries that wait for one push service, so that no push service and no user's server fills the outbox.
 ///
-/// A queue may use a part of the outbox, and a host that users chose a part of that. As soon as a queue holds as many
-/// deliveries as one host may have, each device gets one delivery at a time, so that many names for one server do not
-/// multiply its quota. Knows no lock and no log.
+/// A queue may use a part of the outbox, and a host that users chose a part of that. When a queue holds as many
+/// deliveries as one host may have, each device gets one delivery at a time. Many names for one server thus do not
+/// multiply its quota. It uses no lock and no log.
 ///
-/// It counts what waits and does not judge why. A server that takes each push in half a minute is in no visible
-/// trouble, and holds the others up as much as one that hangs.
+/// It counts waiting deliveries and ignores the reason. A server that takes half a minute for each push has no visible
+/// problem, and delays the others as much as one that hangs.
 struct QueueQuota: Sendable {
     enum Verdict: Equatable, Sendable {
         case taken
-        /// It has to wait.
+        /// It must wait.
         case refused
-        /// It depends on the device's host: ask again with that.
+        /// It depends on the device's host: try again with the host.
         case dependsOnHost
     }
 
     private struct Place: Sendable {
         var count = 0
-        /// Nil when it is not known yet, or the device has none.
+        /// Nil if it is not known yet, or the device has none.
         var host: String?
 
-        /// Returns the host.
+        /// Adds to the count, and returns the host.
         mutating func add(_ added: Int) -> String? {
             count += added
             return host
         }
     }
 
-    /// A queue may use one part in so many of the outbox. So it takes four push services that hang at once to fill the
-    /// outbox. Then sources wait.
+    /// The fraction of the outbox that a queue may use is 1 / `partsOfOutbox`. If four push services hang at the same
+    /// time, the outbox is full, and sources wait.
     private static let partsOfOutbox = 4
-    /// A host may use one part in so many of its queue's quota.
+    /// The fraction of its queue's quota that a host may use is 1 / `partsOfQueue`.
     private static let partsOfQueue = 4
 
-    /// How many deliveries may wait.
+    /// The maximum number of deliveries.
     let limit: Int
-    /// How many may wait for one host; from this many on, each device gets one delivery at a time.
+    /// The maximum number for one host. From this many on, each device gets one delivery at a time.
     let hostLimit: Int
-    /// How many deliveries wait.
+    /// The current number of deliveries.
     private(set) var count = 0
     private var places: [DeviceID: Place] = [:]
     private var hosts: [String: Int] = [:]
-    /// Places that are reserved: their deliveries are not in the outbox yet.
+    /// The number of reservations, whose deliveries are not in the outbox yet.
     private var taken = 0
-    /// The devices and hosts with a reservation, as far as they matter.
+    /// The devices with a reservation and their hosts, if these matter.
     private var takers: [DeviceID: String?] = [:]
     private var takenTowards: [String: Int] = [:]
     private var isFull = false
     private var fullHosts: Set<String> = []
 
-    /// The quota of a queue in an outbox for `outbox` deliveries.
+    /// Creates the quota of a queue in an outbox for `outbox` deliveries.
     init(of outbox: Int) {
         limit = max(1, outbox / Self.partsOfOutbox)
         hostLimit = max(1, limit / Self.partsOfQueue)
     }
 
-    /// Whether a delivery had to wait because the quota, or a host's, was used up, and more than half of that is still
-    /// in use.
+    /// Whether a delivery had to wait because the quota of the queue or a host was used up, and more than half of that
+    /// is still in use.
     var isBehind: Bool { isFull || !fullHosts.isEmpty }
 
-    /// How many more may come from callers that can be asked to come again: up to half of the quota, so that others
-    /// find a place.
+    /// How many more deliveries are accepted from callers that can try again later: up to half of the quota, so that
+    /// events keep the rest.
     var capacityForCallers: Int { max(0, max(1, limit / 2) - count) }
 
-    /// Reserves a place for a device, if that can be decided without its host.
+    /// Reserves capacity for a device, if its host does not matter.
     mutating func take(_ device: DeviceID) -> Verdict {
         guard count + taken >= hostLimit else {
             taken += 1
@@ -216,7 +215,7 @@ struct QueueQuota: Sendable {
         return .dependsOnHost
     }
 
-    /// Reserves a place for a device at `host`; nil: at none that users chose.
+    /// Reserves capacity for a device at `host`, or at none that users chose if nil.
     mutating func take(_ device: DeviceID, at host: String?) -> Verdict {
         let verdict = take(device)
         guard verdict == .dependsOnHost else { return verdict }
@@ -247,7 +246,7 @@ struct QueueQuota: Sendable {
         if let host { hosts[host, default: 0] += added }
     }
 
-    /// Counts a delivery for a device that left the outbox.
+    /// Uncounts a delivery for a device that left the outbox.
     mutating func remove(for device: DeviceID) {
         guard let index = places.index(forKey: device) else { return }
         count -= 1
@@ -257,7 +256,7 @@ struct QueueQuota: Sendable {
         if isFull, count <= limit / 2 { isFull = false }
     }
 
-    /// Notes the host of a device, and counts its deliveries there.
+    /// Records the host of a device, and counts its deliveries there.
     mutating func locate(_ device: DeviceID, at host: String) {
         guard var place = places[device], place.host != host else { return }
         if let former = place.host { leave(former, place.count) }

@@ -4,7 +4,7 @@ import GRDB
 import Push
 import Storage
 
-/// Answers questions about an outbox, even while a router writes to it. Changes nothing.
+/// Reads an outbox, even while a router writes to it. Changes nothing.
 package struct OutboxReader: Sendable {
     private enum Source: Sendable {
         case file(String)
@@ -15,10 +15,10 @@ package struct OutboxReader: Sendable {
 
     package init(path: String) { source = .file(path) }
 
-    /// Reads what this process has open, such as an outbox in memory.
+    /// Reads an outbox that this process has open, such as one in memory.
     package init(of outbox: Outbox) { source = .open(outbox) }
 
-    /// Whether an event is remembered, so that it is not accepted again. Scans all events.
+    /// Whether an event is remembered, so that it will not be accepted again. Scans all events.
     package func isCause(_ event: [UInt8]) throws -> Bool {
         try read { database in
             try Bool.fetchOne(
@@ -29,10 +29,10 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// When the oldest delivery without a final outcome was accepted; nil: there is none.
+    /// When the oldest delivery without a final outcome was accepted; nil if there is none.
     package func oldest() throws -> Timestamp? {
         try read { database in
-            // In a queue, numbers grow with time.
+            // Numbers in a queue grow with time.
             let queues = try Int.fetchAll(database, sql: "SELECT number FROM outbox_queue")
             return try queues.compactMap { queue in
                 try Int64.fetchOne(
@@ -45,7 +45,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// Those of `deliveries`, given by id, that have no final outcome yet. Scans all deliveries.
+    /// Returns those of `deliveries`, given by id, that have no final outcome yet. Scans all deliveries.
     package func contained(of deliveries: Set<DeliveryID>) throws -> Set<DeliveryID> {
         guard !deliveries.isEmpty else { return [] }
         return try read { database in
@@ -59,12 +59,12 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// For those of `deliveries` that wait behind an earlier one for the same device: when that one is tried again.
-    /// Scans all deliveries.
+    /// Returns those of `deliveries` that wait for an earlier one to the same device, with the time of that one's next
+    /// attempt. Scans all deliveries.
     package func predecessors(of deliveries: Set<DeliveryID>) throws -> [DeliveryID: Timestamp] {
         guard !deliveries.isEmpty else { return [:] }
         return try read { database in
-            // A device's deliveries come in the order of acceptance.
+            // A device's deliveries are sent in the order of acceptance.
             var firstDue: [Int64: Timestamp] = [:]
             var found: [DeliveryID: Timestamp] = [:]
             let rows = try Row.fetchCursor(
@@ -82,7 +82,7 @@ package struct OutboxReader: Sendable {
                     found[id] = first
                     continue
                 }
-                // A delivery that failed so often lets the others pass.
+                // A delivery with more failures no longer blocks the others.
                 let attempts: Int = row[3]
                 if firstDue[device] == nil, attempts < CourierLimits().standAsideAfter { firstDue[device] = due }
             }
@@ -90,7 +90,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// How many deliveries wait for each of `devices`; a device without any is absent. Scans all deliveries.
+    /// Returns the number of deliveries for each of `devices` that has any. Scans all deliveries.
     package func waiting(for devices: [DeviceID]) throws -> [DeviceID: Int] {
         let wanted = Set(devices.map(\.rawValue))
         guard !wanted.isEmpty else { return [:] }
@@ -104,13 +104,12 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// Whether a queue, in an outbox for `limit` deliveries, holds so many that new ones for it may have to wait for
-    /// capacity.
+    /// Whether a queue in an outbox for `limit` deliveries holds so many that new ones may have to wait for capacity.
     package func isCrowded(_ queue: QueueName, limit: Int) throws -> Bool {
         try read { database in
             guard let number = try OutboxRows.queues(database)[queue] else { return false }
             let few = QueueQuota(of: limit).hostLimit
-            // There is no need to count further.
+            // A higher count makes no difference.
             let waiting = try Int.fetchOne(
                 database,
                 sql: "SELECT count(*) FROM (SELECT 1 FROM outbox_delivery WHERE number BETWEEN ? AND ? LIMIT ?)",
@@ -120,8 +119,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// When devices were woken lately, and the groups they hold, without their notifications. Devices that were never
-    /// paced are absent.
+    /// Returns the paces of devices, and their held groups without notifications. Omits devices that were never paced.
     package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
         try read { database in
             var paces: [DeviceID: (row: PaceRow, held: [HeldRow])] = [:]
@@ -136,7 +134,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// The devices that hold a group whose first event is `event`, an id of 32 bytes. Scans all groups.
+    /// Returns the devices that hold a group whose first event is `event`, an id of 32 bytes. Scans all groups.
     package func devices(holding event: [UInt8]) throws -> [DeviceID] {
         try read { database in
             try Int64.fetchAll(
@@ -148,7 +146,7 @@ package struct OutboxReader: Sendable {
         }
     }
 
-    /// Deliveries that an operator means, at most `limit` from `cursor` on; `isWanted` says which devices are meant.
+    /// Returns up to `limit` selected deliveries from `cursor` on. `isWanted` filters devices.
     package func entries(
         _ selection: QueueSelection,
         from cursor: QueueCursor = .start,
@@ -158,10 +156,10 @@ package struct OutboxReader: Sendable {
         try read { try QueueRows.entries(selection, from: cursor, limit: limit, isWanted: isWanted, $0) }
     }
 
-    /// A request of the API, as far as it is on disk; nil where there is none.
+    /// Returns a stored API request; nil if there is none.
     package func request(_ id: [UInt8]) throws -> RequestRecord? { try read { try RequestStore.find(id, $0) } }
 
-    /// What was counted from `day` on.
+    /// Returns the figures from `day` on.
     package func figures(since day: Int) throws -> [DailyFigure: Int] {
         try read { try StatisticsStore.all(since: day, $0) }
     }
@@ -184,8 +182,8 @@ package struct OutboxReader: Sendable {
 }
 
 extension Outbox {
-    /// Deletes the deliveries and held groups of the outbox at `path`, which nobody else may have open. What was
-    /// accepted is remembered, and so are paces. Returns how many deliveries there were.
+    /// Deletes the deliveries and held groups of the outbox at `path`, which no other process may have open. Accepted
+    /// events and paces are kept. Returns the number of deleted deliveries.
     package static func dropWaiting(at path: String) throws -> Int {
         let file = StoreFile(path: path, kind: kind)
         return try file.naming {
@@ -206,9 +204,9 @@ extension Outbox {
 package struct OutboxExamination: Sendable {
     package struct Report: Sendable {
         package var deliveries = 0
-        /// What is wrong, a sentence each, without content of deliveries.
+        /// The problems, one sentence each, without content of deliveries.
         package var findings: [String] = []
-        /// Whether the database itself is damaged, and not only what single rows hold.
+        /// Whether the database itself is damaged, and not only single rows.
         package var isDamaged = false
     }
 
@@ -218,7 +216,7 @@ package struct OutboxExamination: Sendable {
         file = StoreFile(path: path, kind: Outbox.kind)
     }
 
-    /// Throws a `StoreFault` when the file cannot be opened, or is no outbox.
+    /// Throws a `StoreFault` if the file cannot be opened, or is not an outbox.
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())
@@ -244,15 +242,15 @@ package struct OutboxExamination: Sendable {
         return report
     }
 
-    /// Looks at the columns of a notification and an id.
+    /// Whether the columns of a notification and an id are valid.
     private static func isReadable(_ row: RawStatement) -> Bool {
         DeliveryID(text: row.bytes(at: 1)) != nil && (try? Notification(blob: row.bytes(at: 0))) != nil
     }
 }
 
-/// The outbox of a router, and those of the partitions that it owns: what one ``OutboxReader`` tells of one of them.
+/// The outbox of a router and those of its partitions, with the functions of ``OutboxReader``.
 package struct OutboxReaders: Sendable {
-    /// The router's own.
+    /// The outbox of the router itself.
     package let own: OutboxReader
     private let partitions: @Sendable () -> [OutboxReader]
 
@@ -280,7 +278,7 @@ package struct OutboxReaders: Sendable {
         try all.contains { try $0.isCrowded(queue, limit: limit) }
     }
 
-    /// A device is in one partition, so that one outbox knows its pace.
+    /// A device belongs to one partition, so only one outbox has its pace.
     package func paces(of devices: [DeviceID]) throws -> [DeviceID: (row: PaceRow, held: [HeldRow])] {
         try all.reduce(into: [:]) { try $0.merge($1.paces(of: devices)) { first, _ in first } }
     }

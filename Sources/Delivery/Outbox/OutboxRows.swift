@@ -4,7 +4,7 @@ import GRDBSQLite
 import Push
 import Storage
 
-/// Reads and writes the rows of queues, deliveries and causes, within a transaction of the caller's.
+/// Reads and writes the rows of queues, deliveries and causes, within the caller's transaction.
 enum OutboxRows {
     private static let columns =
         "number, id, device, accepted, attempts, due, notification, failure, status, reason, shared"
@@ -20,7 +20,7 @@ enum OutboxRows {
         return queues
     }
 
-    /// The number of a delivery's queue; a new queue gets a row, and a place in `queues`.
+    /// Returns the number of a delivery's queue. A new queue gets a row, and an entry in `queues`.
     static func queue(of delivery: Delivery, in queues: inout [QueueName: Int], _ database: Database) throws -> Int {
         let name = QueueName(platform: delivery.platform, app: delivery.app)
         if let number = queues[name] { return number }
@@ -34,8 +34,8 @@ enum OutboxRows {
         return number
     }
 
-    /// Keys for deliveries that are accepted together, from a sequence on. Those of one queue follow each other, so
-    /// that they can be removed in ranges. New queues get a row, and a place in `queues`.
+    /// Returns keys for deliveries that are accepted together, starting at a sequence. Keys of one queue are
+    /// consecutive, so that they can be removed in ranges. New queues get a row, and an entry in `queues`.
     static func keys(
         of deliveries: [Delivery],
         from first: Int64,
@@ -57,7 +57,7 @@ enum OutboxRows {
         }
     }
 
-    /// Those of `queues` in which something waits.
+    /// Returns those of `queues` that contain deliveries.
     static func waiting(_ database: Database, _ queues: [QueueName: Int]) throws -> [StoredQueue] {
         try queues.sorted { $0.value < $1.value }.compactMap { name, number in
             let last = try Int64.fetchOne(
@@ -178,7 +178,7 @@ enum OutboxRows {
         )
     }
 
-    /// How the last attempt failed, from three columns.
+    /// Reads the failure of the last attempt from three columns.
     static func failure(_ row: RawStatement, at column: Int32) -> DeliveryFailure? {
         guard !row.isNull(at: column), let kind = DeliveryFailure.Kind(rawValue: row.text(at: column)) else {
             return nil
@@ -187,7 +187,7 @@ enum OutboxRows {
         return DeliveryFailure(kind, status: status, reason: row.text(at: column + 2))
     }
 
-    /// Those of `keys` whose deliveries are stored.
+    /// Returns those of `keys` whose deliveries are stored.
     static func present(_ keys: [OutboxKey], _ database: Database) throws -> Set<OutboxKey> {
         let select = try RawStatement(database, "SELECT 1 FROM outbox_delivery WHERE number = ?")
         defer { select.reset() }
@@ -246,7 +246,7 @@ enum OutboxRows {
         }
     }
 
-    /// Applies `changes` except for the removals, with so many dead letters at most.
+    /// Applies `changes` except for the removals, with up to `deadLetters` dead letters.
     static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws {
         for change in changes.reschedulings { try apply(change, database) }
         try database.run("UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1", for: changes.hastenings)
@@ -306,7 +306,8 @@ enum OutboxRows {
         while try select.step() { try body(select.bytes(at: 0)) }
     }
 
-    /// Rows only come at one end and go at the other, so this costs little however many there are.
+    /// Adds causes and deletes the oldest. Rows are added at one end and deleted at the other, so the cost does not
+    /// depend on their number.
     static func remember(_ causes: [[UInt8]], atMost limit: Int, _ database: Database) throws {
         guard !causes.isEmpty else { return }
         try database.run("INSERT INTO outbox_cause (id) VALUES (?)", for: causes) { try $0.bind(blob: $1, at: 1) }
@@ -336,7 +337,7 @@ extension Database {
 }
 
 extension RawStatement {
-    /// Binds the text of `id` while `body` runs, which is to run the statement.
+    /// Binds the text of `id` during `body`, which must run the statement.
     func bind(_ id: DeliveryID, at index: Int32, while body: () throws -> Void) throws {
         try id.withText { text in
             try bind(text: text, at: index)

@@ -1,7 +1,7 @@
 import GRDB
 
-/// The outbox's tables, as migrations in the order in which they run. A released migration never changes; a new one is
-/// added.
+/// The outbox's tables as migrations, in the order in which they run. A released migration must never change; add a new
+/// one instead.
 enum OutboxSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -11,12 +11,13 @@ enum OutboxSchema {
         return migrator
     }
 
-    /// Deliveries without a final outcome, those that failed for good, and accepted events.
+    /// Deliveries without a final outcome, dead letters, and accepted events.
     ///
-    /// `outbox_delivery.number` is an ``OutboxKey``. `due` is null until the first attempt has failed: the index holds
-    /// only deliveries that wait for a retry, because an index in random order over a million first tries makes
-    /// filling ten times slower. A notification that several deliveries have is in `outbox_notification`; `shared`
-    /// names it, and `notification` is empty then. `failure`, `status` and `reason` say how the last attempt failed.
+    /// `outbox_delivery.number` is an ``OutboxKey``. `due` is null until the first attempt has failed. The index only
+    /// contains deliveries that wait for a retry, because an index in random order on a million first tries makes
+    /// inserting ten times slower. A notification that several deliveries share is in `outbox_notification`; `shared`
+    /// is its number, and `notification` is empty then. `failure`, `status` and `reason` describe the failure of the
+    /// last attempt.
     private static let deliveries = """
         CREATE TABLE outbox_queue (
             number INTEGER PRIMARY KEY,
@@ -60,7 +61,7 @@ enum OutboxSchema {
         CREATE TABLE outbox_cause (number INTEGER PRIMARY KEY, id BLOB NOT NULL) STRICT;
         """
 
-    /// When each device got pushes lately.
+    /// The recent pushes to each device.
     private static let paces = """
         CREATE TABLE outbox_pace (
             device INTEGER PRIMARY KEY,
@@ -76,9 +77,9 @@ enum OutboxSchema {
         ) STRICT;
         """
 
-    /// Groups of events that wait for their device's time, by ``HeldKey``. `members` are the numbers of those events
-    /// whose notifications are kept, a byte each; ``HeldMemberKey`` finds them. Withdrawals are deletions of an event,
-    /// an address or all events of an author, and addresses of which a newer version was pushed.
+    /// Held groups of events by ``HeldKey``. `members` are the numbers of events whose notifications are stored, one
+    /// byte each; see ``HeldMemberKey``. Withdrawals are deletions of an event, an address or all events of an author,
+    /// and addresses of which a newer version was pushed.
     private static let held = """
         CREATE TABLE outbox_held (
             number INTEGER PRIMARY KEY,
@@ -117,7 +118,7 @@ enum OutboxSchema {
         ) STRICT;
         """
 
-    /// Requests of the API to notify, without content.
+    /// API requests to notify, without content.
     private static let requests = """
         CREATE TABLE outbox_request (
             number INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -4,9 +4,9 @@ import GRDB
 import Push
 import Storage
 
-/// Moves everything that an outbox holds for devices to another place, and from there.
+/// Exports and imports all data that an outbox holds for devices.
 package struct OutboxTransfer: Sendable {
-    /// A delivery that failed for good, as it is kept.
+    /// A dead letter as it is stored.
     package struct KeptLetter: Equatable, Sendable {
         package var delivery: Delivery
         package var failure: DeliveryFailure
@@ -27,7 +27,7 @@ package struct OutboxTransfer: Sendable {
 
     package init(_ outbox: Outbox) { self.outbox = outbox }
 
-    /// What waits, by its queue, in the order of acceptance.
+    /// Calls `body` with the deliveries by queue, in the order of acceptance.
     package func forEachStored(_ body: (StoredDelivery) throws -> Void) throws {
         for queue in try outbox.waitingQueues() {
             var after = OutboxKey.lowest(of: queue.number)
@@ -53,7 +53,7 @@ package struct OutboxTransfer: Sendable {
         for row in rows { try body(row) }
     }
 
-    /// The events of held groups, with their notifications.
+    /// Calls `body` with the events of held groups and their notifications.
     package func forEachHeldMember(_ body: (HeldMember) throws -> Void) throws {
         var members: [HeldMember] = []
         try outbox.readLatest { try PaceStatements.readMembers($0) { members.append($0) } }
@@ -66,7 +66,7 @@ package struct OutboxTransfer: Sendable {
         for row in rows { try body(row) }
     }
 
-    /// Dead letters, the oldest first.
+    /// Calls `body` with the dead letters, the oldest first.
     package func forEachKeptLetter(_ body: (KeptLetter) throws -> Void) throws {
         let letters = try outbox.readLatest { database in
             let rows = try Row.fetchAll(
@@ -102,7 +102,7 @@ package struct OutboxTransfer: Sendable {
         )
     }
 
-    /// Drops what waits, is held and failed of devices that `isMoved` names, and their paces.
+    /// Deletes deliveries, held groups, dead letters and paces of the devices for which `isMoved` returns true.
     package func dropEverything(of isMoved: (DeviceID) -> Bool) throws {
         var changes = OutboxChanges()
         try forEachStored { if isMoved($0.delivery.device) { changes.removals.append($0.key) } }
@@ -117,7 +117,7 @@ package struct OutboxTransfer: Sendable {
         try outbox.insert([], causes: [], pace: pace) { _ in }
     }
 
-    /// Adds deliveries with what became of them so far.
+    /// Adds deliveries with their attempts so far.
     package func add(
         _ waiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: DeliveryFailure?)]
     ) throws {
@@ -141,7 +141,7 @@ package struct OutboxTransfer: Sendable {
         }
     }
 
-    /// Adds deliveries that failed for good.
+    /// Adds dead letters.
     package func bury(_ letters: [KeptLetter]) throws {
         var changes = OutboxChanges()
         try outbox.insert(letters.map(\.delivery)) { stored in
@@ -160,7 +160,7 @@ package struct OutboxTransfer: Sendable {
 }
 
 extension OutboxPage {
-    /// The last key of the page, read or not.
+    /// The last key of the page, readable or not.
     fileprivate var lastKey: OutboxKey? {
         [deliveries.last?.key, unreadable.last?.key].compactMap(\.self).max()
     }

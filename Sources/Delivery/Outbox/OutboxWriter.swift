@@ -5,8 +5,8 @@ import Synchronization
 
 /// Writes changes to the outbox, many in one transaction, and reads pages from it after the changes posted before.
 ///
-/// Tries again until the disk accepts: nothing posted here is lost while the process lives, and pages and flushes wait
-/// for the changes before them.
+/// It tries again until the disk accepts the changes. No posted change is lost while the process runs, and pages and
+/// flushes wait for the changes before them.
 final class OutboxWriter: Sendable {
     enum Message: Sendable {
         case changes(OutboxChanges)
@@ -17,7 +17,7 @@ final class OutboxWriter: Sendable {
         case retry
     }
 
-    /// Deliveries to remove, as far as they are stored. Called with those that were, once they no longer are.
+    /// Deliveries to remove if they are stored. `done` is called with the removed ones afterwards.
     struct Discard: Sendable {
         let entries: [QueueEntry]
         let done: @Sendable ([QueueEntry]) -> Void
@@ -33,7 +33,7 @@ final class OutboxWriter: Sendable {
     private let isWritable: @Sendable (Bool) -> Void
     private let failed: @Sendable (any Error) -> Void
 
-    /// Calls `isWritable` when changes can no longer be written, and when they can again.
+    /// `isWritable` is called when changes can no longer be written, and when they can again.
     init(
         store: any DeliveryStore,
         now: @escaping @Sendable () -> Timestamp,
@@ -103,7 +103,7 @@ final class OutboxWriter: Sendable {
     }
 }
 
-/// The work that an ``OutboxWriter`` has left, and when to try it.
+/// The remaining work of an ``OutboxWriter``, and when to try again.
 struct PendingWrites: Sendable {
     private(set) var changes = OutboxChanges()
     private(set) var reads: [OutboxRead] = []
@@ -122,13 +122,13 @@ struct PendingWrites: Sendable {
         }
     }
 
-    /// Whether the disk is left alone for now.
+    /// Whether it waits before the next try.
     var isWaiting: Bool { retryAt != nil }
 
     /// Whether the disk refused changes.
     private(set) var isUnwritten = false
 
-    /// Notes that all changes are on disk. Returns whether the disk had refused them before.
+    /// Records that all changes are on disk. Returns whether the disk had refused them before.
     mutating func written() -> Bool {
         changes = OutboxChanges()
         wait.reset()
@@ -136,7 +136,7 @@ struct PendingWrites: Sendable {
         return isUnwritten
     }
 
-    /// Notes that the first of the deliveries to discard are gone.
+    /// Records that the first discard is done.
     mutating func discarded() { discards.removeFirst() }
 
     mutating func takeReads() -> [OutboxRead] {
@@ -149,7 +149,7 @@ struct PendingWrites: Sendable {
         return flushes
     }
 
-    /// Notes that the disk refused, with the pages that were not read. Returns when to try again.
+    /// Records that the disk refused, with the pages that were not read. Returns when to try again.
     mutating func failed(now: Timestamp, unread: [OutboxRead]) -> Timestamp {
         reads = unread + reads
         isUnwritten = !changes.isEmpty
@@ -159,9 +159,9 @@ struct PendingWrites: Sendable {
     }
 }
 
-/// Takes messages from any thread and hands them out in order, in batches, one batch at a time, on a queue of its own.
+/// Takes messages from any thread and passes them on in order, one batch at a time, on a separate queue.
 ///
-/// Posting takes one short lock and wakes the queue when that is idle, by ``WakeUps``. Never calls out on the poster's
+/// Posting takes one short lock and wakes an idle queue with ``WakeUps``. It never runs callbacks on the poster's
 /// thread.
 final class SerialMailbox<Message: Sendable>: Sendable {
     private struct State {
@@ -169,7 +169,7 @@ final class SerialMailbox<Message: Sendable>: Sendable {
         var isScheduled = false
         var receive: (@Sendable ([Message]) -> Void)?
 
-        /// Returns whether the caller has to start the queue.
+        /// Returns whether the caller must start the queue.
         mutating func schedule() -> Bool {
             guard !isScheduled, receive != nil, !messages.isEmpty else { return false }
             isScheduled = true
@@ -184,7 +184,7 @@ final class SerialMailbox<Message: Sendable>: Sendable {
         queue = DispatchQueue(label: label)
     }
 
-    /// Begins to hand out messages, first those posted before.
+    /// Starts to pass on messages, first those posted before.
     func open(_ receive: @escaping @Sendable ([Message]) -> Void) {
         let schedule = state.withLock { state in
             state.receive = receive

@@ -1,27 +1,26 @@
 import Core
 import Push
 
-/// How a device was woken lately, as the outbox keeps it beside the deliveries.
+/// The pacing state of a device, stored in the outbox with its deliveries.
 package struct PaceRow: Sendable, Hashable {
     package var device: DeviceID
-    /// When the last push was delivered; the epoch: never.
+    /// When the last push was delivered; the epoch means never.
     package var pushedAt: Timestamp
     package var windowStart: Timestamp
     /// Matches in the current window.
     package var matches: Int32
-    /// The UTC day that `pushes` are of, counted from 1970.
+    /// The UTC day of `pushes`, counted from 1970.
     package var dayOfPushes: Int32
     package var pushes: Int32
-    /// The id of the delivery that was released last; nil once its end is known.
+    /// The id of the delivery that was released last; nil after its end.
     package var underWay: DeliveryID?
     package var releasedAt: Timestamp
-    /// How many deliveries in a row stood aside and let the next one go.
+    /// The number of consecutive deliveries that failed and stopped blocking the next.
     package var aside: Int32
-    /// When the last silent pushes were released, up to the number that an hour allows; empty where these are not
-    /// limited.
+    /// When the last silent pushes were released, up to the hourly limit. Empty if they are not limited.
     package var silentPushes: [Timestamp]
 
-    /// After this many in a row the push service is considered down, and later events are merged.
+    /// After this many in a row the push service counts as down, and later events are merged.
     package static let mostAside: Int32 = 3
 
     package init(
@@ -49,24 +48,24 @@ package struct PaceRow: Sendable, Hashable {
     }
 }
 
-/// The end of a delivery for its device's pace. A delivery that stands aside ends here too, whatever becomes of it
-/// later.
+/// The end of a delivery for its device's pace. A delivery that no longer blocks others ends here too, even if it is
+/// delivered later.
 package struct PushEnd: Sendable, Hashable {
     package var device: DeviceID
     /// The delivery's id.
     package var delivery: DeliveryID
     /// Whether it counts as a push: it was delivered, or the push service received and refused it.
     package var counts: Bool
-    /// Whether it may still be delivered, but no longer keeps others waiting.
+    /// Whether it may still be delivered, but no longer blocks others.
     package var standsAside: Bool
     package var moment: Timestamp
 
-    /// The ends among `reports`: not where a delivery goes on, perhaps in another queue, nor what the sealed ingress
-    /// sends, which has no pace.
+    /// Returns the ends among `reports`. It excludes deliveries that continue, perhaps in another queue, and those of
+    /// the sealed ingress, which have no pace.
     package static func all(of reports: [DeliveryReport], at moment: Timestamp) -> [PushEnd] {
         var ends: [PushEnd] = []
         ends.reserveCapacity(reports.count)
-        // By their places, since a report is many texts.
+        // Iterates over indices, because a report contains many strings.
         for place in reports.indices {
             let (kind, standsAside) = (reports[place].kind, reports[place].standsAside)
             guard standsAside || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else { continue }
@@ -105,13 +104,13 @@ package struct PaceChanges: Sendable, Hashable {
     /// Each replaces its device's former row.
     package var rows: [PaceRow] = []
     package var held: [HeldRow] = []
-    /// Groups that no longer wait.
+    /// Groups that are no longer held.
     package var released: [HeldKey] = []
-    /// Events that are held from now on. Each replaces the former one with its key.
+    /// New held events. Each replaces the former one with its key.
     package var members: [HeldMember] = []
     /// Events that are no longer held.
     package var removed: [HeldMemberKey] = []
-    /// What authors took back: deliveries that wait for another attempt get none.
+    /// Events that authors took back: queued deliveries of them get no more attempts.
     package var withdrawn: [Withdrawal] = []
 
     package init() {}
@@ -122,12 +121,12 @@ package struct PaceChanges: Sendable, Hashable {
     }
 }
 
-/// Keeps devices' paces together with the deliveries, so that a released group becomes a delivery in the same
-/// transaction. Changes come through ``Courier/accept(_:causes:pace:)``.
+/// Stores devices' paces together with the deliveries, so that a released group becomes a delivery in the same
+/// transaction. Changes are written by ``Courier/accept(_:causes:pace:)``.
 package protocol PaceStore: Sendable {
-    /// Calls `pace` with each device's row, then `member` with each event that is held and can be read, and then `held`
-    /// with each group. Call it once, before anything is accepted or attempted: a delivery that was under way and is no
-    /// longer in the outbox counts as delivered. Drops rows that have no effect any more at `now`.
+    /// Calls `pace` with each device's row, then `member` with each readable held event, and then `held` with each
+    /// group. Call this once, before any delivery is accepted or attempted: a delivery that was in progress and is no
+    /// longer in the outbox counts as delivered. Deletes rows without effect at `now`.
     func loadPaces(
         at now: Timestamp,
         pace: (PaceRow) -> Void,
@@ -135,33 +134,32 @@ package protocol PaceStore: Sendable {
         held: (HeldRow) -> Void
     ) throws
 
-    /// The notification of an event that is held; nil when there is none, or it cannot be read.
+    /// Returns the notification of a held event; nil if there is none, or it cannot be read.
     func heldNotification(_ key: HeldMemberKey) throws -> HeldNotification?
 
-    /// The deletions that the store remembers, the oldest first.
+    /// Returns the stored deletions, the oldest first.
     func withdrawals() throws -> [Withdrawal]
 
     /// Calls `body` with the authors of events whose notifications are stored.
     func forEachAuthor(_ body: (SIMD4<UInt64>) -> Void) throws
 }
 
-/// A held group as the outbox keeps it: events that wait until their device may be woken again, and then become one
-/// push.
+/// A held group as the outbox stores it: events that are held until their device may get the next push.
 package struct HeldRow: Sendable, Hashable {
     package var key: HeldKey
-    /// Those of its events whose notifications are kept, the first one first.
+    /// The numbers of its events whose notifications are stored, the first event first.
     package var members: [UInt8]
     package var nature: PushNature
-    /// Identifies events that replace each other; nil: all count.
+    /// The mark of events that replace each other; nil if all count.
     package var mark: Int64?
-    /// When the notification's event was created, in seconds since 1970; 0 where all count.
+    /// When the notification's event was created, in seconds since 1970; 0 if all count.
     package var madeAt: Int64
     /// The account of the device: 32 bytes.
     package var account: [UInt8]
     /// The id of the first event: 32 bytes.
     package var event: [UInt8]
     package var isMessage: Bool
-    /// Whether they wait for the end of the window too.
+    /// Whether they must also wait for the end of the window.
     package var hasOverflowed: Bool
     package var signal: Signal
     package var mode: Mode
@@ -169,7 +167,7 @@ package struct HeldRow: Sendable, Hashable {
     package var count: UInt32
     /// When the first event arrived.
     package var since: Timestamp
-    /// When the last of them expires; the epoch: never.
+    /// When the last of them expires; the epoch means never.
     package var expiresAt: Timestamp
 
     package init(
@@ -207,15 +205,15 @@ package struct HeldRow: Sendable, Hashable {
     }
 }
 
-/// One of the events of a held group, with its own notification: it is sent when no other event of the group is left.
+/// One of the events of a held group, with its notification. It is sent if no other event of the group is left.
 package struct HeldMember: Sendable, Hashable {
     package var key: HeldMemberKey
     /// The event's id: 32 bytes.
     package var event: [UInt8]
     package var mode: Mode
-    /// The epoch: never.
+    /// The epoch means never.
     package var expiresAt: Timestamp
-    /// When the event was created, in seconds since 1970; 0 where all of its group count.
+    /// When the event was created, in seconds since 1970; 0 if all events of its group count.
     package var madeAt: Int64
     package var held: HeldNotification
 
@@ -236,7 +234,7 @@ package struct HeldMember: Sendable, Hashable {
     }
 }
 
-/// Identifies an event that is held for a device: the device's number and, below it, one of 256.
+/// The key of a device's held event: the device's number and, in the lower bits, one of 256 numbers.
 package struct HeldMemberKey: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int64
 
@@ -260,10 +258,10 @@ package struct HeldMemberKey: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The notification of an event that is held.
+/// The notification of a held event.
 package struct HeldNotification: Sendable, Hashable {
     package var notification: Notification
-    /// Identifies the key that it is encrypted to; nil where it is not encrypted, or the key is unknown.
+    /// A mark of the key that it is encrypted to; nil if it is not encrypted, or the key is unknown.
     package var sealedTo: Int64?
 
     package init(_ notification: Notification, sealedTo: Int64? = nil) {
@@ -272,7 +270,7 @@ package struct HeldNotification: Sendable, Hashable {
     }
 }
 
-/// Identifies a held group: its device's number and, below it, the group's slot.
+/// The key of a held group: its device's number and, in the lower bits, the group's slot.
 package struct HeldKey: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int64
 

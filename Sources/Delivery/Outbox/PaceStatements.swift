@@ -3,12 +3,12 @@ import GRDB
 import Push
 import Storage
 
-/// Reads and writes the paces of devices and the groups of events they hold, within a transaction of the caller's.
+/// Reads and writes the paces of devices and their held groups, within the caller's transaction.
 enum PaceStatements {
-    /// Brings rows up to date at a start, at `now`: a push whose delivery ended without a trace here was most likely
-    /// sent, and rows that mean nothing any more are deleted.
+    /// Updates rows at the start, at `now`: a push whose delivery is gone counts as sent, and rows without effect are
+    /// deleted.
     static func settle(_ database: Database, at now: Timestamp) throws {
-        // The ids are gathered in one scan.
+        // The ids are collected in one scan.
         try database.execute(
             sql: """
                 UPDATE outbox_pace SET pushed = max(pushed, released), under_way = NULL
@@ -100,7 +100,7 @@ enum PaceStatements {
         }
     }
 
-    /// Reads the held events, and passes over rows that cannot be read.
+    /// Reads the held events, and skips rows that cannot be read.
     static func readMembers(_ database: Database, _ body: (HeldMember) -> Void) throws {
         let select = try RawStatement(
             database,
@@ -122,7 +122,7 @@ enum PaceStatements {
         }
     }
 
-    /// The notification of that event alone; nil if there is none, or it cannot be read.
+    /// Returns the notification of one event; nil if there is none, or it cannot be read.
     static func notification(_ database: Database, of key: HeldMemberKey) throws -> HeldNotification? {
         let select = try RawStatement(
             database,
@@ -133,7 +133,7 @@ enum PaceStatements {
         return try select.step() ? notification(select, at: 0) : nil
     }
 
-    /// A notification, followed by the key that it is sealed to.
+    /// Reads a notification and the mark of the key that it is sealed to.
     private static func notification(_ row: RawStatement, at column: Int32) -> HeldNotification? {
         guard let notification = try? Notification(blob: row.bytes(at: column)) else { return nil }
         return HeldNotification(notification, sealedTo: row.isNull(at: column + 1) ? nil : row.integer(at: column + 1))
@@ -154,7 +154,7 @@ enum PaceStatements {
         try database.run("DELETE FROM \(table) WHERE number = ?", for: numbers) { try $0.bind($1, at: 1) }
     }
 
-    /// Notes the ends of deliveries, in the transaction that removes these from the outbox.
+    /// Records the ends of deliveries, in the transaction that removes them from the outbox.
     static func apply(_ ends: [PushEnd], _ database: Database) throws {
         guard !ends.isEmpty, try hasRows(database) else { return }
         let counted = try RawStatement(
@@ -177,14 +177,14 @@ enum PaceStatements {
         }
     }
 
-    /// Whether any device has a pace. Where none has, ends of deliveries change nothing.
+    /// Whether any device has a pace. If not, ends of deliveries change nothing.
     private static func hasRows(_ database: Database) throws -> Bool {
         let select = try RawStatement(database, "SELECT 1 FROM outbox_pace LIMIT 1")
         defer { select.reset() }
         return try select.step()
     }
 
-    /// For a push that does not count. `aside` is the new value of that column.
+    /// The statement for a push that does not count. `aside` is the new value of that column.
     private static func failure(_ aside: String) -> String {
         """
         UPDATE outbox_pace SET under_way = NULL, aside = \(aside),

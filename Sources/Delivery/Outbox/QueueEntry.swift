@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import Push
 
-/// A delivery as operators see it: where it is, and how it went. Neither content nor the device's address.
+/// A delivery as operators see it: its location and its attempts. It contains neither content nor the device's address.
 package struct QueueEntry: Sendable, Hashable {
     package enum Place: Sendable, Hashable {
         /// In the outbox, without a final outcome.
@@ -13,36 +13,36 @@ package struct QueueEntry: Sendable, Hashable {
     }
 
     package var place: Place
-    /// The delivery's id; unknown where it cannot be read.
+    /// The delivery's id; ``DeliveryID/unknown`` if it cannot be read.
     package var id: DeliveryID
     package var device: DeviceID
     package var queue: QueueName
     package var acceptedAt: Timestamp
     /// Attempts that have ended.
     package var attempts: Int
-    /// When the next attempt is due; nil: it waits for its first one, or failed.
+    /// When the next attempt is due; nil before the first attempt, or if it failed.
     package var due: Timestamp?
-    /// How the last attempt failed.
+    /// The failure of the last attempt.
     package var failure: DeliveryFailure?
-    /// Nil where the notification cannot be read.
+    /// Nil if the notification cannot be read.
     package var mode: Mode?
-    /// The notification's own end; nil: it has none, or cannot be read.
+    /// The notification's own expiry; nil if it has none, or cannot be read.
     package var expiresAt: Timestamp?
-    /// How much the outbox holds of it.
+    /// The size of the notification in the outbox.
     package var size: ByteCount
-    /// The event that it is for; nil: a batch is for several, or it cannot be read.
+    /// The event of the notification; nil for a batch, or if it cannot be read.
     var origin: EventOrigin?
 
-    /// Its place in the outbox; nil for a dead letter.
+    /// Its key in the outbox; nil for a dead letter.
     package var key: OutboxKey? { if case .waiting(let key) = place { key } else { nil } }
 
-    /// Its number among the dead letters; nil for one that waits.
+    /// Its number among the dead letters; nil for a queued one.
     package var letter: DeadLetterNumber? { if case .failed(let number, _) = place { number } else { nil } }
 
-    /// When it failed for good.
+    /// When it failed permanently.
     package var failedAt: Timestamp? { if case .failed(_, let time) = place { time } else { nil } }
 
-    /// What an operator decided about it.
+    /// Returns a report of an operator's decision about it.
     package func report(_ kind: DeliveryReport.Kind, nextDue: Timestamp? = nil) -> DeliveryReport {
         DeliveryReport(
             delivery: id,
@@ -57,33 +57,33 @@ package struct QueueEntry: Sendable, Hashable {
     }
 }
 
-/// Which deliveries an operator means: all that fit everything that is set.
+/// An operator's selection of deliveries: those that match everything that is set.
 package struct QueueSelection: Sendable, Hashable {
     package var isWaitingWanted = true
     package var isFailedWanted = true
-    /// The deliveries' ids as an operator wrote them; empty: any.
+    /// The deliveries' ids as an operator wrote them; empty means any.
     package var ids: [String] = []
     package var platform: String?
     package var app: String?
     package var device: DeviceID?
-    /// A push service's or a plugin's word, or how it failed (``DeliveryFailure/Kind``).
+    /// The reason of a push service or a plugin, or the kind of failure (``DeliveryFailure/Kind``).
     package var reason: String?
-    /// From when on it failed, or was accepted where it waits.
+    /// The earliest time of failure, or of acceptance for queued ones.
     package var since: Timestamp?
     package var until: Timestamp?
 
     package init() {}
 }
 
-/// A place between two deliveries of a selection. Dead letters come first, each in their own order.
+/// A position between two deliveries of a selection. Dead letters come first, each kind in its own order.
 package struct QueueCursor: Sendable, Hashable, Comparable, LosslessStringConvertible {
     let isAmongWaiting: Bool
     let number: Int64
 
-    /// Before all.
+    /// Before all deliveries.
     package static let start = QueueCursor(isAmongWaiting: false, number: 0)
 
-    /// Behind `entry`.
+    /// After `entry`.
     package init(after entry: QueueEntry) {
         switch entry.place {
         case .failed(let letter, _): self.init(isAmongWaiting: false, number: letter.rawValue)
@@ -110,9 +110,9 @@ package struct QueueCursor: Sendable, Hashable, Comparable, LosslessStringConver
     }
 }
 
-/// Reads the deliveries that an operator means, within a transaction of the caller's.
+/// Reads the deliveries of an operator's selection, within the caller's transaction.
 enum QueueRows {
-    /// At most `limit` from `cursor` on. `isWanted` says which devices are meant.
+    /// Returns up to `limit` deliveries from `cursor` on. `isWanted` filters devices.
     static func entries(
         _ selection: QueueSelection,
         from cursor: QueueCursor,

@@ -3,21 +3,20 @@ import Foundation
 import GRDB
 import Storage
 
-/// What was asked to be sent over the API: no content, but what tells whether it was asked before, and what became of
-/// it.
+/// A stored API request. It contains no content, only the data to recognise a repeat, and the result.
 package struct RequestRecord: Sendable, Hashable {
-    /// 16 bytes, made at random.
+    /// 16 random bytes.
     package var id: [UInt8]
-    /// Who asked, as 32 bytes that name nobody.
+    /// An anonymous id of the caller, 32 bytes.
     package var sender: [UInt8]
-    /// The sender's name for the request as 32 bytes; nil: it has none.
+    /// The caller's idempotency key as 32 bytes; nil if there is none.
     package var key: [UInt8]?
-    /// A digest of what was asked, of 32 bytes.
+    /// A digest of the request, 32 bytes.
     package var body: [UInt8]
     package var createdAt: Timestamp
-    /// The events that stand for it, by their ids of 32 bytes; empty until they are made.
+    /// The ids of the events made from it, 32 bytes each; empty until they are made.
     package var events: [[UInt8]]
-    /// The rest of the answer to its sender, besides id and time, as JSON; nil if there was none.
+    /// The rest of the response in addition to id and time, as JSON; nil if there was none.
     package var answer: String?
 
     package init(
@@ -41,20 +40,20 @@ package struct RequestRecord: Sendable, Hashable {
 
 /// The requests in an outbox's file.
 package struct RequestStore: Sendable {
-    /// The most requests that are remembered, and for how long.
+    /// The maximum number of stored requests, and how long they are stored.
     private static let limit = 500_000
     package static let lifetime: Duration = .days(1)
-    /// So many numbers are looked at for their age each time.
+    /// The number of rows whose age is checked each time.
     private static let prunedAtATime = 2_000
 
     private let outbox: Outbox
 
     package init(_ outbox: Outbox) { self.outbox = outbox }
 
-    /// Remembers `requests`, and notes the events of those that are `done`. Returns what is known of each of
-    /// `requests`: it itself, or the one of the same sender and key that was there before.
+    /// Stores `requests`, and the events of those that are `done`. Returns the stored record for each of `requests`:
+    /// itself, or an earlier one with the same sender and key.
     ///
-    /// It reaches the disk with whatever is flushed next, which is before any push of these requests goes out.
+    /// It reaches the disk with the next flush, which is before any push of these requests is sent.
     package func remember(_ requests: [RequestRecord], done: [RequestRecord] = []) throws -> [RequestRecord] {
         try outbox.writeUnflushed { database in
             for record in done { try Self.note(record, database) }
@@ -64,7 +63,7 @@ package struct RequestStore: Sendable {
         }
     }
 
-    /// The request of that sender with that key; nil if there is none.
+    /// Returns the request of that sender with that key; nil if there is none.
     package func find(_ sender: [UInt8], key: [UInt8]) throws -> RequestRecord? {
         try outbox.readLatest { database in
             let select = try database.cachedStatement(sql: "SELECT * FROM outbox_request WHERE sender = ? AND key = ?")
@@ -72,7 +71,7 @@ package struct RequestStore: Sendable {
         }
     }
 
-    /// The request with that id; nil if there is none.
+    /// Returns the request with that id; nil if there is none.
     package func find(_ id: [UInt8]) throws -> RequestRecord? {
         try outbox.readLatest { try Self.find(id, $0) }
     }
@@ -111,8 +110,8 @@ package struct RequestStore: Sendable {
         try update.execute(arguments: [record.events.joined().data, record.answer, record.id.data])
     }
 
-    /// Requests come in the order of their numbers, so the old ones are the first. Mostly there are none: a look at the
-    /// first row says so.
+    /// Deletes old requests. They have the lowest numbers, so usually a look at the first row shows that there are
+    /// none.
     private static func prune(at now: Timestamp, _ database: Database) throws {
         let last = try Int64.fetchOne(database, sql: "SELECT max(number) FROM outbox_request") ?? 0
         let select = try database.cachedStatement(

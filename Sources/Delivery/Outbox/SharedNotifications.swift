@@ -2,28 +2,28 @@ import GRDB
 import Push
 import Storage
 
-/// The notifications of deliveries that are inserted together. An event for many devices is one notification, mostly:
-/// that is stored once, and the rows of its deliveries only name it.
+/// The notifications of deliveries that are inserted together. The notification of an event for many devices is usually
+/// the same. It is stored once, and the rows of its deliveries refer to it.
 package struct InsertedNotifications {
-    /// A shorter one costs less in each row than a row of its own.
+    /// A shorter notification costs less in each row than a separate row.
     private static let leastShared = 64
-    /// How many of the last distinct ones a delivery is compared with: a few languages and modes.
+    /// The number of recent distinct ones that a delivery is compared with: a few languages and modes.
     private static let lookBack = 8
 
     private struct Distinct {
         let blob: [UInt8]
-        /// The place of the first delivery that has it.
+        /// The position of the first delivery that has it.
         let place: Int
         var uses = 1
     }
 
     private var distinct: [Distinct] = []
-    /// By the delivery's place.
+    /// The index in ``distinct`` by the delivery's position.
     private var indices: [Int] = []
 
     package init(of deliveries: [Delivery]) {
         indices.reserveCapacity(deliveries.count)
-        // Of the distinct ones.
+        // The identities of the distinct ones.
         var identities: [ObjectIdentifier] = []
         for place in deliveries.indices {
             let identity = deliveries[place].notification.identity
@@ -38,16 +38,17 @@ package struct InsertedNotifications {
         }
     }
 
-    /// The notification of the delivery at `place`, as its row has it.
+    /// Returns the notification of the delivery at `place` in stored form.
     package func blob(at place: Int) -> [UInt8] { distinct[indices[place]].blob }
 
-    /// The place of the first delivery with the notification of the one at `place`; nil where its row has the whole.
+    /// Returns the position of the first delivery that shares the notification of the one at `place`; nil if its row
+    /// contains the whole.
     package func sharedPlace(at place: Int) -> Int? {
         let index = indices[place]
         return Self.isShared(distinct[index].uses, distinct[index].blob.count) ? distinct[index].place : nil
     }
 
-    /// Those that get a row of their own, with the places of the first deliveries that have them.
+    /// The notifications that get a separate row, with the positions of the first deliveries that have them.
     package var shared: [(place: Int, blob: [UInt8])] {
         distinct.filter { Self.isShared($0.uses, $0.blob.count) }.map { ($0.place, $0.blob) }
     }
@@ -55,8 +56,8 @@ package struct InsertedNotifications {
     private static func isShared(_ uses: Int, _ size: Int) -> Bool { uses > 1 && size >= leastShared }
 }
 
-/// Which shared notifications are still needed. The disk names them by the number of the first delivery that has them,
-/// so those of one insertion lie together, and go together: once all of its deliveries have ended.
+/// Tracks which shared notifications are still needed. On disk they have the number of the first delivery that has
+/// them. Those of one insertion are stored together, and deleted together after all of its deliveries have ended.
 struct SharedNotificationUse: Sendable {
     /// Deliveries that were inserted together.
     private struct Group: Sendable {
@@ -67,22 +68,22 @@ struct SharedNotificationUse: Sendable {
     /// In order.
     private var groups: [Group] = []
 
-    /// How many deliveries of each group have ended, by the group's index.
+    /// The number of ended deliveries of each group, by the group's index.
     typealias Ends = [Int: Int]
 
-    /// Whether nothing is shared.
+    /// Whether no notification is shared.
     var isEmpty: Bool { groups.isEmpty }
 
-    /// Notes deliveries that were inserted behind all others. Some share notifications.
+    /// Adds deliveries that were inserted after all others. Some share notifications.
     mutating func add(_ sequences: ClosedRange<Int64>, count: Int) {
         if count > 0 { groups.append(Group(sequences: sequences, left: count)) }
     }
 
-    /// Deliveries as ranges that one statement removes: their keys follow each other, and they are of one group or of
-    /// none, so that the number of removed ones is all that ``apply(_:)`` needs.
+    /// Groups deliveries into ranges that one statement removes. Their keys are consecutive, and they belong to one
+    /// group or none, so that ``apply(_:)`` only needs the number of removed ones.
     func ranges(of keys: [OutboxKey]) -> [RemovalRange] {
         var ranges: [RemovalRange] = []
-        // The last key that the current range may grow to.
+        // The last key that the current range may include.
         var limit = OutboxKey(rawValue: .min)
         for key in Self.inOrder(keys) {
             if let last = ranges.last?.last, key <= limit, key.rawValue - last.rawValue <= 1 {
@@ -96,23 +97,23 @@ struct SharedNotificationUse: Sendable {
         return ranges
     }
 
-    /// Answers mostly come in the order of the deliveries.
+    /// Outcomes usually come in the order of the deliveries.
     private static func inOrder(_ keys: [OutboxKey]) -> [OutboxKey] {
         zip(keys, keys.dropFirst()).allSatisfy { $0 <= $1 } ? keys : keys.sorted()
     }
 
-    /// The numbers of the notifications that nobody needs after `ends`.
+    /// Returns the numbers of the notifications that are no longer needed after `ends`.
     func unneeded(after ends: Ends) -> [ClosedRange<Int64>] {
         ends.filter { groups[$0.key].left <= $0.value }.map { groups[$0.key].sequences }
     }
 
-    /// Notes that `ends` are on disk.
+    /// Records that `ends` are on disk.
     mutating func apply(_ ends: Ends) {
         for (group, count) in ends { groups[group].left -= count }
         if ends.keys.contains(where: { groups[$0].left <= 0 }) { groups.removeAll { $0.left <= 0 } }
     }
 
-    /// The group of a delivery, if it is of one, and the last sequence of that group or of the gap between two.
+    /// Returns the group of a delivery, if any, and the last sequence of that group or of the gap between two.
     private func placeOfGroup(with sequence: Int64) -> (group: Int?, end: Int64) {
         var (low, high) = (0, groups.count)
         while low < high {
@@ -125,17 +126,17 @@ struct SharedNotificationUse: Sendable {
     }
 }
 
-/// Deliveries of one queue that one statement removes. All keys from the first to the last are meant.
+/// Deliveries of one queue that one statement removes: all keys from the first to the last.
 struct RemovalRange: Equatable {
     let first: OutboxKey
     fileprivate(set) var last: OutboxKey
-    /// The index of their group in ``SharedNotificationUse``, if they are of one.
+    /// The index of their group in ``SharedNotificationUse``, if any.
     let group: Int?
 }
 
-/// What a removal did.
+/// The result of a removal.
 struct RemovedDeliveries {
-    /// How many of the deliveries were there.
+    /// How many of the deliveries existed.
     private(set) var count = 0
     private(set) var ends: SharedNotificationUse.Ends = [:]
 
@@ -145,9 +146,9 @@ struct RemovedDeliveries {
     }
 }
 
-/// Reads and writes the rows of shared notifications, within a transaction of the caller's.
+/// Reads and writes the rows of shared notifications, within the caller's transaction.
 enum SharedNotificationRows {
-    /// The content of a delivery in SQL, wherever it is.
+    /// An SQL expression for the content of a delivery, shared or not.
     static let content = """
         coalesce((SELECT content FROM outbox_notification WHERE outbox_notification.number = shared), notification)
         """
@@ -166,7 +167,7 @@ enum SharedNotificationRows {
         }
     }
 
-    /// Deletes those that no delivery names. Returns whether there are any others.
+    /// Deletes notifications that no delivery uses. Returns whether there are any others.
     static func prune(_ database: Database) throws -> Bool {
         guard try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM outbox_notification)") ?? false else {
             return false
@@ -182,8 +183,8 @@ enum SharedNotificationRows {
     }
 }
 
-/// Reads the notifications of rows one after the other. The last is remembered: an event for many devices is the same
-/// notification row after row.
+/// Reads the notifications of consecutive rows. It caches the last one, because the rows of an event for many devices
+/// have the same notification.
 struct StoredNotifications {
     private let select: RawStatement
     private var bytes: [UInt8] = []
@@ -194,8 +195,8 @@ struct StoredNotifications {
         select = try RawStatement(database, "SELECT content FROM outbox_notification WHERE number = ?")
     }
 
-    /// The notification in one column of `row`, or the shared one that another column names. Throws a ``BlobError``
-    /// where it cannot be read.
+    /// Returns the notification in one column of `row`, or the shared one that another column refers to. Throws a
+    /// ``BlobError`` if it cannot be read.
     mutating func notification(of row: RawStatement, at column: Int32, shared: Int32) throws -> Notification {
         guard !row.isNull(at: shared) else { return try notification(of: row.bytes(at: column)) }
         let number = row.integer(at: shared)

@@ -1,27 +1,27 @@
 import Core
 import GRDB
 
-/// What a number of a day is of. Names nobody.
+/// The subject of a daily number, without data about users.
 package struct DailyFigure: Hashable, Sendable {
     package enum What: String, Sendable, Hashable, CaseIterable {
-        /// How often an event was to wake a device, alone or with others.
+        /// The number of notifications for devices, including batched ones.
         case matched
-        /// How often it would have, but for a rule, a filter or what the device wants.
+        /// The number of notifications that a rule, a filter or the device's settings prevented.
         case suppressed
         /// Pushes that a push service accepted.
         case delivered
-        /// Pushes that it refused for good, and those for devices that it called gone.
+        /// Pushes that were refused permanently, and those for devices that are gone.
         case failed
-        /// Pushes whose time was over.
+        /// Pushes that expired.
         case expired
-        /// Registered devices, when they were last counted.
+        /// Registered devices at the last count.
         case devices
     }
 
     /// The UTC day, counted from 1970.
     package var day: Int
     package var what: What
-    /// Empty where it is not known or does not matter, as in all of these.
+    /// Empty if it is unknown or does not matter; the same applies to the fields below.
     package var platform = ""
     package var app = ""
     package var mode = ""
@@ -53,8 +53,7 @@ package struct StatisticsStore: Sendable {
 
     package init(_ outbox: Outbox) { self.outbox = outbox }
 
-    /// Adds to what was counted. `replaced` take the place of what their days say of the same things. Days before
-    /// `oldest` go.
+    /// Adds to the counts. `replaced` replaces all counts with the same day and subject. Deletes days before `oldest`.
     package func add(_ figures: [DailyFigure: Int], replaced: [DailyFigure: Int], oldest: Int) throws {
         try outbox.writeUnflushed { try Self.add(figures, replaced: replaced, oldest: oldest, $0) }
     }

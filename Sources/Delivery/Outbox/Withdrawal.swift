@@ -4,23 +4,23 @@ import Push
 import Storage
 import Synchronization
 
-/// Events that their author took back, or replaced: none of them is pushed any more.
+/// Events that their author took back or replaced, so that they are no longer pushed.
 package struct Withdrawal: Hashable, Sendable {
     package enum Scope: Hashable, Sendable {
-        /// One event, whenever it comes: 32 bytes as they are in memory.
+        /// One event, whenever it arrives: 32 bytes in memory order.
         case event(SIMD4<UInt64>)
         /// All versions at an address up to a time; see ``EventOrigin/address``.
         case address(Int64)
         /// All of the author's events up to a time.
         case everything
-        /// Older versions at an address that come after a newer one was pushed. Those that wait already are pushed.
+        /// Older versions at an address that arrive after a newer one was pushed. Queued ones are still pushed.
         case olderVersions(Int64)
     }
 
-    /// The author's public key: 32 bytes as they are in memory.
+    /// The author's public key: 32 bytes in memory order.
     package var author: SIMD4<UInt64>
     package var scope: Scope
-    /// In seconds since 1970; of no use for a single event.
+    /// In seconds since 1970; unused for a single event.
     package var until: Int64
 
     package init(author: SIMD4<UInt64>, _ scope: Scope, until: Int64 = 0) {
@@ -83,7 +83,7 @@ package struct Withdrawals: Sendable {
     }
 }
 
-/// The same for all threads of a courier.
+/// The withdrawals for all threads of a courier.
 final class SharedWithdrawals: Sendable {
     private let withdrawals: Mutex<Withdrawals>
     private let isEmpty: Atomic<Bool>
@@ -101,7 +101,7 @@ final class SharedWithdrawals: Sendable {
         isEmpty.store(false, ordering: .releasing)
     }
 
-    /// Whether the event of a delivery was taken back. Asked before each attempt.
+    /// Whether the event of a delivery was taken back. Called before each attempt.
     func contains(_ delivery: Delivery) -> Bool { contains(delivery.notification.origin) }
 
     func contains(_ origin: EventOrigin?) -> Bool {
@@ -112,7 +112,7 @@ final class SharedWithdrawals: Sendable {
 
 /// Reads and writes the rows of withdrawals within the caller's transaction.
 enum WithdrawalRows {
-    /// No more than are remembered in memory after a restart.
+    /// The maximum number of rows, which is what memory keeps after a restart.
     private static let most: Int64 = Int64(Withdrawals.capacity / 2)
 
     static func add(_ withdrawals: [Withdrawal], _ database: Database) throws {

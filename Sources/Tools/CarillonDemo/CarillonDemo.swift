@@ -3,7 +3,7 @@ import CarillonLab
 import Foundation
 import Nostr
 
-/// The `carillon-demo` command: plays phones and their owners' friends against a running router, relay and lab.
+/// The `carillon-demo` command: plays the owners of phones and their friends against a running router, relay and lab.
 @main
 struct CarillonDemo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -64,7 +64,7 @@ extension LabAddresses {
     }
 }
 
-/// Why the demo cannot continue, as a sentence for people.
+/// A readable reason why the demo cannot continue.
 struct DemoError: Error, CustomStringConvertible {
     let description: String
 

@@ -9,7 +9,7 @@ struct Judge {
     /// Texts that reveal the identity of a person in the story.
     let identities: [String]
 
-    /// Describes every error in the pushes of a scene in a sentence; empty if there is none.
+    /// Returns a sentence for every error in the pushes of a scene; empty if there is none.
     func complaints(about scene: Scene, _ pushes: [Push]) -> [String] {
         guard case .pushes(let title, let body, let signal) = scene.consequence else {
             return pushes.map { "a push arrived that nobody should get: \($0.line)" }
@@ -52,7 +52,7 @@ struct Judge {
         return complaints
     }
 
-    /// The payload must contain nothing but the envelope, whose length must not depend on its content.
+    /// The payload must contain only the envelope, whose length must not depend on its content.
     private func complaintsAboutEnvelope(_ push: Push, _ phone: Phone) -> [String] {
         guard let text = phone.opened(push) else { return ["there is no envelope that its key opens"] }
         var complaints: [String] = []
@@ -66,7 +66,7 @@ struct Judge {
         return complaints
     }
 
-    /// Describes everything that the push service could read of the event, its author or its reference. Texts of fewer
+    /// Returns everything that the push service could read of the event, its author or its reference. Texts of fewer
     /// than six bytes may occur in ciphertext by chance.
     private func leaks(in push: Push, of scene: Scene) -> [String] {
         let events = [scene.event] + [scene.reference].compactMap { $0 }
@@ -87,7 +87,7 @@ struct Judge {
         let signal: String
         let texts: Scene.Texts
 
-        /// What the app of `phone` must read. `id` is the router's id of the notification.
+        /// The content that the app of `phone` must read. `id` is the router's ID of the notification.
         func expected(by phone: Phone, id: JSON) -> JSON {
             let shown: [String: JSON] = ["title": .string(texts.title), "body": .string(texts.body)]
             let named: [String: JSON] = ["t": .string(signal), "id": id]
@@ -116,7 +116,7 @@ struct Judge {
         /// The rules for reposts and direct messages match several kinds, so their category reveals the kind.
         private var isCategoryFixed: Bool { !["repost", "dm"].contains(signal) }
 
-        /// The router's id of the notification, which is not predictable.
+        /// The router's ID of the notification, which is not predictable.
         func id(in content: JSON) -> JSON {
             guard let id = (content["notification"]?["data"] ?? content)["id"]?.string, !id.isEmpty else {
                 return .string("any id")

@@ -15,7 +15,7 @@ struct LabClient {
         self.control = control
     }
 
-    /// Has the lab decrypt messages to `receiver`.
+    /// Gives the lab the keys to decrypt messages to `receiver`.
     func declare(_ receiver: WebPushReceiver) async throws {
         let object = [
             "topic": receiver.topic,
@@ -39,7 +39,7 @@ struct LabClient {
         return endpoint
     }
 
-    /// Returns the pushes after the request `sequence`, in order: at once if there are at least `count`, otherwise
+    /// Returns the pushes after the request `sequence`, in order: immediately if there are at least `count`, otherwise
     /// after at most `patience`.
     func pushes(
         after sequence: Int64,
@@ -75,14 +75,14 @@ struct LabClient {
     }
 }
 
-/// A notification that reached a push service of the lab, from the lab's record.
+/// A push in the lab's record.
 struct Push {
     let sequence: Int64
     /// The device token, topic or subscription.
     let target: String
-    /// The service's answer.
+    /// The status of the service's response.
     let status: Int64
-    /// Why it was refused, or why the device could not read it.
+    /// Why the service refused it, or why the device could not read it.
     let complaint: String?
     let headers: [String: String]
     /// Everything that the push service received: path, headers and body, unchanged.
@@ -91,7 +91,7 @@ struct Push {
     let payload: JSON
     let wasDecrypted: Bool
 
-    /// Nil for a request that is not a notification: one for an access token.
+    /// Nil for a request for an access token, which is not a push.
     init?(_ record: JSON) {
         guard let sequence = record["sequence"]?.integer, record["service"]?.string != LabService.oauth.rawValue else {
             return nil
@@ -153,7 +153,7 @@ struct RemoteSession {
     }
 
     /// Calls a method and returns its result. A relay does not store events of this kind, so a request before the
-    /// router listens is lost. A request without an answer is repeated after two seconds.
+    /// router listens is lost. A request without a response is repeated after two seconds.
     mutating func request(_ method: String, _ params: [String] = []) async throws -> String {
         let request = RemoteSigningRequest(id: Hex.encode(SecureRandom.bytes(8)), method: method, params: params)
         for _ in 1...Self.attempts {

@@ -1,7 +1,7 @@
 import CarillonLab
 import Nostr
 
-/// Plays the stories: registers the phones, publishes each event, and shows it beside its pushes.
+/// Plays the stories: registers the phones, publishes each event, and shows it next to its pushes.
 struct Performance {
     private var router: RelayClient
     private var relay: RelayClient
@@ -57,7 +57,7 @@ struct Performance {
         return try .browser(endpoint: try await lab.subscribe(receiver), receiver: receiver)
     }
 
-    /// Shows what was checked for every push.
+    /// Shows the checks that every push passed.
     private func conclude() {
         screen.heading("What the push services could read: all of an alert to an iPhone, else no name, text, key or id")
         for act in played {
@@ -197,13 +197,13 @@ struct Performance {
 
 /// A story and the phones of its owner.
 struct Act {
-    /// The columns beside an event.
+    /// The columns next to an event.
     enum Layout {
-        /// What a phone with few details received, then what a phone with all details received.
+        /// The push to a phone with few details, then to a phone with all details.
         case pair(Phone, Phone)
-        /// Where the event was published, and what the phone received.
+        /// The place of publication, and the phone's push.
         case place(Phone)
-        /// What each phone received, one below the other.
+        /// Each phone's push, one below the other.
         case list([Phone])
     }
 
@@ -226,7 +226,7 @@ struct Act {
         }
     }
 
-    /// A word for all phones together.
+    /// A name for all phones together.
     var phonesName: String {
         switch layout {
         case .pair: "phones"
@@ -278,7 +278,7 @@ struct Scene {
         /// Every phone of the story gets a push with these texts, or with this signal.
         case pushes(title: String, body: String, signal: String)
         case silence
-        /// Silence, and the router refuses the event.
+        /// No push, and the router refuses the event.
         case refusal
     }
 
@@ -288,7 +288,7 @@ struct Scene {
         let body: String
     }
 
-    /// What happens, in ASCII, so that columns line up on every terminal.
+    /// The event's caption in ASCII, so that columns line up on every terminal.
     let caption: String
     let event: Event
     let consequence: Consequence
@@ -302,7 +302,7 @@ struct Scene {
         if case .pushes = consequence { true } else { false }
     }
 
-    /// The same scene with texts in German. The body is the event's by default.
+    /// The same scene with texts in German. Default body: the event's.
     func inGerman(_ title: String, _ body: String? = nil) -> Scene {
         var scene = self
         scene.german = Texts(title: title, body: body ?? event.content)

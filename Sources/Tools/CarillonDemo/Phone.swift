@@ -6,13 +6,13 @@ import Nostr
 
 /// A device of the owner, as in its registration (kind 10062, contrib/docs/registration.md).
 struct Phone {
-    /// How much a push says.
+    /// How much content a push has.
     enum Mode: String {
-        /// That something happened, and the signal.
+        /// Only the signal.
         case wake
-        /// The same with a constant text.
+        /// The signal with a constant text.
         case nudge
-        /// Everything, in an envelope that only the device opens.
+        /// Everything, in an envelope that only the device can decrypt.
         case sealed
         /// Everything.
         case alert
@@ -29,7 +29,7 @@ struct Phone {
     let name: String
     let service: Service
     let mode: Mode
-    /// Its name in the lab's record: the device token, the endpoint's topic or the subscription's id.
+    /// Its name in the lab's record: the device token, the endpoint's topic or the subscription's ID.
     let target: String
     /// Its registration in a few words.
     let introduction: String
@@ -49,7 +49,7 @@ struct Phone {
     /// Whether its push service must not learn anything about the event.
     var isSecret: Bool { !(service == .apns && mode == .alert) }
 
-    /// What its push service sees, in words that follow a number.
+    /// The part visible to its push service; a phrase that follows a number.
     var secrecy: String {
         switch (service, mode) {
         case (.unifiedPush, _), (.webPush, _): "ciphertexts, which the device's own keys opened (RFC 8291)"
@@ -78,8 +78,8 @@ struct Phone {
     /// The size of a sealed notification with its padding, in bytes.
     static let sealedByteCount = 2048
 
-    /// The content that the app reads: that of the envelope, if there is one, or the payload. Nil for an envelope that
-    /// the phone's key does not open.
+    /// The content that the app reads: the envelope's if there is one, else the payload. Nil for an envelope that the
+    /// phone's key cannot decrypt.
     func reads(_ push: Push) -> JSON? {
         mode == .sealed ? opened(push).flatMap { JSON(parsing: Array($0.utf8)) } : push.payload
     }
@@ -93,7 +93,7 @@ struct Phone {
         return envelope["ct"]?.string.flatMap { try? sealingKey?.decrypt($0, from: router) }
     }
 
-    /// What the phone's owner sees of a push, or what the app gets, or why it was refused.
+    /// The push as the phone's owner or app sees it, or why it was refused.
     func shows(_ push: Push) -> [String] {
         guard push.isAccepted else { return ["refused: \(push.status)"] }
         guard let content = reads(push) else { return ["an envelope that does not open"] }
@@ -236,7 +236,7 @@ enum GiftWrap {
         )
     }
 
-    /// The message without its signature, so that nobody can prove who wrote it (NIP-59, "rumor").
+    /// The message without its signature, so that its authorship cannot be proved (NIP-59, "rumor").
     private static func unsigned(_ event: Event) throws -> String {
         guard var object = try JSONSerialization.jsonObject(with: Data(event.json)) as? [String: Any] else {
             throw DemoError("an event is no JSON object")

@@ -5,9 +5,9 @@ import NIOPosix
 import NIOWebSocket
 import Nostr
 
-/// A client of a relay, or of the router's own socket (NIP-01).
+/// A client of a relay or the router's socket (NIP-01).
 struct RelayClient {
-    /// The relay's answer to an event.
+    /// The relay's response to an event.
     struct Answer {
         let isAccepted: Bool
         let message: String
@@ -31,7 +31,7 @@ struct RelayClient {
         }
     }
 
-    /// Publishes an event and waits for the relay's answer.
+    /// Publishes an event and waits for the relay's response.
     mutating func publish(_ event: Event) async throws -> Answer {
         try await socket.send(ClientCommand.publish(event).json)
         while true {
@@ -90,8 +90,8 @@ struct RelayClient {
         }
     }
 
-    /// Waits for a router's advertisement (kind 10067), from `router` if its key is known. A router that has
-    /// just started publishes it soon.
+    /// Waits for a router's advertisement (kind 10067), from `router` if its key is known. A router publishes it soon
+    /// after it starts.
     mutating func advertisement(of router: PublicKey? = nil) async throws -> Event {
         let filter = Filter(authors: router.map { [$0] }, kinds: [.notificationRelay])
         let subscription = try await subscribe("router", to: filter)
@@ -123,7 +123,7 @@ struct WebSocket {
     private var items: AsyncStream<Item>.Iterator
     private var alarms = 0
 
-    /// Connects to `host` and upgrades, or throws what went wrong.
+    /// Connects to `host` and upgrades, or throws the error.
     init(host: String, port: Int) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
         self.continuation = continuation
@@ -146,7 +146,7 @@ struct WebSocket {
         )
     }
 
-    /// Waits for the next text, at most for `patience`.
+    /// Waits up to `patience` for the next text.
     mutating func next(patience: TimeAmount) async -> Reception {
         alarms += 1
         let (number, continuation) = (alarms, continuation)
@@ -186,7 +186,7 @@ struct WebSocket {
                 }
             )
         )
-        // A relay's greeting may come in one segment with its answer to the upgrade.
+        // A relay's greeting may come in one segment with its response to the upgrade.
         configuration.leftOverBytesStrategy = .forwardBytes
         return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: configuration)
     }

@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Nostr
 
-/// Aligned columns for people, in colour if the terminal supports it.
+/// Aligned columns, in colour if the terminal supports it.
 struct Screen {
     private enum Style: String {
         case bold = "1"
@@ -11,7 +11,7 @@ struct Screen {
         case green = "32"
     }
 
-    /// The symbol at the beginning of a line.
+    /// The symbol at the start of a line.
     enum Mark {
         case good
         case bad
@@ -42,20 +42,20 @@ struct Screen {
         write(styled(cells("kind", "event", middle) + last, .dim))
     }
 
-    /// A step that succeeded, its result, and a remark.
+    /// Writes a successful step, its result, and a remark.
     func step(_ what: String, _ result: String, _ remark: String = "") {
         let start = " " + symbol(.good) + " " + padded(what, Self.stepWidth)
         write(remark.isEmpty ? start + result : start + padded(result, Self.resultWidth) + styled(remark, .dim))
     }
 
-    /// An event and what arrived. Texts with emoji come last: terminals differ in their width.
+    /// Writes an event and its pushes. Texts with emoji come last, because terminals differ in their width.
     func row(_ mark: Mark, kind: UInt16, caption: String, middle: String, last: [String]) {
         let start = cells(String(kind), caption, middle)
         write(" " + symbol(mark) + " " + start.dropFirst(3) + (last.first ?? ""))
         writeRest(of: last, below: start)
     }
 
-    /// What arrived at another place for the event above.
+    /// Writes the pushes at another place for the event above.
     func row(middle: String, last: [String]) {
         let start = cells("", "", middle)
         write(start + (last.first ?? ""))
@@ -106,8 +106,8 @@ struct Screen {
     }
 }
 
-/// What happens around the owner of phones: events that must cause pushes, then events that must not, and a direct
-/// message whose pushes prove that nothing else was coming.
+/// Events around the owner of phones: some must cause pushes, some must not. A final direct message must, which proves
+/// that no other push was coming.
 struct Story {
     let owner: Person
     /// Profiles, and the notes that others reference. They cause no pushes.

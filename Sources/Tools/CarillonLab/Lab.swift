@@ -9,14 +9,14 @@ import Synchronization
 ///     #expect(request.status == 200)
 ///     await lab.shutdown()
 public final class Lab: Sendable {
-    /// Where to reach the lab, as in `lab.json`.
+    /// The lab's addresses, as in `lab.json`.
     public let addresses: LabAddresses
     /// The first credentials of the configuration.
     public let credentials: LabCredentials
     /// Signed by the lab's authority, for both environments. Its topics are that of ``credentials``, and the same with
     /// `.voip` and `.complication`.
     public let pushCertificate: PushCertificate
-    /// The operator's key for Web Push; nil if the service was left out.
+    /// The operator's key for Web Push; nil if the service is disabled.
     public let vapid: VAPIDCredentials?
 
     let core: LabCore
@@ -25,7 +25,7 @@ public final class Lab: Sendable {
     private let sockets: LabSockets
     private let folder: LabFolder
 
-    /// Starts the services of the configuration. Throws if a port is taken or a file is not readable.
+    /// Starts the services of the configuration. Throws if a port is in use or a file is not readable.
     public static func start(_ configuration: LabConfiguration = LabConfiguration()) async throws -> Lab {
         guard let credentials = configuration.apns.credentials.first else {
             throw LabError.invalid("The lab's APNs needs the credentials of at least one provider.")
@@ -107,13 +107,13 @@ public final class Lab: Sendable {
     /// `https://localhost:PORT`
     public var apnsURL: String { addresses.apns.url }
 
-    /// Nil if the service was left out.
+    /// Nil if the service is disabled.
     public var fcm: LabAddresses.FCM? { addresses.fcm }
 
-    /// `http://localhost:PORT`, to be followed by a slash and a topic; nil if the service was left out.
+    /// `http://localhost:PORT`, to be followed by a slash and a topic; nil if the service is disabled.
     public var unifiedPushURL: String? { addresses.unifiedPush }
 
-    /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil if the service was left out.
+    /// `https://localhost:PORT`, the origin of subscriptions' endpoints; nil if the service is disabled.
     public var webPushURL: String? { addresses.webPush?.url }
 
     /// The path of the authority's certificate that clients should trust, in PEM.
@@ -149,12 +149,12 @@ public final class Lab: Sendable {
         core.recorder.removeAll()
     }
 
-    /// Adds misbehaviours to the script. Earlier ones come first.
+    /// Adds misbehaviours to the end of the script.
     public func misbehave(_ misbehaviours: Misbehaviour...) {
         misbehave(misbehaviours)
     }
 
-    /// Adds misbehaviours to the script. Earlier ones come first.
+    /// Adds misbehaviours to the end of the script.
     public func misbehave(_ misbehaviours: [Misbehaviour]) {
         core.withState { $0.script.add(contentsOf: misbehaviours) }
     }
@@ -174,7 +174,7 @@ public final class Lab: Sendable {
 
     /// Declares a provider's key, or changes its topics. Connections that have used the key keep its former topics.
     ///
-    /// Throws `LabError` if the public key is not one.
+    /// Throws `LabError` if the public key is invalid.
     public func declare(_ credentials: LabCredentials, topics: Set<String> = []) throws {
         let key = try credentials.providerKey(topics: topics)
         core.withState { state in
@@ -223,18 +223,18 @@ public final class Lab: Sendable {
         return subscription
     }
 
-    /// Adds a subscription, or restores one that was gone. Throws `LabError` if its id or keys are invalid.
+    /// Adds a subscription, or restores an ended one. Throws `LabError` if its ID or keys are invalid.
     public func declare(_ subscription: WebPushSubscription) throws {
         try core.withState { try $0.subscriptions.add(subscription) }
     }
 
-    /// Ends a subscription: messages to it get 410. Returns false if there is none with this id.
+    /// Ends a subscription: messages to it get 410. Returns false if there is none with this ID.
     @discardableResult
     public func expire(subscription id: String) -> Bool {
         core.withState { $0.subscriptions.expire(id) }
     }
 
-    /// The endpoint for a subscription's messages; nil if the service was left out.
+    /// The endpoint for a subscription's messages; nil if the service is disabled.
     public func endpoint(of subscription: WebPushSubscription) -> String? {
         webPushURL.map(subscription.endpoint(at:))
     }

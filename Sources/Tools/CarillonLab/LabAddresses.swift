@@ -1,4 +1,4 @@
-/// Where to reach a running lab, and which authority to trust: the content of `lab.json`.
+/// The addresses of a running lab and its certificate authority: the content of `lab.json`.
 public struct LabAddresses: Sendable, Hashable, Codable {
     /// One of APNs' environments, with credentials for it: the first of the configuration, and a push certificate.
     public struct APNs: Sendable, Hashable, Codable {
@@ -8,11 +8,11 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         public var teamID: String
         /// `kid` of provider tokens.
         public var keyID: String
-        /// The app's bundle id: the `apns-topic` of alerts. Other push types add a suffix.
+        /// The app's bundle ID: the `apns-topic` of alerts. Other push types add a suffix.
         public var topic: String
         /// The file of the private key; nil if only the program has it.
         public var keyFile: String?
-        /// `https://localhost:PORT`, where broadcast channels are managed.
+        /// `https://localhost:PORT`, for managing broadcast channels.
         public var channelsURL: String
         /// A push certificate with its key, in PEM; for both environments.
         public var certificateFile: String
@@ -50,14 +50,14 @@ public struct LabAddresses: Sendable, Hashable, Codable {
         }
     }
 
-    /// What browsers need in order to use the lab as their push service.
+    /// The addresses that browsers need to use the lab as their push service.
     public struct Browsers: Sendable, Hashable, Codable {
-        /// `ws://localhost:PORT/`, for Firefox's preference `dom.push.serverURL`. It takes
-        /// `dom.push.testing.allowInsecureServerURL` as well.
+        /// `ws://localhost:PORT/`, for Firefox's preference `dom.push.serverURL`. It also needs
+        /// `dom.push.testing.allowInsecureServerURL`.
         public var firefoxURL: String
         /// The switches for Chromium's command line.
         public var chromiumSwitches: [String]
-        /// The host of Chromium's endpoints. The router's requests to it have to be led to `webpush`.
+        /// The host of Chromium's endpoints. The router's requests to it must be redirected to `webpush`.
         public var chromiumEndpointHost: String
 
         private enum CodingKeys: String, CodingKey {
@@ -82,7 +82,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
         /// A Firebase project and its service account.
         public struct Project: Sendable, Hashable, Codable {
-            /// The id in the path of its messages, `/v1/projects/PROJECT/messages:send`.
+            /// The ID in the path of its messages, `/v1/projects/PROJECT/messages:send`.
             public var projectID: String
             /// The file of the service account with its key.
             public var serviceAccountFile: String
@@ -104,8 +104,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     /// The ntfy server and a token for it.
     public struct Ntfy: Sendable, Hashable, Codable {
-        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by a slash and a
-        /// topic.
+        /// `http://localhost:PORT`, or `https` if the configuration enables TLS; to be followed by a slash and a topic.
         public var url: String
         /// A token that may publish to every topic.
         public var accessToken: String?
@@ -118,7 +117,7 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     /// The Gotify server and a token for it.
     public struct Gotify: Sendable, Hashable, Codable {
-        /// `http://localhost:PORT`, or `https` where the configuration asks for TLS; to be followed by `/message`.
+        /// `http://localhost:PORT`, or `https` if the configuration enables TLS; to be followed by `/message`.
         public var url: String
         /// The token of the first application.
         public var token: String?
@@ -126,23 +125,23 @@ public struct LabAddresses: Sendable, Hashable, Codable {
 
     /// Production. Every lab has it.
     public var apns: APNs
-    /// Nil if it was left out.
+    /// Nil if disabled.
     public var apnsSandbox: APNs?
-    /// Nil if it was left out, as it is by default.
+    /// Nil if disabled. Default: disabled.
     public var fcm: FCM?
     /// `http://localhost:PORT`, to be followed by a slash and a topic.
     public var unifiedPush: String?
-    /// Nil if it was left out.
+    /// Nil if disabled.
     public var webPush: WebPush?
-    /// Nil if it was left out, as it is by default.
+    /// Nil if disabled. Default: disabled.
     public var browsers: Browsers?
-    /// Nil if it was left out.
+    /// Nil if disabled.
     public var ntfy: Ntfy?
-    /// Nil if it was left out.
+    /// Nil if disabled.
     public var gotify: Gotify?
-    /// `http://localhost:PORT`, which takes everything; nil if it was left out, as it is by default.
+    /// `http://localhost:PORT`, which accepts everything; nil if disabled. Default: disabled.
     public var other: String?
-    /// `http://localhost:PORT`, without authentication; nil if the endpoint was left out.
+    /// `http://localhost:PORT`, without authentication; nil if disabled.
     public var control: String?
     /// The authority to trust, in PEM.
     public var caFile: String

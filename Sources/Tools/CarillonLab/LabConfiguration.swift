@@ -1,37 +1,37 @@
 import Foundation
 
-/// What a lab simulates, and where.
+/// The services that a lab simulates, and their addresses.
 public struct LabConfiguration: Sendable {
     /// The address all services listen on; a loopback address.
     public var host = "127.0.0.1"
-    /// The only service that cannot be left out. Its sandbox can.
+    /// The only service that is always enabled. Its sandbox is optional.
     public var apns = APNs()
-    /// Nil to leave the service out.
+    /// Nil: disabled.
     public var fcm: FCM?
-    /// Nil to leave the service out.
+    /// Nil: disabled.
     public var unifiedPush: UnifiedPush? = UnifiedPush()
-    /// Nil to leave the service out.
+    /// Nil: disabled.
     public var webPush: WebPush? = WebPush()
-    /// What browsers connect to; nil to leave it out. It needs ``webPush``.
+    /// The browsers' side of push services; nil: disabled. It needs ``webPush``.
     public var browsers: Browsers?
-    /// Nil to leave the service out.
+    /// Nil: disabled.
     public var ntfy: Ntfy? = Ntfy()
-    /// Nil to leave the service out.
+    /// Nil: disabled.
     public var gotify: Gotify? = Gotify()
-    /// The port of the service that takes everything, 0 for any free port; nil to leave it out.
+    /// The port of the service that accepts everything, 0 for any free port; nil: disabled.
     public var otherPort: Int?
-    /// The port of the control endpoint, 0 for any free port; nil to leave it out.
+    /// The port of the control endpoint, 0 for any free port; nil: disabled.
     public var controlPort: Int?
     /// Misbehaviours from the start. More can be added while the lab runs.
     public var misbehaviours: [Misbehaviour] = []
-    /// Decides about every request that passes all checks and that no ordered misbehaviour concerns; nil for the earned
-    /// answer. For runs with random failures. Called on the servers' threads, without a lock.
+    /// Decides about every request that passes all checks and that no ordered misbehaviour matches; nil for the regular
+    /// response. For runs with random failures. Called on the servers' threads, without a lock.
     public var randomMisbehaviour: RandomMisbehaviour?
-    /// The folder for `ca.pem`, created if missing; nil for a temporary folder that is removed at shutdown.
+    /// The directory for `ca.pem`, created if missing; nil for a temporary one that is removed at shutdown.
     public var folder: String?
-    /// Further names in the servers' certificate, for clients behind a proxy.
+    /// More names in the servers' certificate, for clients behind a proxy.
     public var names: [String] = []
-    /// The servers' certificate; nil for one from an authority made for this run.
+    /// The servers' certificate; nil for one from a new authority.
     public var certificate: CertificateFiles?
     /// The largest number of requests in the record. The oldest are dropped first.
     public var keptRequests = 10_000
@@ -40,13 +40,13 @@ public struct LabConfiguration: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Every service on any free port, except FCM, the one that takes everything and the control endpoint.
+    /// Every service on any free port, except FCM, the one that accepts everything and the control endpoint.
     public init() {}
 
-    /// All names of the servers besides localhost. Chromium's endpoints have a fixed host.
+    /// All names of the servers except localhost. Chromium's endpoints have a fixed host.
     var serverNames: [String] { browsers == nil ? names : names + [GoogleBrowsers.endpointHost] }
 
-    /// What happens to a request for a service and a device token or topic.
+    /// Decides about a request for a service and a device token or topic.
     public typealias RandomMisbehaviour = @Sendable (LabService, _ target: String) -> Misbehaviour.Conduct?
 
     /// PEM files for the lab's TLS servers.
@@ -58,7 +58,7 @@ public struct LabConfiguration: Sendable {
         /// The path of the authority that clients should trust.
         public var authority: String
 
-        /// Takes paths without a check. The lab reads `chain` and `key` when it starts; `authority` it only tells
+        /// Takes paths without a check. The lab reads `chain` and `key` when it starts, and passes `authority` only to
         /// clients.
         public init(chain: String, key: String, authority: String) {
             self.chain = chain
@@ -71,7 +71,7 @@ public struct LabConfiguration: Sendable {
     public struct APNs: Sendable {
         /// 0 for any free port.
         public var port = 0
-        /// The port of the sandbox, 0 for any free port; nil to leave it out.
+        /// The port of the sandbox, 0 for any free port; nil: disabled.
         public var sandboxPort: Int? = 0
         /// The port for managing production's broadcast channels, 0 for any free port.
         public var channelsPort = 0
@@ -79,7 +79,7 @@ public struct LabConfiguration: Sendable {
         public var allowsBroadcasts = true
         /// The accepted providers. Each may send for its own topic and for `topics`.
         public var credentials = [LabCredentials()]
-        /// Further bundle ids that all providers may send for.
+        /// More bundle IDs that all providers may send for.
         public var topics: Set<String> = []
         /// Devices declared at the start and after a reset. The last of two with the same token and environment counts.
         public var devices: [APNsDevice] = []
@@ -110,9 +110,9 @@ public struct LabConfiguration: Sendable {
 
         /// How a server handles UnifiedPush messages above 4096 bytes. Other messages of ntfy always get 413.
         public enum Oversize: Sendable, Hashable {
-            /// Answers 413, as UnifiedPush's server specification says.
+            /// Responds with 413, as UnifiedPush's server specification requires.
             case refused
-            /// Cuts them at 4096 bytes silently, as ntfy does.
+            /// Truncates them to 4096 bytes silently, as ntfy does.
             case cut
         }
     }
@@ -146,14 +146,14 @@ public struct LabConfiguration: Sendable {
         public var port = 0
         /// The operator's key.
         public var vapid = VAPIDCredentials()
-        /// Subscriptions at the start and after a reset. The lab does not start with an invalid id or key.
+        /// Subscriptions at the start and after a reset. The lab does not start with an invalid ID or key.
         public var subscriptions: [WebPushSubscription] = []
 
         /// On any free port, with a new key and without subscriptions.
         public init() {}
     }
 
-    /// The settings of the sides of push services that browsers talk to. What ``webPush`` accepts goes on to them.
+    /// The settings of the services that browsers connect to. Messages that ``webPush`` accepts are forwarded to them.
     public struct Browsers: Sendable {
         /// Firefox's connection; 0 for any free port.
         public var firefoxPort = 0
@@ -181,10 +181,10 @@ public struct LabConfiguration: Sendable {
         public var accessTokens: [String: Set<String>?] = [Self.accessToken: nil]
         /// Topics declared at the start and after a reset. All other topics accept messages.
         public var topics: [NtfyTopic] = []
-        /// What becomes of a UnifiedPush message above 4096 bytes.
+        /// How UnifiedPush messages above 4096 bytes are handled.
         public var oversize = UnifiedPush.Oversize.cut
 
-        /// Without TLS, on any free port. Anybody may publish, and ``accessToken`` is valid for all topics.
+        /// Without TLS, on any free port. Every client may publish, and ``accessToken`` is valid for all topics.
         public init() {}
     }
 

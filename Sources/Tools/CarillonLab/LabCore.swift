@@ -66,14 +66,13 @@ final class LabCore: Sendable {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
-    /// What happens to the next request that has passed every check; nil for the answer it has earned.
+    /// The misbehaviour for the next request that has passed every check; nil for the regular response.
     func misbehaviour(towards target: String, of service: LabService) -> Misbehaviour.Conduct? {
         withState { $0.script.next(service, target) } ?? randomMisbehaviour?(service, target)
     }
 
     /// Decides about a request and records it. `earn` checks the request and makes its reply; it may name another
-    /// target. `refuse` and `ordered` put a refusal, and the answer that a misbehaviour orders, into the service's own
-    /// form.
+    /// target. `refuse` and `ordered` format a refusal, and the response that a misbehaviour orders, for the service.
     func decide<Refusal: Error>(
         _ request: LabRequest,
         of service: LabService,
@@ -98,7 +97,7 @@ final class LabCore: Sendable {
         }
     }
 
-    /// Lets a misbehaviour happen to a reply, and records the request.
+    /// Applies a misbehaviour to a reply, and records the request.
     func settle(
         _ request: LabRequest,
         of service: LabService,
@@ -148,9 +147,9 @@ final class LabCore: Sendable {
 /// A service's reply to a request, with remarks for the record.
 struct LabReply {
     var answer: HTTPAnswer
-    /// The reason of a refusal in the service's own words.
+    /// The reason of a refusal in the service's own format.
     var reason: String?
-    /// The exact error, in a sentence for people. Real services do not say it.
+    /// The exact error in a readable sentence. Real services do not return it.
     var detail: String?
     /// The plaintext of a message to a receiver whose keys the lab has.
     var decrypted: [UInt8]?
@@ -158,19 +157,19 @@ struct LabReply {
     var message: JSONValue?
 }
 
-/// What to do with a request.
+/// The handling of a request.
 struct LabDecision {
-    /// The earned answer, or the one that a misbehaviour orders.
+    /// The regular response, or the one that a misbehaviour orders.
     var answer: HTTPAnswer
     /// The misbehaviour.
     var misbehaviour: Misbehaviour.Conduct?
-    /// The recorded status; nil for a request without an answer.
+    /// The recorded status; nil for a request without a response.
     var status: Int?
-    /// HTTP/2: a new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the answer; nil for no change.
+    /// HTTP/2: a new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the response; nil for no change.
     var streamLimit: Int?
 }
 
-/// Why the lab could not do something.
+/// Why an operation of the lab failed.
 public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
     private enum Code: Sendable, Hashable {
         case timedOut
@@ -180,7 +179,7 @@ public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     private let code: Code
-    /// For people. Programs look at ``isTimeout`` and ``isClosed``.
+    /// A readable message. Programs use ``isTimeout`` and ``isClosed``.
     public let description: String
 
     /// Too few requests arrived before the timeout.
@@ -193,7 +192,7 @@ public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
 
     static let closed = LabError(code: .closed, description: "The lab was shut down.")
 
-    /// An argument is invalid. The description says what was expected.
+    /// An argument is invalid. The description names the expected value.
     static func invalid(_ description: String) -> LabError { LabError(code: .invalid, description: description) }
 
     /// A file, a socket or a system library failed.
@@ -216,7 +215,7 @@ public struct LabError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension KeyedDecodingContainer {
-    /// An error that says which value was expected.
+    /// An error that names the expected value.
     func invalid(_ key: Key, _ expected: String) -> DecodingError {
         .dataCorruptedError(forKey: key, in: self, debugDescription: expected)
     }

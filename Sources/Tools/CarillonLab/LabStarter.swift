@@ -13,7 +13,7 @@ struct LabStarter {
     /// Nil if the configuration has none.
     let browsers: Browsers?
 
-    /// Opens a service of HTTP/1.1. `responder` answers synchronously.
+    /// Opens an HTTP/1.1 service. `responder` answers synchronously.
     func open(
         port: Int,
         usesTLS: Bool,
@@ -40,7 +40,7 @@ struct LabStarter {
         )
     }
 
-    /// Starts what browsers connect to.
+    /// Starts the services that browsers connect to.
     func startBrowsers() async throws -> LabAddresses.Browsers? {
         guard let wanted = configuration.browsers, let browsers else { return nil }
         guard configuration.webPush != nil else {
@@ -267,7 +267,7 @@ final class Connections: Sendable {
         return number
     }
 
-    /// Closes every connection and waits for that.
+    /// Closes every connection and waits until they are closed.
     func closeAll() async {
         let channels = state.withLock { Array($0.open.values) }
         for channel in channels {
@@ -279,7 +279,7 @@ final class Connections: Sendable {
     }
 }
 
-/// The folder for a lab's files: a given one, or a temporary one that is removed at shutdown.
+/// The directory for a lab's files: a given one, or a temporary one that is removed at shutdown.
 struct LabFolder: Sendable {
     let path: String
     private let isOwn: Bool

@@ -68,7 +68,7 @@ struct ResetCommand: AsyncParsableCommand {
     }
 }
 
-/// A running lab, found by the `lab.json` in its folder.
+/// A running lab, found by the `lab.json` in its directory.
 struct RunningLab: ParsableArguments {
     @Option(
         name: .customLong("lab"),
@@ -102,7 +102,7 @@ struct RunningLab: ParsableArguments {
         }
     }
 
-    /// Sends a request that the lab has to accept, and returns the body.
+    /// Sends a request that the lab must accept, and returns the body.
     @discardableResult
     func order(
         _ method: String,
@@ -136,7 +136,7 @@ struct RunningLab: ParsableArguments {
     }
 }
 
-/// An error as a sentence for people.
+/// An error as a readable sentence.
 struct LabCommandError: Error, CustomStringConvertible {
     let description: String
 
@@ -198,7 +198,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
     }
 }
 
-/// The help of `serve` and `misbehave` on misbehaviours.
+/// The help text of `serve` and `misbehave` about misbehaviours.
 enum MisbehaviourHelp {
     static let text = """
         MISBEHAVIOUR is a kind and key=value pairs with commas between, or the same as a JSON object. It happens to requests \

@@ -229,7 +229,7 @@ struct StopSignal {
         }
     }
 
-    /// The end of standard input counts as a signal from now on.
+    /// Makes the end of standard input count as a signal from now on.
     func arriveAtEndOfInput() {
         Thread.detachNewThread { [continuation] in
             while !FileHandle.standardInput.availableData.isEmpty {}

@@ -2,19 +2,19 @@ import Core
 import Dispatch
 import PluginHost
 
-/// Checks whether a plugin keeps to the contract of `carillon/plugin.h`: what `carillon plugin check` runs.
+/// Checks whether a plugin follows the contract of `carillon/plugin.h`: the implementation of `carillon plugin check`.
 ///
-/// The plugin runs in this process and may take it along. ``ConformanceRunner`` runs the same in another process.
+/// The plugin runs in this process and may crash it. ``ConformanceRunner`` runs the same in another process.
 package enum PluginConformance {
     /// Runs all checks and reports each step to `progress`. Nothing is sent over a network.
     ///
-    /// The library stays in the process until it ends, as do instances that would not end their work.
+    /// The library stays in the process until it ends, as do instances that did not complete their work.
     package static func check(
         _ plan: ConformancePlan,
         progress: ConformanceProgress = .none
     ) async -> ConformanceReport {
         await withCheckedContinuation { continuation in
-            // The checks wait, and a plugin may block: not for the threads that Swift's tasks share.
+            // Checks wait and plugins may block, so they must not use the shared threads of Swift's tasks.
             DispatchQueue(label: "carillon.conformance").async {
                 var run = ConformanceRun(progress)
                 run.check(plan)
@@ -29,9 +29,9 @@ package enum PluginConformance {
     }
 }
 
-/// What a conformance test is to check, and with what.
+/// The input of a conformance test.
 package struct ConformancePlan: Sendable, Hashable, Codable {
-    /// A registration that a platform takes, for plugins that take none of the usual ones.
+    /// A registration that a platform accepts, for plugins that accept none of the usual ones.
     package struct Registration: Sendable, Hashable, Codable {
         package var token: String
         package var fields: [String: String]
@@ -44,15 +44,15 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
 
     /// The shared object, or the plugin in Python.
     package var path: String
-    /// What runs a plugin in Python.
+    /// The programs that run a Python plugin.
     package var python = PythonPrograms()
-    /// By platform the block of one app as JSON, by filter its settings. What has none is checked with `{}`.
+    /// By platform the block of one app as JSON, by filter its settings. Default: `{}`.
     package var configurations: [String: String]
     /// By platform.
     package var registrations: [String: Registration]
-    /// How long a delivery may take when its answer is there at once.
+    /// The timeout of a delivery whose response is available immediately.
     package var patience: Duration
-    /// What a process checked that the plugin took along. It is not checked again.
+    /// The checks of a process that the plugin crashed. They are not repeated.
     package var earlier: [EarlierCheck] = []
 
     package init(
@@ -71,7 +71,7 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
 /// A check that another process ran.
 package struct EarlierCheck: Sendable, Hashable, Codable {
     package let result: CheckResult
-    /// It was the last one: the plugin crashed, left or hung in it.
+    /// The last check: the plugin crashed, exited or hung in it.
     package let endedProcess: Bool
 
     package init(_ result: CheckResult, endedProcess: Bool) {
@@ -82,7 +82,7 @@ package struct EarlierCheck: Sendable, Hashable, Codable {
     var isFailed: Bool { result.verdict == .failed }
 }
 
-/// Runs the checks one after the other and keeps what they come to.
+/// Runs the checks one after the other and collects their results.
 struct ConformanceRun {
     private let progress: ConformanceProgress
     private(set) var results: [CheckResult] = []
@@ -133,7 +133,7 @@ struct ConformanceRun {
     ) {
         if let earlier = earlier.first(where: { $0.result.isOf(check, platform) }) {
             guard check.preparesOthers, !earlier.endedProcess else { return }
-            // For what later checks learn from it; what it comes to was reported.
+            // Runs again only for later checks; its result was already reported.
             progress.report(.repeated(check: check, platform: platform))
             _ = try? body()
             return
@@ -152,8 +152,8 @@ struct ConformanceRun {
         progress.report(.finished(result: result))
     }
 
-    /// Runs a check. It fails when a process of the plugin's own died meanwhile, and when a function of the plugin raised
-    /// what no caller expects.
+    /// Runs a check. It fails if the plugin's own process died during it, or if a function of the plugin raised an
+    /// unexpected exception.
     private func surviving(_ body: () throws(CheckStop) -> String) throws(CheckStop) -> String {
         let before = library?.deaths.count
         let said = Result { () throws(CheckStop) in try body() }
@@ -170,10 +170,10 @@ struct ConformanceRun {
 
 /// Why a check did not pass.
 enum CheckStop: Error {
-    /// What the plugin does, and what it should do.
+    /// The plugin's behaviour, and the expected one.
     case failed(String)
     case skipped(String)
 
-    /// What is to be judged did not happen, and there is another check for that.
+    /// The behaviour to check did not occur, which another check reports.
     static let unended = CheckStop.skipped("a delivery did not end, which another check reports")
 }

@@ -110,7 +110,7 @@ struct APNsBroadcast {
     /// Seconds since 1970; 0 for a push that is not stored.
     let expiration: Int64
 
-    /// Checks everything but the sender.
+    /// Checks everything except the sender.
     init(checking request: LabRequest) throws(APNsRefusal) {
         try APNsHeaders.checkDuplicates(request, Self.single)
         _ = try APNsHeaders.id(request.header("apns-id"))
@@ -154,7 +154,7 @@ struct APNsBroadcast {
     }
 }
 
-/// Answers the requests of one connection to the channel management, and records them.
+/// Answers requests to the channel management on one connection, and records them.
 struct APNsChannelResponder: HTTP2Responder {
     private static let single = ["authorization", "apns-request-id", "apns-channel-id"]
 
@@ -176,7 +176,7 @@ struct APNsChannelResponder: HTTP2Responder {
         do throws(APNsRefusal) {
             let bundleID = try check(request, now: now)
             misbehaviour = core.misbehaviour(towards: bundleID, of: .apnsChannels)
-            // A request with another answer was not performed.
+            // A request with another response was not performed.
             let isDone = misbehaviour.map { $0.answers == nil && !$0.disownsRequest } ?? true
             reply = isDone ? try carryOut(request, bundleID, form) : form.success()
         } catch {

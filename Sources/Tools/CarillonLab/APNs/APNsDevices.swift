@@ -49,9 +49,9 @@ struct APNsDevices: Sendable {
     }
 }
 
-/// A device token, as the lab's APNs knows it.
+/// A device token in the lab's APNs.
 public struct APNsDevice: Sendable, Hashable {
-    /// APNs' answer to pushes for a token ("Handling notification responses from APNs").
+    /// APNs' response to pushes for a token ("Handling notification responses from APNs").
     public enum State: Sendable, Hashable {
         case registered
         /// The app was removed: 410 `Unregistered`. `since` is in milliseconds since 1970.
@@ -71,7 +71,7 @@ public struct APNsDevice: Sendable, Hashable {
     /// The token's environment. In the other one it gets 400 `BadDeviceToken`.
     public var environment: APNsEnvironment
 
-    /// Accepts any text as token. By default it is registered, in production and for every topic.
+    /// Accepts any text as token. Default: registered, in production and for every topic.
     public init(
         token: String,
         state: State = .registered,
@@ -97,8 +97,8 @@ extension APNsDevice: Decodable {
     /// Reads `{"token": "…", "state": "unregistered", "since": 1754000000000, "topics": ["com.example.app"],
     /// "environment": "sandbox"}`.
     ///
-    /// `state` is registered (the default), unregistered, expired or bad; `since` is in milliseconds; `environment` is
-    /// production by default, unless `service` is apns_sandbox.
+    /// `state` is registered, unregistered, expired or bad. Default: registered. `since` is in milliseconds. Default
+    /// `environment`: sandbox if `service` is apns_sandbox, else production.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let since = try container.decodeIfPresent(Int64.self, forKey: .since) ?? 0
@@ -136,7 +136,7 @@ struct APNsState: Sendable {
     var keys: [ProviderKey]
     var channels: APNsChannels
 
-    /// Throws `LabError` if a key is none.
+    /// Throws `LabError` for an invalid key.
     init(_ configuration: LabConfiguration.APNs) throws {
         devices = APNsDevices(configuration.devices, acceptsUndeclared: configuration.acceptsUndeclaredDevices)
         keys = try configuration.credentials.map { try $0.providerKey(topics: configuration.topics) }

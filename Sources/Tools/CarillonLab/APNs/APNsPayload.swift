@@ -1,7 +1,7 @@
 /// Checks payloads by Apple's rules for the push type ("Generating a remote notification", "Pushing background
 /// updates", "Starting and updating Live Activities with ActivityKit push notifications").
 ///
-/// Apple does not specify the answers to a payload that is not a JSON object with `aps`, and to one that does not fit
+/// Apple does not specify the responses to a payload that is not a JSON object with `aps`, and to one that does not fit
 /// its push type ("may return an error, delay or drop"). Here they are `PayloadEmpty`, and `InvalidPushType` or
 /// `BadPriority`.
 struct APNsPayload {
@@ -91,7 +91,7 @@ struct APNsPayload {
     }
 }
 
-/// The rules for pushes for Live Activities, as far as they differ from alerts.
+/// The rules for Live Activity pushes that differ from alerts.
 struct LiveActivityRules {
     private static let onlyAtStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
 

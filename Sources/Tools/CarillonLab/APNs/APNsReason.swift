@@ -51,7 +51,7 @@ struct APNsRefusal: Error, Equatable {
     var reason: APNsReason
     /// With 410: when the token died, in milliseconds since 1970.
     var timestamp: Int64?
-    /// The exact error. APNs does not say it.
+    /// The exact error, which APNs does not return.
     var detail: String
 
     init(_ reason: APNsReason, timestamp: Int64? = nil, _ detail: String) {
@@ -61,9 +61,9 @@ struct APNsRefusal: Error, Equatable {
     }
 }
 
-/// The form of APNs' answers to one request.
+/// Builds APNs' responses to one request.
 struct APNsForm {
-    /// The request's id, or a new one.
+    /// The request's ID, or a new one.
     private let id: String
     /// The `apns-request-id`, or a new one; only for broadcasts and channels.
     private let requestID: String?
@@ -88,7 +88,7 @@ struct APNsForm {
         )
     }
 
-    /// The answer that a misbehaviour orders. `now` is in milliseconds since 1970.
+    /// The response that a misbehaviour orders. `now` is in milliseconds since 1970.
     func ordered(_ ordered: OrderedAnswer, now: Int64) -> LabReply {
         let status = ordered.status
         let reason = ordered.reason ?? (APNsReason.usual(for: status) ?? .internalServerError).word
@@ -96,7 +96,7 @@ struct APNsForm {
         return LabReply(answer: answer(status, body), reason: reason)
     }
 
-    /// The JSON of an error, also the debug data of GOAWAY. `timestamp` is in milliseconds since 1970.
+    /// The JSON of an error, which is also the debug data of GOAWAY. `timestamp` is in milliseconds since 1970.
     static func body(reason: String, timestamp: Int64? = nil) -> [UInt8] {
         var members: [String: JSONValue] = ["reason": .string(reason)]
         members["timestamp"] = timestamp.map(JSONValue.integer)

@@ -66,14 +66,14 @@ struct APNsResponder: HTTP2Responder {
     }
 }
 
-/// Counts requests by `apns-id`, for the latest 200,000 ids or so.
+/// Counts requests by `apns-id`, for about the latest 200,000 IDs.
 struct APNsIDs: Sendable {
     private static let generation = 100_000
 
     private var recent: [String: Int] = [:]
     private var older: [String: Int] = [:]
 
-    /// Counts an id and returns how often it was there before.
+    /// Counts an ID and returns how often it occurred before.
     mutating func count(_ id: String) -> Int {
         let before = recent[id] ?? older[id] ?? 0
         recent[id] = before + 1
@@ -91,7 +91,7 @@ struct APNsHeaders {
     var id: String?
     var topic: String
     var priority: Int
-    /// Nil if the sender left it out.
+    /// Nil if the sender omitted it.
     var pushType: APNsPushType?
 
     private static let single = [
@@ -126,7 +126,7 @@ struct APNsHeaders {
         }
     }
 
-    /// The id of a request. Throws unless it is a canonical UUID in lower case: 8-4-4-4-12.
+    /// The ID of a request. Throws unless it is a canonical UUID in lower case: 8-4-4-4-12.
     static func id(_ text: String?, header: String = "apns-id") throws(APNsRefusal) -> String? {
         guard let text else { return nil }
         let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)

@@ -3,7 +3,8 @@ import NIOHTTP1
 import NIOWebSocket
 import Synchronization
 
-/// The browsers that are connected to the lab: what the lab's Web Push service accepts for them goes on to them.
+/// The browsers that are connected to the lab. They receive the messages that the lab's Web Push service accepts for
+/// them.
 ///
 /// Subscriptions of other clients are not affected.
 final class Browsers: Sendable {
@@ -25,7 +26,7 @@ final class Browsers: Sendable {
         state = Mutex(State(mozilla: MozillaBrowsers(random: core.random), google: GoogleBrowsers(random: core.random)))
     }
 
-    /// How many browsers are there, with how many subscriptions, and what Firefox acknowledged with which code.
+    /// Counts of browsers and subscriptions, and of Firefox's acknowledgements by code.
     var summary: BrowserSummary {
         state.withLock { state in
             BrowserSummary(
@@ -39,12 +40,12 @@ final class Browsers: Sendable {
         }
     }
 
-    /// Passes on what the Web Push service accepted.
+    /// Forwards a message that the Web Push service accepted.
     func push(_ message: BrowserMessage) {
         change { [core] state in state.mozilla.push(message) + state.google.push(message, now: core.now()) }
     }
 
-    /// Mozilla's service forgets all browsers, so that they lose their subscriptions.
+    /// Makes Mozilla's service forget all browsers, so that they lose their subscriptions.
     func forgetFirefox() {
         change { state in state.mozilla.forget() }
     }
@@ -88,7 +89,7 @@ final class Browsers: Sendable {
         }
     }
 
-    /// `flavour` is that of a new subscription.
+    /// `flavour` applies to new subscriptions.
     private func change(as flavour: WebPushFlavour = .mozilla, _ body: (inout State) -> [BrowserAction]) {
         let (actions, channels) = state.withLock { state in (body(&state), state.channels) }
         for action in actions {
@@ -99,7 +100,7 @@ final class Browsers: Sendable {
             case .subscribe(let id, let key):
                 var subscription = WebPushSubscription(applicationServerKey: key, flavour: flavour)
                 subscription.receiver.topic = id
-                // Its keys are new, and its id has the form that is wanted.
+                // Its keys are new, and its ID has the required form.
                 core.withState { try? $0.subscriptions.add(subscription) }
             }
         }
@@ -112,7 +113,7 @@ enum GooglePath {
     static let registration = "/register"
 }
 
-/// What `GET /browsers` of the control endpoint answers.
+/// The response to `GET /browsers` of the control endpoint.
 struct BrowserSummary: Encodable {
     struct Service: Encodable {
         var connected: Int
@@ -125,26 +126,26 @@ struct BrowserSummary: Encodable {
 }
 
 extension Channel {
-    /// Writes what a browser gets; the connection's handlers frame it.
+    /// Writes bytes to a browser; the connection's handlers frame them.
     fileprivate func send(_ bytes: [UInt8]) {
         writeAndFlush(allocator.buffer(bytes: bytes), promise: nil)
     }
 }
 
-/// A message that the lab's Web Push service has accepted, on its way to the browser.
+/// A message to a browser that the lab's Web Push service has accepted.
 struct BrowserMessage: Sendable {
     /// The last part of the subscription's endpoint.
     var subscription: String
     /// In seconds.
     var timeToLive: Int64
-    /// As the sender wrote it; empty for a message without content.
+    /// Unchanged from the sender; empty for a message without content.
     var body: [UInt8]
     /// `Content-Encoding`.
     var encoding: String?
 }
 
 extension BrowserMessage {
-    /// Takes an accepted request as it is.
+    /// Copies an accepted request.
     init(_ request: LabRequest, to subscription: String) {
         self.init(
             subscription: subscription,
@@ -155,14 +156,14 @@ extension BrowserMessage {
     }
 }
 
-/// What has to happen after a browser said something, or after a message for it came.
+/// An action after a browser's frame or a message for it.
 enum BrowserAction: Sendable, Equatable {
-    /// The bytes go to the browser on this connection.
+    /// Sends the bytes to the browser on this connection.
     case send([UInt8], to: Int)
-    /// The connection closes.
+    /// Closes the connection.
     case close(Int)
-    /// The browser made a subscription; `key` is the only accepted sender's, in base64url.
+    /// Adds a subscription; `key` is the only accepted sender's, in base64url.
     case subscribe(id: String, key: String?)
-    /// The browser ended a subscription.
+    /// Ends a subscription.
     case expire(id: String)
 }

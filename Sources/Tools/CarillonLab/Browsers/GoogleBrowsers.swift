@@ -2,12 +2,11 @@ import Cipher
 import NIOCore
 import NIOSSL
 
-/// The services of Google that Chromium needs for push: check-in, registration, and the connection that brings messages
-/// (MCS).
+/// The services of Google that Chromium needs for push: check-in, registration, and the connection for messages (MCS).
 ///
-/// Chromium opens its connection anew after it has registered. A message waits for the next one.
+/// Chromium reopens its connection after it has registered. A message waits for the next one.
 struct GoogleBrowsers: Sendable {
-    /// Where the endpoints of Chromium's subscriptions point, whatever answers the registration.
+    /// The host of Chromium's endpoints, whatever the registration returns.
     static let endpointHost = "jmt17.google.com"
 
     private enum Tag {
@@ -19,9 +18,9 @@ struct GoogleBrowsers: Sendable {
     }
 
     private struct Registration {
-        /// The browser, as check-in named it.
+        /// The browser's number from check-in.
         var device: String
-        /// The page's part of the browser: `wp:ORIGIN#…`.
+        /// The web page's ID in the browser: `wp:ORIGIN#…`.
         var subtype: String
         /// The application server's key.
         var sender: String
@@ -31,30 +30,30 @@ struct GoogleBrowsers: Sendable {
     private let random: RandomBytes
     /// By subscription.
     private var registrations: [String: Registration] = [:]
-    /// The latest connection of each browser that is there.
+    /// The latest connection of each connected browser.
     private var connections: [String: Int] = [:]
-    /// Messages to browsers that are not there, oldest first.
+    /// Messages to disconnected browsers, oldest first.
     private var waiting: [String: [[UInt8]]] = [:]
 
     init(random: @escaping RandomBytes) { self.random = random }
 
-    /// The number of browsers that are there.
+    /// The number of connected browsers.
     var connectionCount: Int { connections.count }
 
-    /// The number of subscriptions that browsers made and did not end.
+    /// The number of current subscriptions of browsers.
     var subscriptionCount: Int { registrations.count }
 
     /// Answers a check-in at `now`, in milliseconds since 1970: gives the browser a number and a secret.
     func checkIn(now: Int64) -> [UInt8] {
         let numbers = random(16)
-        // Chromium takes the device's number for a signed one, and 0 for none.
+        // Chromium reads the device's number as signed, and 0 as none.
         let device = numbers[..<8].reduce(0) { $0 << 8 | UInt64($1) } >> 1 | 1
         let secret = numbers[8...].reduce(0) { $0 << 8 | UInt64($1) } | 1
         return ProtocolBuffers.field(1, 1) + ProtocolBuffers.field(3, UInt64(max(0, now)))
             + ProtocolBuffers.field(7, fixed: device) + ProtocolBuffers.field(8, fixed: secret)
     }
 
-    /// Answers a form to the registration: a page subscribes or unsubscribes, or the browser registers itself.
+    /// Processes a registration form: a page subscribes or unsubscribes, or the browser registers itself.
     mutating func register(_ form: [String: String]) -> (answer: String, actions: [BrowserAction]) {
         let (device, subtype) = (form["device"] ?? "", form["X-subtype"])
         guard form["delete"] == nil else {
@@ -68,7 +67,7 @@ struct GoogleBrowsers: Sendable {
         return ("token=\(id)", [.subscribe(id: id, key: sender)])
     }
 
-    /// Takes a frame at `now`, in milliseconds since 1970.
+    /// Processes a frame at `now`, in milliseconds since 1970.
     mutating func receive(_ frame: MCSReader.Frame, from connection: Int, now: Int64) -> [BrowserAction] {
         switch frame.tag {
         case Tag.ping: return [.send(Self.frame(Tag.pingAnswer, []), to: connection)]
@@ -86,12 +85,13 @@ struct GoogleBrowsers: Sendable {
         }
     }
 
-    /// The connection is gone.
+    /// Removes a closed connection.
     mutating func disconnect(_ connection: Int) {
         connections = connections.filter { $0.value != connection }
     }
 
-    /// Passes on a message at `now`, in milliseconds since 1970; nothing for a subscription of no browser.
+    /// Forwards a message at `now`, in milliseconds since 1970; returns no action if the subscription is not a
+    /// browser's.
     mutating func push(_ message: BrowserMessage, now: Int64) -> [BrowserAction] {
         guard let registration = registrations[message.subscription] else { return [] }
         var data = [("subtype", registration.subtype)]
@@ -119,7 +119,7 @@ struct GoogleBrowsers: Sendable {
     }
 }
 
-/// The listener that Chromium's push connection goes to (`--gcm-mcs-endpoint`), over TLS.
+/// The TLS listener for Chromium's push connection (`--gcm-mcs-endpoint`).
 struct ChromiumServer: LabServer {
     let connections: Connections
     let tls: NIOSSLContext
@@ -171,10 +171,9 @@ private final class ChromiumConnection: ChannelInboundHandler {
     }
 }
 
-/// Reads what Chromium sends on its push connection (MCS): a byte with the version, then a tag, a length and a message
-/// each.
+/// Parses Chromium's side of its push connection (MCS): a version byte, then a tag, a length and a message each.
 struct MCSReader: Sendable {
-    /// What the peer sent breaks the protocol.
+    /// The peer's bytes break the protocol.
     struct Malformed: Error {}
 
     struct Frame: Sendable, Equatable {
@@ -189,7 +188,7 @@ struct MCSReader: Sendable {
     private var buffer: [UInt8] = []
     private var isGreeted = false
 
-    /// Takes bytes as they arrive, and returns the frames that are complete.
+    /// Takes bytes as they arrive, and returns complete frames.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(Malformed) -> [Frame] {
         buffer += bytes
         var rest = buffer[...]
@@ -240,7 +239,7 @@ enum ProtocolBuffers {
         varint(number << 3 | 1) + (0..<8).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
     }
 
-    /// The first field of this number that holds bytes; nil if there is none, or the message is not well-formed.
+    /// The first field of this number that holds bytes; nil if there is none, or the message is malformed.
     static func bytes(of wanted: UInt64, in message: [UInt8]) -> [UInt8]? {
         var rest = message[...]
         while let key = readVarint(&rest) {
@@ -258,7 +257,7 @@ enum ProtocolBuffers {
         return nil
     }
 
-    /// Takes a number from the front; nil if it is not complete or has more than 64 bits.
+    /// Takes a number from the front; nil if it is incomplete or has more than 64 bits.
     static func readVarint(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
         var number: UInt64 = 0
         for (place, byte) in bytes.prefix(10).enumerated() {

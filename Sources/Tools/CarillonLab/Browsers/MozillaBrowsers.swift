@@ -4,9 +4,9 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Mozilla's push service (autopush) as Firefox speaks it over a WebSocket: frames in, frames out.
+/// Mozilla's push service (autopush) as Firefox uses it over a WebSocket: frames in, frames out.
 ///
-/// A message waits until the browser has acknowledged it, also while the browser is away.
+/// A message waits until the browser has acknowledged it, even while the browser is disconnected.
 struct MozillaBrowsers: Sendable {
     /// A frame from Firefox. `messageType` is missing in a ping, `{}`.
     private struct Frame: Decodable {
@@ -58,26 +58,26 @@ struct MozillaBrowsers: Sendable {
     }
 
     private let random: RandomBytes
-    /// The connection of each browser that is there, by its name (`uaid`).
+    /// The connection of each connected browser, by its name (`uaid`).
     private var connections: [String: Int] = [:]
     /// By subscription.
     private var channels: [String: Channel] = [:]
-    /// What each browser has not acknowledged, oldest first.
+    /// Each browser's unacknowledged messages, oldest first.
     private var waiting: [String: [Waiting]] = [:]
     private var isForgetting = false
-    /// How often browsers gave each code: 100 delivered, 101 not decrypted, 102 not delivered; 301 and 302 the page's
+    /// How often browsers sent each code: 100 delivered, 101 not decrypted, 102 not delivered; 301 and 302 the page's
     /// worker failed.
     private(set) var codes: [Int: Int] = [:]
 
     init(random: @escaping RandomBytes) { self.random = random }
 
-    /// The number of browsers that are there.
+    /// The number of connected browsers.
     var connectionCount: Int { connections.count }
 
-    /// The number of subscriptions that browsers made and did not end.
+    /// The number of current subscriptions of browsers.
     var subscriptionCount: Int { channels.count }
 
-    /// Takes a frame. `endpoint` makes a subscription's endpoint of its id.
+    /// Processes a frame. `endpoint` makes a subscription's endpoint from its ID.
     mutating func receive(_ bytes: [UInt8], from connection: Int, endpoint: (String) -> String) -> [BrowserAction] {
         guard let frame = try? JSONDecoder().decode(Frame.self, from: Data(bytes)) else { return [.close(connection)] }
         switch (frame.messageType, frame.channelID) {
@@ -97,12 +97,12 @@ struct MozillaBrowsers: Sendable {
         }
     }
 
-    /// The connection is gone.
+    /// Removes a closed connection.
     mutating func disconnect(_ connection: Int) {
         connections = connections.filter { $0.value != connection }
     }
 
-    /// Passes on a message; nothing for a subscription of no browser.
+    /// Forwards a message; returns no action if the subscription is not a browser's.
     mutating func push(_ message: BrowserMessage) -> [BrowserAction] {
         guard let channel = channels[message.subscription] else { return [] }
         var answer = Answer(messageType: "notification")
@@ -118,8 +118,8 @@ struct MozillaBrowsers: Sendable {
         return connections[channel.browser].map { [.send(next.frame, to: $0)] } ?? []
     }
 
-    /// Forgets all browsers, as the real service does at times: the next hello gets another name, so the browser drops
-    /// its subscriptions and tells their workers.
+    /// Forgets all browsers, as the real service sometimes does: the next hello gets another name, so the browser drops
+    /// its subscriptions and notifies their workers.
     mutating func forget() -> [BrowserAction] {
         isForgetting = true
         let ended = channels.keys.sorted().map(BrowserAction.expire)

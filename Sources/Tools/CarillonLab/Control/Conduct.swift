@@ -1,30 +1,30 @@
 extension Misbehaviour {
-    /// What happens to a request.
+    /// The effect of a misbehaviour on a request.
     public enum Conduct: Sendable, Hashable {
-        /// An answer in the service's own form.
+        /// A response in the service's own format.
         case answer(OrderedAnswer)
-        /// A page of HTML instead of JSON, as from a proxy.
+        /// An HTML page instead of JSON, as from a proxy.
         case html(status: Int)
         /// HTTP/2: GOAWAY. If graceful, this request is the last one that is answered before the connection closes.
-        /// Otherwise GOAWAY says that this request was not processed, and the connection closes at once. `reason`
+        /// Otherwise GOAWAY reports this request as not processed, and the connection closes immediately. `reason`
         /// becomes the debug data in APNs' form; `code` is an error code of RFC 9113, section 7. HTTP/1.1: `Connection:
-        /// close` with the answer, or no answer.
+        /// close` with the response, or no response.
         case goAway(gracefully: Bool, reason: String? = nil, code: UInt32 = 0)
         /// HTTP/2: RST_STREAM with this error code (RFC 9113, section 7). HTTP/1.1: the connection closes.
         case reset(code: UInt32)
-        /// The connection closes without an answer.
+        /// Closes the connection without a response.
         case close
-        /// The connection closes in the middle of the earned answer.
+        /// Closes the connection in the middle of the regular response.
         case cut
-        /// The earned answer, delayed.
+        /// Delays the regular response.
         case delay(milliseconds: Int)
-        /// No answer. The connection stays open.
+        /// Sends no response. The connection stays open.
         case silence
-        /// HTTP/2: changes SETTINGS_MAX_CONCURRENT_STREAMS of the connection; the request gets its earned answer.
-        /// HTTP/1.1: nothing.
+        /// HTTP/2: changes SETTINGS_MAX_CONCURRENT_STREAMS of the connection; the request gets its regular response.
+        /// HTTP/1.1: no effect.
         case limitStreams(Int)
 
-        /// An answer in the service's own form; see ``OrderedAnswer`` for the arguments.
+        /// A response in the service's own format; see ``OrderedAnswer`` for the arguments.
         public static func answer(
             status: Int,
             reason: String? = nil,
@@ -81,7 +81,7 @@ extension Misbehaviour {
             }
         }
 
-        /// Whether the request never gets a complete answer.
+        /// Whether the request never gets a complete response.
         var sendsNoAnswer: Bool {
             switch self {
             case .reset, .close, .cut, .silence, .goAway(gracefully: false, reason: _, code: _): true
@@ -89,7 +89,7 @@ extension Misbehaviour {
             }
         }
 
-        /// The status that replaces the earned one; nil if that stays.
+        /// The status that replaces the regular one; nil if there is none.
         var answers: Int? {
             switch self {
             case .answer(let ordered): ordered.status
@@ -185,7 +185,7 @@ extension Misbehaviour.Conduct {
         )
     }
 
-    /// A text, or a number for services whose reasons are numbers.
+    /// A text, or a number for services with numeric reasons.
     private static func reason(_ container: KeyedDecodingContainer<Keys>) throws -> String? {
         if let number = try? container.decodeIfPresent(Int.self, forKey: .reason) { return String(number) }
         return try container.decodeIfPresent(String.self, forKey: .reason)
@@ -213,11 +213,11 @@ extension Misbehaviour.Conduct {
     }
 }
 
-/// An answer that a misbehaviour orders instead of the earned one, in the service's own form.
+/// A response that replaces the regular one, in the service's own format.
 public struct OrderedAnswer: Sendable, Hashable {
-    /// From 200 to 599. Only JSON and the command line are checked for that.
+    /// From 200 to 599. Only JSON and the command line check this.
     public var status: Int
-    /// The reason in the service's own words: the reason of APNs and of Apple's Web Push; FCM's errorCode or Google's
+    /// The reason in the service's own format: the reason of APNs and of Apple's Web Push; FCM's errorCode or Google's
     /// canonical code; the error of the token endpoint; ntfy's code or text; Mozilla's errno; Gotify's and WNS'
     /// description. Nil: the usual one of the status.
     public var reason: String?
@@ -229,8 +229,8 @@ public struct OrderedAnswer: Sendable, Hashable {
     public var field: String?
     /// With 410 from APNs: when the token died, in milliseconds since 1970; nil: now.
     public var timestamp: Int64?
-    /// Further headers. They replace headers with the same name.
+    /// More headers. They replace headers with the same name.
     public var headers: [LabHeader] = []
-    /// The whole body, instead of the service's own form.
+    /// The whole body, instead of the service's own format.
     public var body: String?
 }

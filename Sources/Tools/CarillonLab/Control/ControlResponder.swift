@@ -4,15 +4,15 @@ import NIOCore
 /// The control endpoint: shows requests, orders misbehaviours, declares tokens and receivers.
 ///
 /// - `GET /`: the lab's addresses
-/// - `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE`: lines of JSON, or of text for people with `text=1`
+/// - `GET /received?wait=N&timeout_ms=…&service=…&after=SEQUENCE`: lines of JSON, or readable text with `text=1`
 /// - `DELETE /received`
 /// - `POST /misbehave`, `POST /tokens`, `POST /receivers`: an object or an array of objects
 /// - `GET /misbehave`: the remaining misbehaviours; `DELETE /misbehave`
 /// - `POST /reset`: removes requests, misbehaviours and declarations
-/// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); answers with the subscription in a
-///   browser's form
-/// - `DELETE /subscriptions?id=…`: the subscription is gone from then on
-/// - `GET /browsers`: how many are there, with how many subscriptions, and Firefox's codes for messages
+/// - `POST /subscriptions`: an object (see ``WebPushSubscriptionRequest``); returns the subscription in a browser's
+///   form
+/// - `DELETE /subscriptions?id=…`: ends the subscription
+/// - `GET /browsers`: counts of browsers and subscriptions, and Firefox's codes for messages
 /// - `DELETE /browsers`: Mozilla's service forgets them, so that they lose their subscriptions
 struct ControlResponder: Sendable {
     /// The longest a request may wait, in milliseconds.
@@ -140,11 +140,11 @@ struct ControlResponder: Sendable {
     }
 }
 
-/// A token or topic declared through the control endpoint. `"service"` is its service; APNs by default.
+/// A token or topic declared through the control endpoint. `"service"` is its service. Default: APNs.
 enum DeclaredDevice: Decodable {
     case apns(APNsDevice)
     case fcm(FCMDevice)
-    /// Of UnifiedPush or ntfy.
+    /// A topic of UnifiedPush or ntfy.
     case topic(NtfyTopic, LabService)
     case gotify(token: String, isRegistered: Bool)
 

@@ -99,7 +99,7 @@ extension JSONValue: Codable {
 
     /// Writes the value itself, without the name of its case.
     ///
-    /// - Throws: What the encoder throws. JSON's encoder refuses an infinite `number` and NaN.
+    /// - Throws: The encoder's error. JSON's encoder refuses an infinite `number` and NaN.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -1,28 +1,28 @@
 import Foundation
 
-/// A failure that a push service simulates instead of the earned answer.
+/// A failure that a push service simulates instead of the regular response.
 ///
-/// It concerns only requests that pass every check: an invalid request is always refused for its own error.
+/// It applies only to requests that pass every check: an invalid request is always refused for its own error.
 public struct Misbehaviour: Sendable, Hashable {
     /// The service that misbehaves; nil for all.
     public var service: LabService?
-    /// The device token or topic it happens to; nil for all.
+    /// The device token or topic that it applies to; nil for all.
     public var target: String?
     /// How many matching requests pass first.
     public var after: Int
-    /// How many requests it happens to; nil for all until it is withdrawn.
+    /// How many requests it applies to; nil for all until it is withdrawn.
     public var times: Int?
-    /// The share of requests that it happens to at random, from 0 to 1; nil for all. The others are left to the next
-    /// misbehaviour of the script.
+    /// The random share of requests that it applies to, from 0 to 1; nil for all. The next misbehaviour of the script
+    /// gets the others.
     public var share: Double?
     /// With `share`: the same seed and order of requests make the same choice.
     public var seed: UInt64
-    /// With `share`: how many consecutive requests it happens to each time.
+    /// With `share`: how many consecutive requests it applies to each time.
     public var burst: Int
-    /// What happens instead of the earned answer, or to it.
+    /// The effect on the request.
     public var kind: Conduct
 
-    /// Happens to the next matching request by default. A negative `after` means 0, and `times` is at least 1.
+    /// Default: applies to the next matching request. A negative `after` means 0, and `times` is at least 1.
     public init(_ kind: Conduct, service: LabService? = nil, target: String? = nil, after: Int = 0, times: Int? = 1) {
         self.kind = kind
         self.service = service
@@ -33,7 +33,7 @@ public struct Misbehaviour: Sendable, Hashable {
         burst = 1
     }
 
-    /// Happens at random until it is withdrawn.
+    /// Applies at random until it is withdrawn.
     public init(
         _ kind: Conduct,
         service: LabService? = nil,
@@ -57,7 +57,7 @@ public struct Misbehaviour: Sendable, Hashable {
     /// Parses the form of the command line, a kind and `key=value` pairs separated by commas
     /// (`answer,status=429,retry_after=2,times=3`), or a JSON object.
     ///
-    /// The keys are those of the JSON form, and `header.NAME` for a header. Throws `LabError` with what was expected.
+    /// The keys are those of the JSON form, and `header.NAME` for a header. Throws `LabError` with the expected form.
     public init(parsing text: String) throws {
         let json = text.hasPrefix("{") ? Data(text.utf8) : try JSONEncoder().encode(Self.members(text))
         do {
@@ -130,7 +130,7 @@ extension Misbehaviour: Codable {
     /// Reads `{"kind": "answer", "status": 429, "retry_after": 2, "times": 3, "after": 0, "service": "apns", "target":
     /// "…"}`.
     ///
-    /// `times` is 1 by default, and unlimited with `share`; 0 means until it is withdrawn.
+    /// Default for `times`: 1, or unlimited with `share`; 0 means until it is withdrawn.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -152,7 +152,7 @@ extension Misbehaviour: Codable {
     /// Writes the form that ``init(from:)`` reads: `times` is 0 for nil, and `seed` and `burst` are written only with
     /// `share`.
     ///
-    /// - Throws: What the encoder throws.
+    /// - Throws: The encoder's error.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try kind.encode(to: &container)
@@ -167,7 +167,7 @@ extension Misbehaviour: Codable {
     }
 }
 
-/// The ordered misbehaviours. The first that concerns a request and has turns left happens to it.
+/// The ordered misbehaviours. The first one that matches a request and has turns left applies.
 struct Script {
     private struct Scene {
         var misbehaviour: Misbehaviour
@@ -208,7 +208,7 @@ struct Script {
         scenes.removeAll()
     }
 
-    /// What happens to the next request that has passed every check; nil for the answer it has earned.
+    /// The misbehaviour for the next request that has passed every check; nil for the regular response.
     mutating func next(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
         for index in scenes.indices where scenes[index].misbehaviour.concerns(service, target) {
             if scenes[index].misbehaviour.after > 0 {

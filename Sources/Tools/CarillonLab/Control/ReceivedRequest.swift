@@ -1,9 +1,9 @@
 import Foundation
 
-/// A request to a push service of the lab, with its answer.
+/// A request to a push service of the lab, with its response.
 ///
-/// It is recorded when the answer is decided, before it is sent. Requests that are answered late or never are recorded
-/// as well.
+/// It is recorded when the response is decided, before it is sent. So the record includes requests with a late response
+/// or none.
 public struct ReceivedRequest: Sendable, Hashable {
     /// The number of the request, from 1, over all services, in the order of decisions.
     public internal(set) var sequence = 0
@@ -15,17 +15,17 @@ public struct ReceivedRequest: Sendable, Hashable {
     public var connection: Int
     /// The method, even if the service refuses it.
     public var method: String
-    /// As the client wrote it, with its query.
+    /// Unchanged from the client, including the query.
     public var path: String
     /// The device token (in lower case) or the topic; empty if the path names none.
     public var target: String
-    /// The status of the answer; nil for a request without an answer.
+    /// The status of the response; nil for a request without one.
     public var status: Int?
-    /// The reason of a refusal in the service's own words.
+    /// The reason of a refusal in the service's own format.
     public var reason: String?
-    /// The exact error, in a sentence for people. Real services do not say it.
+    /// The exact error in a readable sentence. Real services do not return it.
     public var detail: String?
-    /// The misbehaviour that replaced the earned answer.
+    /// The misbehaviour that replaced the regular response.
     public var misbehaviour: Misbehaviour.Conduct?
     /// In the order of arrival, without HTTP/2's pseudo headers and trailers.
     public var headers: [LabHeader]
@@ -34,12 +34,12 @@ public struct ReceivedRequest: Sendable, Hashable {
     /// The plaintext of a Web Push message to a receiver whose keys the lab has.
     public var decrypted: [UInt8]?
 
-    /// The message that ntfy or Gotify show to their subscribers.
+    /// The message that ntfy or Gotify shows to its subscribers.
     public var message: JSONValue?
     /// How many earlier requests had the same `apns-id`.
     public var repeats = 0
 
-    /// Whether the request was answered with a status from 200 to 299.
+    /// Whether the response had a status from 200 to 299.
     public var isAccepted: Bool {
         guard let status else { return false }
         return (200..<300).contains(status)
@@ -61,12 +61,12 @@ public struct ReceivedRequest: Sendable, Hashable {
         headers.first { $0.name == name.lowercased() }?.value
     }
 
-    /// Its size in memory, roughly, in bytes.
+    /// Its approximate size in memory, in bytes.
     var footprint: Int {
         256 + body.count + (decrypted?.count ?? 0) + headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     }
 
-    /// A few lines for people: the request, its answer, and the payload indented.
+    /// A few readable lines: the request, its response, and the indented payload.
     public var readable: String {
         let time = Date(timeIntervalSince1970: Double(receivedAt) / 1_000)
             .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
@@ -93,7 +93,7 @@ public struct ReceivedRequest: Sendable, Hashable {
 }
 
 extension ReceivedRequest {
-    /// Makes the record of a request and its reply. `misbehaviour` is the one that happens to it.
+    /// Makes the record of a request and its reply. `misbehaviour` is the one that applied to it.
     init(
         _ request: LabRequest,
         to service: LabService,
@@ -201,7 +201,7 @@ public enum LabService: String, Sendable, Hashable, Codable, CaseIterable {
     case ntfy
     /// A Gotify server, HTTP/1.1.
     case gotify
-    /// Any other service, which takes what it is sent, HTTP/1.1. Its target is the host in `x-forwarded-host`.
+    /// Any other service; it accepts everything, HTTP/1.1. Its target is the host in `x-forwarded-host`.
     case other
 
     /// Whether it is one of Apple's servers.

@@ -152,7 +152,7 @@ struct Record<Promise: Sendable>: Sendable {
         wait(.count(count, matching), promise)
     }
 
-    /// Removes a waiter and returns its promise; nil if it was satisfied meanwhile.
+    /// Removes a waiter and returns its promise; nil if it was already satisfied.
     mutating func giveUp(_ id: Int) -> Promise? {
         guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
         return waiters.remove(at: index).promise

@@ -1,7 +1,7 @@
 import Cipher
 import Foundation
 
-/// The valid access tokens and whose they are.
+/// The valid access tokens and their accounts.
 struct AccessTokens<Account: Sendable>: Sendable {
     private struct Granted: Sendable {
         var account: Account
@@ -25,7 +25,7 @@ struct AccessTokens<Account: Sendable>: Sendable {
         return token
     }
 
-    /// Whose a token is; nil if it is unknown or expired.
+    /// The account of a token; nil if it is unknown or expired.
     func account(of token: String, now: Int64) -> Account? {
         guard let found = granted[token], found.expiresAt > now else { return nil }
         return found.account
@@ -40,7 +40,7 @@ struct AccessTokens<Account: Sendable>: Sendable {
 struct JSONWebToken<Header: Decodable, Claims: Decodable> {
     let header: Header
     let claims: Claims
-    /// The bytes that are signed.
+    /// The signed bytes.
     let signed: [UInt8]
     let signature: [UInt8]
 
@@ -62,8 +62,7 @@ struct JSONWebToken<Header: Decodable, Claims: Decodable> {
     }
 }
 
-/// Checks a request for an access token as strictly as Google does ("Using OAuth 2.0 for server to server
-/// applications").
+/// Checks a request for an access token as strictly as Google ("Using OAuth 2.0 for server to server applications").
 struct TokenRequestCheck {
     private struct Header: Decodable {
         var alg: String
@@ -83,7 +82,7 @@ struct TokenRequestCheck {
     private static let scopes: Set = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
     ]
-    /// The tolerated difference of clocks, in seconds.
+    /// The tolerated clock skew, in seconds.
     private static let tolerance: Int64 = 300
     private static let longestLifetime: Int64 = 3_600
 
@@ -151,14 +150,14 @@ struct TokenRequestCheck {
     }
 }
 
-/// Why the token endpoint refuses, in its own form: `{"error":"invalid_grant","error_description":"…"}` (RFC 6749
+/// A refusal of the token endpoint, in its own format: `{"error":"invalid_grant","error_description":"…"}` (RFC 6749
 /// section 5.2).
 struct OAuthRefusal: Error, Equatable {
     var status = 400
     var error: String
     /// The message of the real endpoint.
     var words: String?
-    /// The exact error. The real endpoint does not say it.
+    /// The exact error. The real endpoint does not return it.
     var detail: String?
 
     static func invalidGrant(_ words: String, _ detail: String) -> OAuthRefusal {
@@ -169,7 +168,7 @@ struct OAuthRefusal: Error, Equatable {
         OAuthRefusal(error: "invalid_request", words: words, detail: detail)
     }
 
-    /// What a misbehaviour orders.
+    /// The refusal that a misbehaviour orders.
     static func ordered(_ answer: OrderedAnswer) -> OAuthRefusal {
         var refusal = usual(for: answer.status)
         refusal.status = answer.status

@@ -39,14 +39,14 @@ struct FCMDevices {
     )
 }
 
-/// A registration token, as the lab's FCM knows it.
+/// A registration token in the lab's FCM.
 public struct FCMDevice: Sendable, Hashable {
-    /// FCM's answer to messages for a token ("ErrorCode"). The raw values are those of the control endpoint.
+    /// FCM's response to messages for a token ("ErrorCode"). The raw values are those of the control endpoint.
     public enum State: String, Sendable, Hashable, Decodable {
         case registered
         /// The app was removed: 404 `UNREGISTERED`.
         case unregistered
-        /// Of another Firebase project: 403 `SENDER_ID_MISMATCH`.
+        /// The token of another Firebase project: 403 `SENDER_ID_MISMATCH`.
         case otherSender = "other_sender"
         /// Not a token: 400 `INVALID_ARGUMENT`.
         case invalid
@@ -60,7 +60,7 @@ public struct FCMDevice: Sendable, Hashable {
     /// The token's project; others get 403 `SENDER_ID_MISMATCH`. Nil for all.
     public var project: String?
 
-    /// Accepts any text as token. By default every project may send to it.
+    /// Accepts any text as token. Default: every project may send to it.
     public init(token: String, state: State = .registered, project: String? = nil) {
         self.token = token
         self.state = state
@@ -75,8 +75,8 @@ extension FCMDevice: Decodable {
         case project
     }
 
-    /// Reads `{"token": "…", "state": "unregistered", "project": "…"}`. `state` is registered (the default),
-    /// unregistered, other_sender or invalid.
+    /// Reads `{"token": "…", "state": "unregistered", "project": "…"}`. `state` is registered, unregistered,
+    /// other_sender or invalid. Default: registered.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let word = try container.decodeIfPresent(String.self, forKey: .state) ?? State.registered.rawValue
@@ -110,7 +110,7 @@ struct FCMState {
 
 /// An operator's credentials from Google: a service account with its key and Firebase project.
 public struct FCMServiceAccount: Sendable, Hashable {
-    /// The part of the account that the lab's servers know.
+    /// The public part of the account, for the lab's servers.
     struct Key: Sendable {
         var email: String
         var keyID: String
@@ -139,7 +139,7 @@ public struct FCMServiceAccount: Sendable, Hashable {
         privateKeyPEM = RSAPrivateKey().pemRepresentation
     }
 
-    /// Takes a key that exists.
+    /// Takes an existing key.
     public init(projectID: String, clientEmail: String, privateKeyID: String, privateKeyPEM: String) {
         self.projectID = projectID
         self.clientEmail = clientEmail

@@ -22,7 +22,7 @@ indirect enum FCMField: Sendable {
 
     /// Throws for the first error. `path` is the place of the value.
     func check(_ value: JSONValue, at path: String) throws(FCMRefusal) {
-        // null means that the field is not there.
+        // null means that the field is absent.
         if value == .null { return }
         switch (self, value) {
         case (.text, .string), (.bool, .bool), (.free, .object): break

@@ -2,12 +2,12 @@
 struct FCMRefusal: Error, Equatable {
     private static let badTokenMessage = "The registration token is not a valid FCM registration token"
 
-    /// The HTTP status; usually that of `status`.
+    /// The HTTP status, usually the one of `status`.
     var http: Int
     var status: GoogleStatus?
     var message: String
     var details: [FCMDetail]
-    /// The exact error. FCM does not say it.
+    /// The exact error. FCM does not return it.
     var detail: String?
 
     init(_ code: FCMErrorCode, _ message: String? = nil, _ details: [FCMDetail] = [], detail: String? = nil) {
@@ -26,7 +26,7 @@ struct FCMRefusal: Error, Equatable {
         self.detail = detail
     }
 
-    /// JSON that the API does not know. It is refused before FCM sees it.
+    /// JSON that the API does not know, which is refused before FCM sees it.
     static func badJSON(_ field: String, _ description: String) -> FCMRefusal {
         FCMRefusal(
             GoogleStatus.invalidArgument,
@@ -55,7 +55,7 @@ struct FCMRefusal: Error, Equatable {
         )
     }
 
-    /// The refusal that a misbehaviour orders. Its reason is one of FCM's codes or a canonical one; nil means the usual
+    /// The refusal that a misbehaviour orders. Its reason is one of FCM's codes or a canonical one. Default: the usual
     /// one of the status. Each has its usual message and details.
     static func ordered(_ answer: OrderedAnswer, project: String) -> FCMRefusal {
         var refusal =
@@ -133,7 +133,7 @@ enum FCMDetail: Equatable {
     /// An invalid field.
     case badRequest(field: String, description: String)
     case quotaFailure(subject: String, description: String)
-    /// APNs' answer to FCM.
+    /// APNs' response to FCM.
     case apnsError(status: Int, reason: String)
 
     var json: JSONValue {
@@ -208,7 +208,7 @@ enum FCMErrorCode: String, CaseIterable {
     }
 }
 
-/// Those of Google's canonical codes (google.rpc.Code) that FCM uses.
+/// Google's canonical codes (google.rpc.Code) that FCM uses.
 enum GoogleStatus: String, CaseIterable {
     case invalidArgument = "INVALID_ARGUMENT"
     case unauthenticated = "UNAUTHENTICATED"

@@ -48,7 +48,7 @@ struct FCMResponder: HTTP2Responder {
     }
 }
 
-/// Checks the requests for `messages:send` as strictly as FCM does.
+/// Checks the requests for `messages:send` as strictly as FCM.
 struct FCMRequestCheck {
     let state: FCMState
 

@@ -9,7 +9,7 @@ struct GotifyResponder: Sendable {
         case ("GET", "/health"):
             return .answer(HTTPAnswer(status: 200, json: #"{"health":"green","database":"green"}"#))
         case ("GET", "/version"): return .answer(HTTPAnswer(status: 200, json: #"{"version":"2.6.3"}"#))
-        // Not recorded: it may come from somebody who looks for the program that had the port before.
+        // Not recorded: it may come from a client of the program that used the port before.
         case ("GET", _): return .answer(GotifyError.notFound.reply.answer)
         default: break
         }
@@ -85,7 +85,7 @@ struct GotifyState: Sendable {
 
 /// An application that may send to the lab's Gotify server.
 public struct GotifyApplication: Sendable, Hashable {
-    /// 15 characters that begin with `A`.
+    /// 15 characters that start with `A`.
     public var token: String
     /// The title of messages without one.
     public var name: String
@@ -102,7 +102,7 @@ public struct GotifyApplication: Sendable, Hashable {
 
 /// A message to Gotify, from JSON or a form.
 struct GotifyMessage {
-    /// The first parts of names in `extras` that Gotify knows. Apps have others.
+    /// The first parts of names in `extras` that Gotify knows. Apps may use others.
     private static let tops: Set = ["gotify", "android", "ios", "web", "server", "client"]
 
     var text: String
@@ -148,7 +148,7 @@ struct GotifyMessage {
         }
     }
 
-    /// What Gotify accepts and its clients cannot use.
+    /// A problem that Gotify accepts but its clients do not.
     var complaint: String? {
         for (name, value) in (extras ?? [:]).sorted(by: { $0.key < $1.key }) {
             let parts = name.components(separatedBy: "::")
@@ -167,7 +167,7 @@ struct GotifyMessage {
         return nil
     }
 
-    /// The answer to the message. `now` is in milliseconds since 1970.
+    /// The response to the message. `now` is in milliseconds since 1970.
     func answer(id: Int64, application: GotifyApplication, appID: Int64, now: Int64) -> JSONValue {
         var members: [String: JSONValue] = [
             "id": .integer(id), "appid": .integer(appID), "message": .string(text),
@@ -180,7 +180,7 @@ struct GotifyMessage {
     }
 }
 
-/// An error in Gotify's own form: `{"error":"Unauthorized","errorCode":401,"errorDescription":"…"}`.
+/// An error in Gotify's own format: `{"error":"Unauthorized","errorCode":401,"errorDescription":"…"}`.
 struct GotifyError: Error, Equatable {
     var status: Int
     var description: String

@@ -1,12 +1,12 @@
 import Cipher
 import Foundation
 
-/// ntfy's answer to an accepted message.
+/// ntfy's response to an accepted message.
 struct NtfyMessage {
     /// ntfy keeps messages for 12 hours.
     private static let lifetimeSeconds: Int64 = 12 * 3_600
 
-    /// The answer's members.
+    /// The response's members.
     let members: JSONValue
 
     /// `now` is in seconds since 1970. Throws for parameters that ntfy refuses.
@@ -158,7 +158,7 @@ struct NtfyParameters {
         }
     }
 
-    /// The first value that is not empty.
+    /// The first non-empty value.
     subscript(names: String...) -> String? {
         names.lazy.compactMap { values[$0] }.first { !$0.isEmpty }
     }
@@ -217,7 +217,7 @@ struct NtfyParameters {
 /// Encoded words in header values (RFC 2047): `=?UTF-8?B?w6k=?=`.
 enum RFC2047 {
     static func decode(_ text: String) -> String {
-        // A regular expression is made anew each time, which costs more than all else about a request.
+        // The regular expression is compiled again each time, which costs more than the rest of the request.
         guard text.utf8.contains(UInt8(ascii: "?")) else { return text }
         // Blanks between two encoded words are ignored (section 6.2).
         return text.replacing(/\?=\s+=\?/, with: "?==?").replacing(/=\?(?i:utf-8)\?([BbQq])\?([^?\s]*)\?=/) { match in

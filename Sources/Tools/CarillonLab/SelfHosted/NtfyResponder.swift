@@ -28,8 +28,8 @@ struct NtfyResponder: Sendable {
         return HTTP1Step(decision)
     }
 
-    /// Answers requests that are not messages. They are not recorded: they may also come from somebody who looks for
-    /// the program that had the port before.
+    /// Answers requests that are not messages. They are not recorded, because they may come from clients of the program
+    /// that used the port before.
     private func read(_ request: LabRequest) -> HTTPAnswer? {
         if request.path == "/v1/health" { return HTTPAnswer(status: 200, json: #"{"healthy":true}"#) }
         guard !NtfyPublication.publishesByGet(request) else { return nil }
@@ -52,7 +52,8 @@ struct NtfyResponder: Sendable {
             if let key = receiver.applicationServerKey {
                 try checkVAPID(request, key, now: now)
             }
-            // A push server cannot read the body and accepts anything. The record says what the device would have found.
+            // A push server cannot read the body and accepts anything. The record shows what the device would have
+            // found.
             if publication.isEncrypted {
                 do {
                     reply.decrypted = try receiver.decryption.open(publication.body)
@@ -85,12 +86,12 @@ struct NtfyResponder: Sendable {
     }
 }
 
-/// Takes what it is sent: the service of a plugin that the lab does not know.
+/// Accepts everything: replaces push services of plugins that the lab does not know.
 struct OtherResponder: Sendable {
     let core: LabCore
 
     func decide(_ request: LabRequest) -> HTTP1Step {
-        // Whoever redirects requests to the lab says here where they were to go.
+        // A redirecting client names the original host here.
         let target = request.header("x-forwarded-host") ?? ""
         let reply = LabReply(answer: HTTPAnswer(status: 200, json: "{}"))
         let misbehaviour = core.misbehaviour(towards: target, of: .other)

@@ -1,11 +1,11 @@
 import Cipher
 
-/// A topic, as the lab's UnifiedPush or ntfy server knows it.
+/// A topic at the lab's UnifiedPush or ntfy server.
 public struct NtfyTopic: Sendable, Hashable {
-    /// What happens to messages to a topic. The raw values are those of the control endpoint.
+    /// How messages to a topic are handled. The raw values are those of the control endpoint.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case registered
-        /// No recent subscriber: 507 for UnifiedPush messages, ntfy's answer with rate limits by subscriber.
+        /// No recent subscriber: 507 for UnifiedPush messages, ntfy's response with rate limits by subscriber.
         case noSubscriber = "no_subscriber"
         /// 404, which UnifiedPush's server specification requires for an endpoint that is gone.
         case gone
@@ -15,7 +15,7 @@ public struct NtfyTopic: Sendable, Hashable {
 
     /// 1 to 64 characters of `[A-Za-z0-9_-]`, case-sensitive. Messages cannot name any other.
     public var name: String
-    /// What happens to a message with valid length and authorization.
+    /// The handling of a message with valid length and authorization.
     public var state: State
 
     /// Accepts any name. Undeclared topics are registered; declaring one as registered ends another state.
@@ -41,7 +41,7 @@ extension NtfyTopic: Decodable {
         case state
     }
 
-    /// Reads `{"token": "up…", "state": "no_subscriber"}`. `state` is registered by default.
+    /// Reads `{"token": "up…", "state": "no_subscriber"}`. Default `state`: registered.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let word = try container.decodeIfPresent(String.self, forKey: .state) ?? State.registered.rawValue
@@ -53,9 +53,9 @@ extension NtfyTopic: Decodable {
     }
 }
 
-/// Who may publish to which topics of a server.
+/// The publishers of a server's topics.
 struct NtfyAccess: Sendable {
-    /// UnifiedPush's topics are `up` and 12 more characters. Everybody may write to them.
+    /// UnifiedPush's topics are `up` and 12 more characters. Every client may publish to them.
     private static let unifiedPushTopicLength = 14
 
     var allowsAnonymous = true
@@ -71,7 +71,7 @@ struct NtfyAccess: Sendable {
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { throw .unauthorized }
         switch words[0].lowercased() {
-        // Web Push's own authorization (RFC 8292), which does not concern ntfy.
+        // Web Push's own authorization (RFC 8292), which ntfy ignores.
         case "vapid", "webpush": return
         case "bearer": try check(token: String(words[1]), topic)
         case "basic":
@@ -98,7 +98,7 @@ struct NtfyAccess: Sendable {
     }
 }
 
-/// An error in ntfy's own form: `{"code":40401,"http":404,"error":"page not found"}`.
+/// An error in ntfy's own format: `{"code":40401,"http":404,"error":"page not found"}`.
 struct NtfyError: Error, Equatable {
     var code: Int
     var http: Int

@@ -32,7 +32,7 @@ struct CertificateAuthority: Sendable {
         ).pem()
     }
 
-    /// Issues a certificate for servers on localhost, 127.0.0.1, ::1 and further names, valid for a year.
+    /// Issues a certificate for servers on localhost, 127.0.0.1, ::1 and other names, valid for a year.
     func issueServer(named names: [String], now: Int64) throws(LabError) -> Issued {
         let others = names.map { ",DNS:" + $0 }.joined()
         let serverKey = P256PrivateKey()
@@ -91,8 +91,8 @@ struct CertificateAuthority: Sendable {
 
 /// A push certificate: an operator's credentials for APNs instead of a key.
 public struct PushCertificate: Sendable, Hashable {
-    /// One certificate, without that of its issuer. Only the lab that issued it accepts it. Topics and environments are
-    /// in Apple's extensions.
+    /// One certificate, without its issuer's. Only the lab that issued it accepts it. Topics and environments are in
+    /// Apple's extensions.
     public var certificatePEM: String
     /// PKCS#8.
     public var keyPEM: String
@@ -130,7 +130,7 @@ struct LabTLS {
         }
     }
 
-    /// The machine's time in seconds since 1970: clients check certificates with it, whatever the lab's clock says.
+    /// The machine's time in seconds since 1970. Clients check certificates with it, whatever the lab's clock shows.
     static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// The SHA-256 of the servers' public key (SubjectPublicKeyInfo), in base64.
@@ -206,7 +206,7 @@ final class Certificate {
         }
     }
 
-    /// Reads a certificate. Throws `LabError` if the text is not one.
+    /// Parses a certificate. Throws `LabError` if the text is invalid.
     init(pem: String) throws(LabError) {
         guard let x509 = Self.read(pem, { PEM_read_bio_X509($0, nil, nil, nil) }) else {
             throw LabError.invalid("That is no certificate in PEM.")
@@ -278,8 +278,8 @@ final class Certificate {
         return key
     }
 
-    /// Has libcrypto read a text in PEM, which stays in memory until `parse` returns: a BIO does not copy it. The caller
-    /// frees the result.
+    /// Passes a PEM text to libcrypto. It stays in memory until `parse` returns, because a BIO does not copy it. The
+    /// caller frees the result.
     static func read(_ pem: String, _ parse: (OpaquePointer?) -> OpaquePointer?) -> OpaquePointer? {
         var pem = pem
         return pem.withUTF8 { bytes in

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// One HTTP/1.1 connection: reads complete requests and sends the answers that are decided.
+/// One HTTP/1.1 connection: reads complete requests and sends the decided responses.
 final class HTTP1Connection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -111,16 +111,16 @@ final class HTTP1Connection: ChannelInboundHandler {
     }
 }
 
-/// What to do with a request.
+/// The handling of a request.
 enum HTTP1Step: Sendable {
     /// `closes`: the connection closes afterwards.
     case answer(HTTPAnswer, afterMilliseconds: Int = 0, closes: Bool = false)
-    /// The connection closes in the middle of the answer.
+    /// Closes the connection in the middle of the response.
     case cut(HTTPAnswer)
     case silence
     case close
 
-    /// How a misbehaviour delivers the answer, if at all.
+    /// How a misbehaviour delivers the response, if at all.
     init(_ decision: LabDecision) {
         let answer = decision.answer
         switch decision.misbehaviour {

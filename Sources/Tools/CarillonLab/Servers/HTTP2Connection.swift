@@ -58,7 +58,7 @@ final class HTTP2Connection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A stream error was answered with RST_STREAM. Other errors end the connection.
+        // A stream error already caused RST_STREAM. Other errors end the connection.
         if let error = error as? NIOHTTP2Errors.StreamError {
             streams.close(Int(error.streamID))
         } else {
@@ -173,7 +173,7 @@ final class HTTP2Connection: ChannelInboundHandler {
     }
 }
 
-/// Decides the answers to the requests of one HTTP/2 connection, and records them.
+/// Decides the responses to the requests of one HTTP/2 connection, and records them.
 protocol HTTP2Responder {
     /// The TLS handshake is complete. Returns a new SETTINGS_MAX_CONCURRENT_STREAMS; nil for no change.
     mutating func begin() -> Int?
@@ -197,10 +197,10 @@ final class HTTP2Peer: Sendable {
     }
 }
 
-/// The streams of one HTTP/2 connection: assembles requests, enforces the limit, and knows when a connection that
-/// leaves is done.
+/// The streams of one HTTP/2 connection: assembles requests, enforces the limit, and knows when a draining connection
+/// is done.
 ///
-/// Pure: takes frames by stream number and returns what to do.
+/// Pure: takes frames by stream number and returns actions.
 struct HTTP2Streams {
     private enum Stream {
         case reading(LabRequest)
@@ -211,7 +211,7 @@ struct HTTP2Streams {
         case nothing
         /// Above the limit: RST_STREAM with REFUSED_STREAM.
         case refuse
-        /// Complete: decide what it gets.
+        /// Complete: the responder decides.
         case decide(LabRequest)
     }
 
@@ -224,14 +224,14 @@ struct HTTP2Streams {
     private(set) var lastDecided = 0
     /// `lastDecided` before the latest request.
     private(set) var lastDecidedBefore = 0
-    /// SETTINGS_MAX_CONCURRENT_STREAMS as it was last sent.
+    /// The last sent SETTINGS_MAX_CONCURRENT_STREAMS.
     var limit: Int
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// The connection leaves and owes no more answers.
+    /// The connection is draining and has no outstanding response.
     var isDone: Bool { lastAllowed != .max && streams.isEmpty }
 
     func isOpen(_ stream: Int) -> Bool { streams[stream] != nil }
@@ -259,11 +259,11 @@ struct HTTP2Streams {
         request.body.append(contentsOf: bytes.prefix(room))
         request.isCut = request.isCut || bytes.count > room
         streams[stream] = .reading(request)
-        // The client's window ends before twice the limit.
+        // The client's window is used up before twice the limit.
         return isComplete || request.isCut ? complete(stream) : .nothing
     }
 
-    /// The stream got its answer, was reset, or was closed by the client.
+    /// The stream got its response, was reset, or was closed by the client.
     mutating func close(_ stream: Int) {
         streams[stream] = nil
     }

@@ -3,7 +3,7 @@ import Foundation
 /// One HTTP request, read completely.
 struct LabRequest: Sendable {
     var method: String
-    /// As the client wrote it, with its query.
+    /// Unchanged from the client, including the query.
     var uri: String
     /// Names are in lower case; without HTTP/2's pseudo headers.
     var headers: [LabHeader]
@@ -35,7 +35,7 @@ struct LabRequest: Sendable {
         return parameters
     }
 
-    /// The server's origin as the client knows it: `known`, the same by address, or one of the `names` for clients
+    /// The server's origin as the client sees it: `known`, the same by address, or one of the `names` for clients
     /// behind a proxy.
     func origin(or known: String, named names: [String] = []) -> String {
         if let host = header("host"), names.contains(host) { return "https://\(host)" }
@@ -59,7 +59,7 @@ extension StringProtocol {
     }
 }
 
-/// An answer over either version of HTTP.
+/// A response over either version of HTTP.
 struct HTTPAnswer: Sendable {
     var status: Int
     var headers: [LabHeader]
@@ -79,19 +79,19 @@ struct HTTPAnswer: Sendable {
         self.init(status: status, contentType: "application/json", Array((text + "\n").utf8))
     }
 
-    /// In the form of Google's APIs.
+    /// In the format of Google's APIs.
     init(status: Int, json: [UInt8]) {
         self.init(status: status, contentType: "application/json; charset=UTF-8", json)
     }
 
-    /// An answer of a proxy in front of the service.
+    /// A response of a proxy in front of the service.
     init(htmlWithStatus status: Int) {
         let page =
             "<html><head><title>\(status)</title></head><body><center><h1>\(status)</h1></center><hr></body></html>\r\n"
         self.init(status: status, contentType: "text/html; charset=utf-8", Array(page.utf8))
     }
 
-    /// Applies status, headers and body of an ordered answer on top of the service's own form.
+    /// Applies status, headers and body of an ordered response on top of the service's own format.
     mutating func apply(_ ordered: OrderedAnswer) {
         status = ordered.status
         if let retryAfter = ordered.retryAfter {

@@ -16,8 +16,7 @@ protocol LabServer: Sendable {
 
 extension LabServer {
     func start(host: String, port: Int, on group: any EventLoopGroup) async throws -> any Channel {
-        // Swift's runtime (6.3.1) crashes sometimes when several threads need this generic type for the first time at
-        // once.
+        // Swift's runtime (6.3.1) sometimes crashes when several threads first use this generic type at the same time.
         withExtendedLifetime(ByteToMessageHandler(HTTPRequestDecoder())) {}
         return try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -54,7 +53,7 @@ struct HTTP2Server: LabServer {
     let tls: NIOSSLContext
     /// SETTINGS_MAX_CONCURRENT_STREAMS of a new connection.
     let streams: Int
-    /// Reads the certificates of clients; nil: none is asked for.
+    /// Reads the certificates of clients; nil: none is requested.
     var certificates: ClientCertificateReader?
     /// Makes the responder of a connection.
     let makeResponder: @Sendable (HTTP2Peer) -> any HTTP2Responder
@@ -76,7 +75,7 @@ struct HTTP2Server: LabServer {
 
     private func tlsHandler(for peer: HTTP2Peer) -> NIOSSLServerHandler {
         guard let certificates else { return NIOSSLServerHandler(context: tls) }
-        // Every certificate is accepted here; answers say what is wrong with it.
+        // Every certificate is accepted here; responses report its problems.
         return NIOSSLServerHandler(context: tls) { chain, promise in
             peer.show((try? chain.first?.toDERBytes()).flatMap { $0 }.map(certificates.read))
             promise.succeed(.certificateVerified)

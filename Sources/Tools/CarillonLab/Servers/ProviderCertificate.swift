@@ -1,14 +1,14 @@
 import COpenSSL
 
-/// What a push certificate allows its holder.
+/// The permissions that a push certificate grants.
 struct ProviderCertificate: Sendable, Equatable {
-    /// Of the extension 1.2.840.113635.100.6.3.6, and the UID of the subject.
+    /// From the extension 1.2.840.113635.100.6.3.6, and the UID of the subject.
     var topics: Set<String>
     var environments: Set<APNsEnvironment>
-    /// Nil for a good one; else what is wrong with it.
+    /// The certificate's problem; nil if it is valid.
     var defect: String?
 
-    /// What a request without `apns-topic` is for.
+    /// The topic of a request without `apns-topic`.
     var onlyTopic: String? { topics.count == 1 ? topics.first : nil }
 
     func check(in environment: APNsEnvironment) throws(APNsRefusal) {
@@ -19,11 +19,11 @@ struct ProviderCertificate: Sendable, Equatable {
     }
 }
 
-/// Reads what a client's certificate (RFC 5280) says, and whether the lab's authority said it.
+/// Reads a client's certificate (RFC 5280), and checks whether the lab's authority issued it.
 struct ClientCertificateReader: Sendable {
     let authorityPEM: String
 
-    /// Of one in DER.
+    /// Parses a certificate in DER.
     func read(_ der: [UInt8]) -> ProviderCertificate {
         var certificate = ProviderCertificate(topics: [], environments: [], defect: nil)
         let parsed = der.withUnsafeBufferPointer { buffer in
@@ -59,7 +59,7 @@ struct ClientCertificateReader: Sendable {
             ERR_clear_error()
             return "the lab's authority has not signed the client's certificate"
         }
-        // Certificates go by the machine's clock, whatever time the lab believes it is.
+        // Certificates are checked with the machine's clock, not the lab's.
         guard X509_cmp_time(X509_get0_notBefore(x509), nil) < 0, X509_cmp_time(X509_get0_notAfter(x509), nil) > 0 else {
             return "the client's certificate has expired, or is not valid yet"
         }
@@ -88,11 +88,11 @@ struct ClientCertificateReader: Sendable {
 
 /// Apple's extensions of push certificates.
 enum ApplePushExtension {
-    /// A sequence of topics, each followed by a sequence of what it is for.
+    /// A sequence of topics, each followed by a sequence of its uses.
     static let topics = "1.2.840.113635.100.6.3.6"
     static let sandbox = "1.2.840.113635.100.6.3.1"
     static let production = "1.2.840.113635.100.6.3.2"
-    /// NULL: that such an extension is there says it all.
+    /// NULL: such an extension has no content.
     static let present: [UInt8] = [0x05, 0x00]
 
     /// In DER (X.690).
@@ -105,7 +105,7 @@ enum ApplePushExtension {
         return tagged(0x30, members)
     }
 
-    /// The texts of the outer sequence; nil if it is none.
+    /// The texts of the outer sequence; nil if it is invalid.
     static func decode(_ der: [UInt8]) -> [String]? {
         guard let (tag, content, rest) = element(der[...]), tag == 0x30, rest.isEmpty else { return nil }
         var topics: [String] = []

@@ -83,7 +83,7 @@ public struct VAPIDCredentials: Sendable, Hashable {
         self.init(P256PrivateKey())
     }
 
-    /// Takes a key that exists. Throws `LabError` if it is not a P-256 key in PEM.
+    /// Takes an existing key. Throws `LabError` if it is not a P-256 key in PEM.
     public init(keyPEM: String) throws {
         guard let key = try? P256PrivateKey(pem: keyPEM) else {
             throw LabError.invalid("The VAPID key is not a private key on P-256 in PEM.")

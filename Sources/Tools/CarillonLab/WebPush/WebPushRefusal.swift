@@ -6,7 +6,7 @@ struct WebPushRejection: Error, Equatable {
     }
 
     let kind: Kind
-    /// The exact error, in a sentence for people.
+    /// The exact error in a readable sentence.
     let detail: String
 
     init(_ kind: Kind, _ detail: String) {
@@ -15,7 +15,7 @@ struct WebPushRejection: Error, Equatable {
     }
 }
 
-/// The words of the services for one kind of refusal.
+/// The services' texts for one kind of refusal.
 private struct WebPushRefusal {
     /// The status of RFC 8030 and RFC 8292, which most services use.
     let status: Int
@@ -81,7 +81,7 @@ private struct WebPushRefusal {
 }
 
 extension WebPushFlavour {
-    /// The refusal in the form of the service. Its reason is Apple's reason, Mozilla's errno, the description of WNS or
+    /// The refusal in the service's format. Its reason is Apple's reason, Mozilla's errno, the description of WNS or
     /// FCM's sentence.
     func refusal(_ kind: WebPushRejection.Kind) -> LabReply {
         let refusal = WebPushRefusal(kind)
@@ -157,7 +157,7 @@ extension WebPushFlavour {
         114: "Invalid TTL header value", 201: "Use exponential back-off for retries", 202: "Immediate retry ok",
     ]
 
-    /// The form of Mozilla's autopush:
+    /// The format of Mozilla's autopush:
     /// `{"code":401,"errno":109,"error":"Unauthorized","message":"…","more_info":"…"}`.
     private static func mozilla(_ status: Int, _ errno: Int, _ message: String?) -> LabReply {
         let usual = (900...903).contains(errno) ? "Bridge communication error" : meanings[errno] ?? "Unknown error"

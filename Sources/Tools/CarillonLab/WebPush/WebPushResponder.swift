@@ -3,9 +3,9 @@ import Cipher
 /// Answers requests to the lab's Web Push service, and records them.
 struct WebPushResponder: Sendable {
     let core: LabCore
-    /// Further names of the service's host.
+    /// More names of the service's host.
     let names: [String]
-    /// The browsers that get what is accepted for them; nil: there are none.
+    /// The browsers that receive accepted messages; nil: there are none.
     let browsers: Browsers?
     /// `https://localhost:PORT`, available once the service listens.
     let origin: @Sendable () -> String
@@ -27,7 +27,7 @@ struct WebPushResponder: Sendable {
         return HTTP1Step(decision)
     }
 
-    /// Whether a path's last part can be a subscription's id.
+    /// Whether a path's last part can be a subscription's ID.
     static func isSubscription(_ text: Substring) -> Bool {
         (1...128).contains(text.utf8.count)
             && text.consistsOfLettersDigits(and: "-_")
@@ -47,7 +47,7 @@ struct WebPushResponder: Sendable {
         let message = try WebPushMessageCheck(request, by: entry.flavour)
         var reply = LabReply(answer: success(entry.flavour, timeToLive: message.timeToLive))
         guard !request.body.isEmpty else { return reply }
-        // A push service cannot read the body and accepts anything. The record says what the browser would have found.
+        // A push service cannot read the body and accepts anything. The record shows what the browser would have found.
         do {
             reply.decrypted = try entry.decryption.open(request.body)
         } catch {
@@ -112,20 +112,20 @@ struct WebPushEndpoint {
     }
 }
 
-/// The push service of a subscription: its rules, its paths, and the form of its refusals.
+/// The push service of a subscription: its rules, its paths, and the format of its refusals.
 public enum WebPushFlavour: String, Sendable, Hashable, Codable, CaseIterable {
     /// `updates.push.services.mozilla.com`: `{"code":401,"errno":109,…}`.
     case mozilla
     /// `web.push.apple.com`: `{"reason":"BadJwtToken"}`.
     case apple
-    /// `*.notify.windows.com`: answers in headers.
+    /// `*.notify.windows.com`: errors in headers.
     case wns
     /// `fcm.googleapis.com`: a sentence.
     case fcm
-    /// RFC 8030 and no more: a status without a body.
+    /// Only RFC 8030: a status without a body.
     case plain
 
-    /// The path of endpoints, without the subscription's id.
+    /// The path of endpoints, without the subscription's ID.
     var folder: String {
         switch self {
         case .mozilla: "/wpush/v2/"

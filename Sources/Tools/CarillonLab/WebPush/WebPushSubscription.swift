@@ -41,8 +41,7 @@ public struct WebPushSubscription: Sendable, Hashable {
 /// A request to the control endpoint for a subscription. Every member is optional.
 ///
 /// `{"id": "…", "private_key": "<base64url>", "auth": "<base64url>", "application_server_key": "<base64url>",
-/// "flavour": "mozilla"}`. The key is the operator's by default, and `any` for a subscription that accepts every
-/// sender. The flavour is apple by default.
+/// "flavour": "mozilla"}`. Default key: the operator's; `any` accepts every sender. Default flavour: apple.
 struct WebPushSubscriptionRequest: Decodable {
     private enum CodingKeys: String, CodingKey {
         case id
@@ -82,7 +81,7 @@ struct WebPushSubscriptionRequest: Decodable {
     }
 }
 
-/// The present and former subscriptions of the lab's Web Push service.
+/// The current and ended subscriptions of the lab's Web Push service.
 struct WebPushSubscriptions: Sendable {
     struct Entry: Sendable {
         var decryption: WebPushDecryption
@@ -114,7 +113,7 @@ struct WebPushSubscriptions: Sendable {
         return true
     }
 
-    /// A present or former subscription; nil if there never was one.
+    /// A current or ended subscription; nil if there never was one.
     func entry(_ id: String) -> Entry? { entries[id] }
 }
 
@@ -128,7 +127,7 @@ public struct WebPushReceiver: Sendable, Hashable {
     /// 16 bytes.
     public var auth: [UInt8]
     /// UnifiedPush: the key of the only application server that may send, which the app gave its distributor (AND_3),
-    /// in base64url. Nil: anybody may send.
+    /// in base64url. Nil: any server may send.
     public var applicationServerKey: String?
 
     /// Takes existing keys without a check. The lab refuses a receiver with invalid keys.
@@ -169,13 +168,13 @@ extension WebPushReceiver: Decodable {
     }
 
     /// Reads `{"topic": "up…", "private_key": "<base64url>", "auth": "<base64url>", "vapid": "<base64url>"}`. Without
-    /// `vapid` anybody may send.
+    /// `vapid` any server may send.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         try self.init(topic: container.decode(String.self, forKey: .topic), from: decoder)
     }
 
-    /// Reads the keys only.
+    /// Reads only the keys.
     init(topic: String, from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func bytes(_ key: CodingKeys, _ count: Int) throws -> [UInt8] {
@@ -212,7 +211,7 @@ struct WebPushDecryption {
         auth = receiver.auth
     }
 
-    /// The plaintext of a body with `Content-Encoding: aes128gcm`. Throws `LabError` with what is wrong.
+    /// The plaintext of a body with `Content-Encoding: aes128gcm`. Throws a `LabError` that describes the problem.
     func open(_ body: [UInt8]) throws -> [UInt8] {
         // RFC 8188, section 2.1: salt (16), record size (4), length of the key id (1), key id.
         guard body.count > 21 else { throw LabError.invalid("the body is shorter than its header") }

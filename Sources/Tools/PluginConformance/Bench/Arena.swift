@@ -3,11 +3,11 @@ import Glibc
 import PluginHost
 import PluginProtocol
 
-/// Memory lent to a plugin for one call. Afterwards it is overwritten, so that a plugin which kept a pointer shows it.
+/// Memory for a plugin during one call. It is overwritten afterwards, which exposes a plugin that kept a pointer.
 final class Arena {
     enum Placement: Sendable {
         case plain
-        /// Each piece ends where the readable memory ends.
+        /// Each piece ends at the end of readable memory.
         case guarded
     }
 
@@ -28,7 +28,7 @@ final class Arena {
 
     deinit {
         for piece in pieces {
-            // These are memset and memcpy, not Swift's own: builds without optimisation take long for megabytes.
+            // memset and memcpy instead of Swift's own, because builds without optimization take long for megabytes.
             if let start = piece.baseAddress { memset(start, 0xdb, piece.count) }
             piece.deallocate()
         }
@@ -43,7 +43,7 @@ final class Arena {
         return carillon_str(ptr: room.baseAddress, len: bytes.count)
     }
 
-    /// A copy of `elements`, or NULL when there are none.
+    /// A copy of `elements`, or NULL if there are none.
     func array<Element: BitwiseCopyable>(_ elements: [Element]) -> UnsafePointer<Element>? {
         guard !elements.isEmpty else { return nil }
         let room = room(elements.count * MemoryLayout<Element>.stride).bindMemory(to: Element.self)
@@ -81,31 +81,31 @@ final class Arena {
     }
 }
 
-/// How a struct of the host looks to a plugin.
+/// The layout of the host's structs.
 enum StructShape: Sendable, Hashable {
-    /// As this router makes it.
+    /// This router's layout.
     case current
-    /// As a future release may make it: longer, with unknown fields.
+    /// The layout of a future release: longer, with unknown fields.
     case longer
 
     /// How many bytes follow those that this router knows.
     var excess: Int { self == .longer ? 64 : 0 }
 }
 
-/// What a plugin answered to a call that may be refused, with room for a sentence.
+/// A plugin's result of a call that may fail with an error message.
 struct Refusal: Sendable, Hashable {
     private static let margin = 64
     private static let mark: UInt8 = 0xa5
 
     let status: carillon_status
-    /// What it wrote, made harmless; empty when it refused nothing.
+    /// Its message, sanitized; empty if the call succeeded.
     let said: String
-    /// What is wrong with how it refused; empty when nothing is, or when it refused nothing.
+    /// The problem with its refusal; empty if there is none, or if the call succeeded.
     let flaw: String
 
     var isRefused: Bool { status != .CARILLON_OK }
 
-    /// Lends `capacity` bytes to `body`, and looks whether it kept to them.
+    /// Passes an error buffer of `capacity` bytes to `body`, and checks that it stays within it.
     init(capacity: Int = 512, of body: (UnsafeMutablePointer<carillon_error>) -> carillon_status) {
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity + 2 * Self.margin, alignment: 16)
         defer { room.deallocate() }

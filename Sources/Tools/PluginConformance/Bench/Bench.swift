@@ -3,7 +3,7 @@ import Core
 import Dispatch
 import PluginHost
 
-/// The functions that transports and filters have in common: they make and end an instance.
+/// The functions that transports and filters share: they create and destroy an instance.
 protocol EntryFunctions: Sendable {
     /// The platform, or the filter's name.
     var name: String { get }
@@ -19,16 +19,16 @@ extension FilterFunctions: EntryFunctions {
     var name: String { entry.name }
 }
 
-/// One transport or filter under check, and what is known about it so far.
+/// One transport or filter under check, and the findings about it.
 class Bench<Functions: EntryFunctions> {
     typealias Instance = CheckedInstance<Functions>
 
     let functions: Functions
-    /// What it can be created with, once that is known.
+    /// A working configuration, once one is known.
     var configuration: String?
-    /// Everything it refused in words.
+    /// All its error messages.
     private(set) var refusals: [(what: String, refusal: Refusal)] = []
-    /// The plan's configuration for it; where there is none, its own sample.
+    /// The plan's configuration for it. Default: its own sample.
     var given: String?
     private let library: CheckedLibrary
     private let progress: ConformanceProgress
@@ -40,28 +40,27 @@ class Bench<Functions: EntryFunctions> {
         given = plan.configurations[functions.name]
     }
 
-    /// Skips where the plugin is given no structs, but frames, which the router makes of its own.
+    /// Skips if the plugin gets frames instead of structs: the router itself builds those.
     func requireStructs() throws(CheckStop) {
         if case .python = library { throw .skipped("in Python it is given no structs") }
     }
 
-    /// Reports what happens now, in case it is the last thing that happens.
+    /// Reports the current action, in case the plugin crashes in it.
     func at(_ what: String) { progress.report(.at(what: what)) }
 
     func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
 
-    /// `configuration` as the router hands it over: with the files that it names, which filters cannot.
+    /// `configuration` as the router passes it: with the content of the files that it names, which filters cannot have.
     func withFiles(_ configuration: String) throws(CheckStop) -> String { configuration }
 
-    /// Asks for an instance with any configuration, and destroys it.
+    /// Creates an instance with any configuration, and destroys it.
     func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> Refusal {
         let (refusal, instance) = create(configuration, capacity: capacity)
         instance?.destroy()
         return refusal
     }
 
-    /// Asks `create` as the router does, with a host of its own that has `kept`, and room for `capacity` bytes of an
-    /// error.
+    /// Calls `create` as the router does, with a new host that has `kept`, and an error buffer of `capacity` bytes.
     func create(
         _ configuration: [UInt8],
         _ placement: Arena.Placement = .plain,
@@ -86,7 +85,7 @@ class Bench<Functions: EntryFunctions> {
         return (refusal, Instance(pointer, on: host, functions, of: library))
     }
 
-    /// An instance with the configuration that works.
+    /// An instance with the working configuration.
     func instance(
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current
@@ -100,20 +99,20 @@ class Bench<Functions: EntryFunctions> {
     }
 }
 
-/// One transport under check, and what is known about it so far.
+/// One transport under check, and the findings about it.
 final class TransportBench: Bench<TransportFunctions> {
     enum Fate {
         case refused(carillon_status)
         case ended(Ending)
-        /// Accepted, and not ended in time.
+        /// Accepted, but not completed in time.
         case open
     }
 
-    /// What it delivers, once that is known.
+    /// A parcel that it delivers, once one is known.
     var sample: Parcel?
-    /// The rules that were found broken: each is reported once.
+    /// The broken rules: each is reported once.
     var broken: Set<ConformanceCheck> = []
-    /// The sample of its own description, where that works.
+    /// The sample of its own description, if it works.
     var describedSample: Parcel?
     /// The plan's registration for it.
     let givenRegistration: ConformancePlan.Registration?
@@ -141,7 +140,7 @@ final class TransportBench: Bench<TransportFunctions> {
         }
     }
 
-    /// The instance that all regular deliveries go through.
+    /// The instance for all regular deliveries.
     func regular() throws(CheckStop) -> CheckedTransport {
         if let regularInstance { return regularInstance }
         let instance = try instance()
@@ -155,7 +154,7 @@ final class TransportBench: Bench<TransportFunctions> {
         return sample
     }
 
-    /// Delivers `parcel`, lets `answer` come, and waits for the end.
+    /// Delivers `parcel`, sends `answer`, and waits for the end.
     func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> Fate {
         instance.host.set(.answer(answer))
         let (ticket, status) = instance.deliver(parcel)
@@ -165,7 +164,7 @@ final class TransportBench: Bench<TransportFunctions> {
         return instance.host.log.deliveries[ticket]?.answers.first.map(Fate.ended) ?? .open
     }
 
-    /// How the sample ends when `answer` comes. Skips when it does not end, which has a check of its own.
+    /// The outcome of the sample with `answer`. Skips if it does not end, which another check reports.
     func kind(answered answer: Answer) throws(CheckStop) -> (kind: carillon_outcome_kind, retryAfter: UInt32)? {
         switch fate(of: try knownSample(), on: try regular(), answered: answer) {
         case .refused(let status):
@@ -177,12 +176,12 @@ final class TransportBench: Bench<TransportFunctions> {
 
     func wait(for instance: CheckedTransport, until condition: (CheckLog) -> Bool) -> Bool {
         if instance.host.wait(patience, until: condition) { return true }
-        // A plugin that does not end one delivery in time probably does not end others.
+        // A plugin that does not complete one delivery in time probably does not complete others.
         patience = min(patience, shortestPatience)
         return false
     }
 
-    /// Runs `body` on a new instance, waits for all work, holds the rules against what happened, and destroys it.
+    /// Runs `body` on a new instance, waits for all work, checks the rules and destroys it.
     func onNewInstance(
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current,
@@ -194,7 +193,7 @@ final class TransportBench: Bench<TransportFunctions> {
         try finish(instance, rules: rules)
     }
 
-    /// Destroys `instance` when its work is done, and holds the rules against all it did.
+    /// Destroys `instance` when its work is done, and checks its whole log against the rules.
     func finish(_ instance: CheckedTransport, rules: [ConformanceCheck]) throws(CheckStop) {
         let isIdle = wait(for: instance, until: \.isIdle)
         if isIdle { instance.destroy() }
@@ -211,11 +210,11 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 }
 
-/// One filter under check, and what is known about it so far.
+/// One filter under check, and the findings about it.
 final class FilterBench: Bench<FilterFunctions> {
-    /// What it said about regular events.
+    /// Its decisions about regular events.
     var decisions: [(what: String, decision: FilterDecision)] = []
-    /// Whether a verdict breaks the rules: that is reported once.
+    /// Whether a verdict broke the rules: that is reported once.
     var isFlawed = false
 
     /// Runs `body` on a new instance, and destroys it.

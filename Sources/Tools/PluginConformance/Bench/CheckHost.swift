@@ -6,20 +6,20 @@ import PluginHost
 import PluginProtocol
 import Synchronization
 
-/// The host that plugins are checked on: it sends nothing, gives prepared answers, and notes everything.
+/// The host for plugins under check: it sends no requests, returns prepared responses, and logs everything.
 ///
-/// It is never freed, so that a plugin which calls too late finds it.
+/// It is never freed, so that late calls of a plugin are detected.
 final class CheckHost: Sendable {
     /// How requests are answered.
     enum Conduct: Sendable {
         case answer(Answer)
-        /// Not before ``release(_:)``.
+        /// Only after ``release(_:)``.
         case hold
-        /// The host takes none.
+        /// The host refuses requests.
         case refuse
     }
 
-    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    /// Unchecked: the pointer belongs to the plugin and is never dereferenced here.
     private struct Reply: @unchecked Sendable {
         let done: carillon_http_done
         let context: UnsafeMutableRawPointer?
@@ -32,16 +32,16 @@ final class CheckHost: Sendable {
     }
 
     private let shell = Mutex(Shell())
-    /// What a plugin opens besides requests.
+    /// The plugin's streams.
     let streams = CheckStreams()
     private let changed = DispatchSemaphore(value: 0)
     private let queue = DispatchQueue(label: "carillon.check", attributes: .concurrent)
     private let placement: Arena.Placement
     private let shape: StructShape
-    /// Timers, and what the instance keeps.
+    /// Timers, and the instance's stored state.
     let services: CheckServices
 
-    /// A host that has `kept` from an earlier instance.
+    /// A host with `kept` state from an earlier instance.
     init(_ placement: Arena.Placement, _ shape: StructShape, keeping kept: [StateEntry] = []) {
         self.placement = placement
         self.shape = shape
@@ -74,8 +74,7 @@ final class CheckHost: Sendable {
 
     func set(_ conduct: Conduct) { shell.withLock { $0.conduct = conduct } }
 
-    /// Answers everything that was held back, and holds nothing back any more: what comes then is answered with `next`,
-    /// or in the same way.
+    /// Answers all held requests and stops holding: later requests get `next`, or the same response.
     func release(_ answer: Answer, then next: Answer? = nil) {
         let held = shell.withLock { shell in
             shell.conduct = .answer(next ?? answer)
@@ -86,12 +85,12 @@ final class CheckHost: Sendable {
         streams.end(Self.failure(of: answer))
     }
 
-    /// How a stream ends where a request gets this answer: nobody is there to speak the plugin's protocol.
+    /// How a stream ends if a request gets this response: no server speaks the plugin's protocol.
     private static func failure(of answer: Answer) -> String {
         answer.failure.isEmpty ? "unreachable" : answer.failure
     }
 
-    /// Waits until `condition` holds, for `span` at most. For one thread at a time.
+    /// Waits up to `span` until `condition` holds. For one thread at a time.
     func wait(_ span: Duration, until condition: (CheckLog) -> Bool) -> Bool {
         let deadline = DispatchTime.now() + .milliseconds(Int(span.milliseconds))
         while !condition(log) {
@@ -135,13 +134,13 @@ final class CheckHost: Sendable {
         return service.lend(arena)
     }
 
-    /// Lends a value for the time of the call, in memory that is gone afterwards.
+    /// Passes a value that is valid only during the call; its memory is freed afterwards.
     func lend(_ bytes: [UInt8], to value: carillon_value, _ context: UnsafeMutableRawPointer?) {
         let arena = Arena(placement, shape)
         withExtendedLifetime(arena) { value(context, arena.text(bytes)) }
     }
 
-    /// `url` of the service for requests from outside.
+    /// `url` of the service for inbound requests.
     func sayInboundURL(_ value: carillon_value?, _ context: UnsafeMutableRawPointer?) -> carillon_status {
         guard let value else {
             note { $0.flaw("it asks for its URL without a function that receives it") }
@@ -224,7 +223,7 @@ final class CheckHost: Sendable {
 
 // Functions, not closures: a closure written in an isolated context traps when a plugin calls it from another thread.
 
-/// Reads `host_data` by its place: the struct may be shorter or longer than this build's.
+/// Reads `host_data` by its offset: the struct may be shorter or longer than this build's.
 func checkHost(of host: UnsafePointer<carillon_host>?) -> CheckHost? {
     guard let data = host?.pointee.host_data else { return nil }
     return Unmanaged<CheckHost>.fromOpaque(data).takeUnretainedValue()

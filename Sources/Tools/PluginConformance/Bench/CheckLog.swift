@@ -3,41 +3,41 @@ import HTTPClient
 import PluginHost
 import PluginProtocol
 
-/// What a plugin did to one host: a pure structure that knows no lock, thread or plugin.
+/// The log of a plugin's calls to one host. Pure, without locks or threads.
 struct CheckLog: Sendable {
-    /// A call that the plugin has to answer once if it accepts it.
+    /// A call that the plugin must answer once if it accepts it.
     struct Call<Answer: Sendable>: Sendable {
-        /// Nil while the call is under way.
+        /// Nil while the call is in progress.
         var isAccepted: Bool?
         var answers: [Answer] = []
 
-        /// Accepted, and not answered.
+        /// Accepted, but not answered.
         var isOwed: Bool { isAccepted != false && answers.isEmpty }
-        /// Not accepted, and answered.
+        /// Answered although not accepted.
         var isAnsweredUnasked: Bool { isAccepted == false && !answers.isEmpty }
     }
 
     private(set) var deliveries: [UInt64: Call<Ending>] = [:]
-    /// Requests from outside, and whether each answer is one.
+    /// Inbound requests, and whether each answer is valid.
     private var inbound: [Call<Bool>] = []
     private(set) var commands: [Call<(isOK: Bool, isText: Bool, isEmpty: Bool)>] = []
-    /// Ends of tickets that were never given out.
+    /// Completions of unknown tickets.
     private(set) var strays = 0
     private(set) var requests: [HTTPRequest] = []
-    /// What was wrong with the requests that the host could not take.
+    /// Problems of requests that the host could not accept.
     private(set) var flaws: [String] = []
-    /// What was wrong with its streams.
+    /// Problems of its streams.
     private(set) var streamFlaws: [String] = []
-    /// Streams that it asked for.
+    /// The number of requested streams.
     private(set) var streams = 0
     private(set) var openRequests = 0
     private(set) var lines: [[UInt8]] = []
     private(set) var callsAfterDestroy = 0
     private var timers = 0
-    /// Keys that it set or asked for.
+    /// Keys that it set or read.
     private(set) var stateKeys: Set<[UInt8]> = []
     private var serviceFlaws: [String] = []
-    /// How often a filter set something after its call.
+    /// How often a filter set a field after its call.
     private(set) var lateSets = 0
     private var isDestroyed = false
 
@@ -117,13 +117,13 @@ struct CheckLog: Sendable {
         stateKeys.insert(key)
     }
 
-    /// What is wrong with how it uses a service.
+    /// Records a wrong use of a service.
     mutating func serviceFlaw(_ text: String) {
         callIsMade()
         serviceFlaws.append(text)
     }
 
-    /// Whether requests may be those of a timer's call.
+    /// Whether requests may come from a timer's call.
     var hasTimers: Bool { timers > 0 }
 
     var usesServices: Bool { timers > 0 || !stateKeys.isEmpty }
@@ -136,7 +136,7 @@ struct CheckLog: Sendable {
 
     private mutating func callIsMade() { if isDestroyed { callsAfterDestroy += 1 } }
 
-    /// Accepted, and not ended.
+    /// The number of accepted, unfinished deliveries.
     var owed: Int { deliveries.values.count(where: \.isOwed) }
 
     private var owesAnswer: Bool { commands.contains(where: \.isOwed) }
@@ -144,7 +144,7 @@ struct CheckLog: Sendable {
 
     var isIdle: Bool { owed == 0 && !owesAnswer && !owesReply && openRequests == 0 }
 
-    /// How the log breaks the rule that `check` is about, or nil. There are rules for completions, outcomes, requests,
+    /// How the log breaks the rule of `check`; nil if it does not. There are rules for completions, outcomes, requests,
     /// commands and services.
     func breach(of check: ConformanceCheck) -> String? {
         switch check {
@@ -178,7 +178,7 @@ struct CheckLog: Sendable {
 
     private var unended: String? {
         let owed = owed
-        // Strays explain missing ends, and so does an answer that has not come yet.
+        // Strays explain missing completions, and so does a pending response.
         guard owed > 0, strays == 0, openRequests == 0 else { return nil }
         return
             "\(owed) of \(deliveries.count) accepted deliveries never ended: after returning CARILLON_OK from deliver, "
@@ -198,7 +198,7 @@ struct CheckLog: Sendable {
         return nil
     }
 
-    /// Words that do not repeat: what they name are connections.
+    /// Connection words that do not repeat, so that connections are not reused.
     private var scattered: String? {
         let words = requests.compactMap { $0.scope?.word }
         let distinct = Set(words).count
@@ -208,7 +208,7 @@ struct CheckLog: Sendable {
             + "own, use the same one as long as the credentials are the same"
     }
 
-    /// Streams that are opened again as soon as they have ended.
+    /// Streams that are reopened immediately after they end.
     private var hasty: String? {
         guard streams > 1_000, streams > 20 * (deliveries.count + 1) else { return nil }
         return
@@ -237,12 +237,12 @@ struct CheckLog: Sendable {
     }
 }
 
-/// One outcome as a plugin gave it.
+/// One outcome from a plugin.
 struct Ending: Sendable {
-    /// Nil when it is none that the ABI knows.
+    /// Nil if the ABI does not define it.
     var kind: carillon_outcome_kind?
     var retryAfter: UInt32 = 0
-    /// What is wrong with the outcome's form; empty when nothing is.
+    /// The problem with the outcome's form; empty if there is none.
     var flaw = ""
 
     init(reading pointer: UnsafePointer<carillon_outcome>?) {
@@ -273,7 +273,7 @@ struct Ending: Sendable {
 }
 
 extension carillon_outcome_kind {
-    /// As the header calls it.
+    /// Its name in the header.
     var name: String {
         switch self {
         case .CARILLON_DELIVERED: "CARILLON_DELIVERED"

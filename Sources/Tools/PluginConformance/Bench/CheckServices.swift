@@ -5,11 +5,11 @@ import PluginHost
 import PluginProtocol
 import Synchronization
 
-/// Timers and state of the instance on one host, for a clock that runs as usual and a memory that ends with the host.
+/// Timers and state of an instance on one host, with a real clock and memory that ends with the host.
 final class CheckServices: Sendable {
-    /// What a timer calls.
+    /// A timer's callback.
     ///
-    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    /// Unchecked: the pointer belongs to the plugin and is never dereferenced here.
     private struct Call: @unchecked Sendable {
         let fired: carillon_timer_fired
         let context: UnsafeMutableRawPointer?
@@ -26,7 +26,7 @@ final class CheckServices: Sendable {
     private let queue = DispatchQueue(label: "carillon.check.timers")
     private let state: Mutex<State>
 
-    /// `kept` is what an earlier instance has left.
+    /// `kept` is the state from an earlier instance.
     init(_ kept: [StateEntry]) { state = Mutex(State(values: StateValues(kept))) }
 
     // MARK: Timers
@@ -80,7 +80,7 @@ final class CheckServices: Sendable {
         fireLater()
     }
 
-    /// No timer fires after this, and no call of one is under way.
+    /// Stops all timers, and returns when no timer call is in progress.
     func endTimers() {
         state.withLock { state in
             state.isEnded = true
@@ -91,13 +91,13 @@ final class CheckServices: Sendable {
 
     // MARK: State
 
-    /// All that is kept.
+    /// The whole stored state.
     var kept: [StateEntry] { state.withLock(\.values.entries) }
 
-    /// Nil: nothing is kept under that key.
+    /// Nil: no value under that key.
     func value(of key: [UInt8]) -> [UInt8]? { state.withLock { $0.values[key] } }
 
-    /// False: that would be beyond a limit.
+    /// False: above a limit.
     func set(_ entry: StateEntry) -> Bool { state.withLock { $0.values.set(entry) } }
 }
 
@@ -167,7 +167,7 @@ extension CheckHost {
     }
 }
 
-/// A service of the host's, and how it lends its functions.
+/// A service of the host, and how it passes its functions.
 struct CheckedService: Sendable {
     let name: StaticString
     let lend: @Sendable (Arena) -> UnsafeRawPointer?
@@ -240,10 +240,10 @@ private func checkSetState(
     checkHost(of: host)?.keepState(key, value) ?? .CARILLON_INVALID
 }
 
-/// The streams of a plugin under check: they lead nowhere. Each ends with the failure that a request would get at that
-/// moment, or with `unreachable`.
+/// The streams of a plugin under check, which connect to no server. Each ends with the failure that a request would get
+/// at that moment, or with `unreachable`.
 final class CheckStreams: Sendable {
-    /// Unchecked: the context is the plugin's own business and never looked into here.
+    /// Unchecked: the context belongs to the plugin and is never dereferenced here.
     private struct Stream: @unchecked Sendable {
         let events: carillon_stream_events
         let context: UnsafeMutableRawPointer?
@@ -258,13 +258,13 @@ final class CheckStreams: Sendable {
 
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "carillon.check-streams")
-    /// Calls of plugins that are under way, or about to be.
+    /// Calls into plugins that are in progress or about to start.
     private let calls = DispatchGroup()
 
-    /// All streams so far.
+    /// The number of all streams up to now.
     var count: Int { Int(clamping: state.withLock(\.last)) }
 
-    /// `failure`: how it ends; nil: not before ``end(_:)``.
+    /// `failure`: how it ends; nil: only with ``end(_:)``.
     func open(
         _ target: UnsafePointer<carillon_stream_target>?,
         _ events: UnsafePointer<carillon_stream_events>?,
@@ -287,7 +287,7 @@ final class CheckStreams: Sendable {
         return .CARILLON_OK
     }
 
-    /// What the plugin does with a stream; INVALID: there is none, or it is closed.
+    /// Records a use of a stream; INVALID: it does not exist, or is closed.
     func use(_ number: UInt64, isLast: Bool = false) -> carillon_status {
         let isOpen = state.withLock { state in
             guard let stream = state.open[number], !stream.isClosing else { return false }
@@ -303,7 +303,7 @@ final class CheckStreams: Sendable {
         for number in state.withLock({ Array($0.open.keys) }) { end(number, failure) }
     }
 
-    /// Ends all streams as an instance that is shut down, and takes no further ones.
+    /// Ends all streams, as when an instance is shut down, and refuses new ones.
     func shutDown() {
         state.withLock { $0.isEnding = true }
         end("shut-down")

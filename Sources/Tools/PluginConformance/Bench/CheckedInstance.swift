@@ -7,7 +7,7 @@ import Synchronization
 typealias CheckedTransport = CheckedInstance<TransportFunctions>
 typealias CheckedFilter = CheckedInstance<FilterFunctions>
 
-/// An instance of a transport or a filter, on a host of its own.
+/// An instance of a transport or a filter, with its own host.
 final class CheckedInstance<Functions: EntryFunctions>: Sendable {
     let host: CheckHost
     fileprivate let functions: Functions
@@ -21,7 +21,7 @@ final class CheckedInstance<Functions: EntryFunctions>: Sendable {
         self.library = library
     }
 
-    /// Nothing may be outstanding but timers, and streams, which end now.
+    /// Only timers and streams may be outstanding; the streams end now.
     func destroy() {
         host.services.endTimers()
         host.streams.shutDown()
@@ -29,12 +29,12 @@ final class CheckedInstance<Functions: EntryFunctions>: Sendable {
         host.note { $0.destroy() }
     }
 
-    /// Runs what the header marks `[setup]`.
+    /// Runs a function that the header marks `[setup]`.
     fileprivate func settingUp<Result>(_ body: () -> Result) -> Result { library.setup.sync(execute: body) }
 }
 
 extension CheckedInstance where Functions == TransportFunctions {
-    /// Hands over a delivery; what was lent is gone when this returns.
+    /// Starts a delivery; its memory is overwritten when this returns.
     @discardableResult
     func deliver(
         _ parcel: Parcel,
@@ -52,7 +52,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         return (ticket, status)
     }
 
-    /// What the plugin says to a registration; nil when it does not check them.
+    /// The plugin's result for a registration; nil if it does not check them.
     func validate(
         _ parcel: Parcel,
         _ placement: Arena.Placement = .plain,
@@ -67,7 +67,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         }
     }
 
-    /// Has it do a command; what was lent is gone when this returns. Nil when it knows none at all.
+    /// Runs a command; its memory is overwritten when this returns. Nil if the plugin has no commands.
     @discardableResult
     func command(_ words: [[UInt8]], _ placement: Arena.Placement = .plain) -> (number: Int, status: carillon_status)? {
         guard let command = functions.command else { return nil }
@@ -81,7 +81,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         return (number, status)
     }
 
-    /// Hands over several deliveries at once; what was lent is gone when this returns.
+    /// Starts several deliveries together; their memory is overwritten when this returns.
     @discardableResult
     func deliverMany(_ parcels: [Parcel], _ placement: Arena.Placement = .plain) -> carillon_status {
         guard let deliverMany = functions.deliverMany else { return .CARILLON_UNSUPPORTED }
@@ -110,7 +110,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         return status
     }
 
-    /// Hands over a request from outside; what was lent is gone when this returns.
+    /// Passes an inbound request; its memory is overwritten when this returns.
     @discardableResult
     func receive(_ sample: InboundSample, _ placement: Arena.Placement = .plain) -> carillon_status {
         guard let receive = functions.receive else { return .CARILLON_UNSUPPORTED }
@@ -128,7 +128,7 @@ extension CheckedInstance where Functions == TransportFunctions {
 }
 
 extension CheckedInstance where Functions == FilterFunctions {
-    /// Asks the filter; what was lent is gone when this returns.
+    /// Asks the filter; the call's memory is overwritten when this returns.
     @discardableResult
     func decide(
         _ inquiry: FilterInquiry,
@@ -150,24 +150,24 @@ extension CheckedInstance where Functions == FilterFunctions {
         return FilterDecision(status: status, verdict: written, sets: edit.close())
     }
 
-    /// What it says that it needs; nil when it does not say.
+    /// The needs that it reports; nil if it has no such function.
     var needs: UInt32? { settingUp { functions.needs.map { $0(handle.pointer) } } }
 }
 
-/// The plugin's own pointer of an instance, never looked into here.
+/// The plugin's own pointer of an instance, never dereferenced here.
 ///
-/// Unchecked: the plugin promises to take it from any thread.
+/// Unchecked: the plugin promises to accept it on any thread.
 struct PluginHandle: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer?
 }
 
-/// Beyond 32 bits: a plugin that keeps half of a ticket shows it.
+/// Above 32 bits, to expose a plugin that truncates tickets.
 private let lastTicket = Atomic<UInt64>(1 << 40)
-/// No verdict that there is or will be.
+/// A verdict that does not and will not exist.
 private let unwrittenVerdict: Int32 = -7_777_777
 
-/// An operator's command, or a request from outside, as a plugin names it by: never freed, so that an answer which
-/// comes too late finds it.
+/// An operator's command, or an inbound request, as the plugin's context. It is never freed, so that a late answer is
+/// detected.
 final class CheckedCommand: Sendable {
     private let host: CheckHost
     private let number: Int
@@ -177,7 +177,7 @@ final class CheckedCommand: Sendable {
         self.host = host
     }
 
-    /// What to give to the plugin. To be called once.
+    /// The context for the plugin. Call this once.
     func context() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
     /// Nil for NULL.
@@ -185,13 +185,13 @@ final class CheckedCommand: Sendable {
         context.map { Unmanaged<CheckedCommand>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The plugin answered.
+    /// Records the plugin's answer.
     func answer(_ status: carillon_status, _ text: carillon_str) {
         let isText = PluginText.string(text, limit: .max) != nil
         host.note { $0.answer(number, isOK: status == .CARILLON_OK, isText: isText, isEmpty: text.len == 0) }
     }
 
-    /// The plugin answered a request.
+    /// Records the plugin's answer to a request.
     func answer(_ answer: UnsafePointer<carillon_inbound_answer>?) {
         let isWellFormed = InboundAnswer(reading: answer) != nil
         host.note { $0.answer(inbound: number, isWellFormed: isWellFormed) }

@@ -4,12 +4,12 @@ import Glibc
 import PluginHost
 import PluginProtocol
 
-/// What is checked: a shared object in this process, or a plugin in Python in one of its own.
+/// The plugin under check: a shared object in this process, or a Python plugin in its own process.
 enum CheckedLibrary: Sendable {
     case library(PluginLibrary)
     case python(PythonPlugin)
 
-    /// Runs what the header marks `[setup]`.
+    /// Runs functions that the header marks `[setup]`.
     var setup: DispatchQueue {
         switch self {
         case .library(let library): library.setup
@@ -33,7 +33,7 @@ enum CheckedLibrary: Sendable {
         }
     }
 
-    /// A parcel with no more elements than the router ever sends to a process: the rest would only end it.
+    /// A parcel within the limits of the router's protocol: a larger one would only end the process.
     func bounded(_ parcel: Parcel) -> Parcel {
         guard case .python = self else { return parcel }
         return parcel.with {
@@ -42,7 +42,7 @@ enum CheckedLibrary: Sendable {
         }
     }
 
-    /// The traceback of the first exception since the last call, where exceptions are noticed.
+    /// The traceback of the first exception since the last call, if exceptions are recorded.
     func takeTraceback() -> String? {
         switch self {
         case .library: nil
@@ -50,7 +50,8 @@ enum CheckedLibrary: Sendable {
         }
     }
 
-    /// How often the plugin's own process has died, and the last time why; a shared object takes this process along.
+    /// How often the plugin's own process has died, and the last reason. A shared object takes this process down
+    /// instead.
     var deaths: (count: Int, last: String?) {
         switch self {
         case .library: (0, nil)
@@ -59,8 +60,7 @@ enum CheckedLibrary: Sendable {
     }
 }
 
-/// A transport's functions with the signatures of the ABI: those of a library, or ones that ask the process of a plugin
-/// in Python.
+/// A transport's functions with the signatures of the ABI, from a library or a Python plugin's process.
 struct TransportFunctions: Sendable {
     typealias Create =
         @Sendable (
@@ -100,7 +100,7 @@ struct TransportFunctions: Sendable {
     let cancel: Cancel?
     let command: Command?
     let check: Check?
-    /// Nil where the limit is 0.
+    /// Nil if the limit is 0.
     let deliverMany: DeliverMany?
     let receive: Receive?
 
@@ -108,7 +108,7 @@ struct TransportFunctions: Sendable {
     init(_ entry: TransportEntry, _ table: carillon_transport) {
         self.entry = entry
         let library = LibraryTable(table)
-        // The entry has been checked for the functions that are required.
+        // The required functions of the entry have been checked.
         create = { library.table.create?($0, $1, $2, $3) ?? .CARILLON_FAILED }
         destroy = { library.table.destroy?($0) }
         deliver = { library.table.deliver?($0, $1, $2, $3) ?? .CARILLON_FAILED }
@@ -140,7 +140,7 @@ struct TransportFunctions: Sendable {
         receive = has.contains(.receive) ? PythonInstance.receive : nil
     }
 
-    /// What the plugin finds wrong with a rule's block, as JSON with literals only; nil: no errors.
+    /// The error that the plugin finds in a rule's block, as JSON with literals only; nil: none.
     func mistake(in block: String) -> String? {
         guard let check else { return nil }
         var block = block
@@ -199,12 +199,12 @@ private struct LibraryTable<Table>: @unchecked Sendable {
 final class PluginLibrary: Sendable {
     typealias Entry = @convention(c) () -> UnsafePointer<carillon_plugin>?
 
-    /// Runs what the header marks `[setup]`: one such call at a time.
+    /// Runs functions that the header marks `[setup]`, one call at a time.
     let setup = DispatchQueue(label: "carillon.plugin.setup")
     let entry: Entry
     let tables: PluginTables
 
-    /// Loads the library of `file` and asks it what it offers, which runs its code.
+    /// Loads the library of `file` and reads its descriptor, which runs its code.
     init(_ file: PluginFile) throws(PluginRefusal.Reason) {
         let entry = try Self.load(file.path)
         guard let pointer = setup.sync(execute: { entry() }) else { throw .refusedItself }

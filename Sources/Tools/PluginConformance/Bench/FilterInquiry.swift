@@ -4,11 +4,11 @@ import PluginProtocol
 import Push
 import Synchronization
 
-/// What a filter is asked, byte for byte: unlike the router's own types it can hold what is forbidden.
+/// The input of a filter, byte for byte. Unlike the router's own types, it can hold invalid data.
 struct FilterInquiry: Sendable {
     typealias Text = any WritableKeyPath<FilterInquiry, [UInt8]> & Sendable
 
-    /// What no reason and no line of a log may hold.
+    /// A text that must not occur in reasons or log lines.
     static let secret = "a conformance secret that nobody may repeat"
     static let key = String(repeating: "5c", count: 32)
     static let recipientKey = String(repeating: "a7", count: 32)
@@ -27,7 +27,7 @@ struct FilterInquiry: Sendable {
         self.event = Array(event.utf8)
     }
 
-    /// Every text that may hold anything, with its name in the ABI. Author and recipient are keys.
+    /// Every free text, with its name in the ABI. Author and recipient are keys.
     static let texts: [(name: String, text: Text)] = [
         ("event", \.event), ("signal", \.signal),
         ("relation", \.relation), ("recipient_events", \.firstList),
@@ -44,7 +44,7 @@ struct FilterInquiry: Sendable {
         return inquiry
     }
 
-    /// The inquiry as the ABI says it, for as long as `arena` lives.
+    /// The inquiry as an ABI struct, valid while `arena` exists.
     func call(in arena: Arena, edit: OpaquePointer, isRendered: Bool) -> UnsafePointer<carillon_filter_call>? {
         var call = carillon_filter_call()
         call.event = arena.text(event)
@@ -72,15 +72,15 @@ struct FilterInquiry: Sendable {
     }
 }
 
-/// What a filter made of one inquiry.
+/// A filter's result for one inquiry.
 struct FilterDecision: Sendable {
     let status: carillon_status
-    /// As the plugin wrote it; nil: it wrote nothing.
+    /// The plugin's verdict; nil: it wrote none.
     let verdict: Int32?
-    /// What it set, in order.
+    /// The fields that it set, in order.
     let sets: [CheckedEdit.Entry]
 
-    /// How it breaks the rules; nil when it does not.
+    /// How it breaks the rules; nil if it does not.
     var flaw: String? {
         guard status == .CARILLON_OK else { return nil }
         guard let verdict else { return "it returned CARILLON_OK without a verdict: write one to *verdict" }
@@ -96,7 +96,7 @@ struct FilterDecision: Sendable {
     }
 }
 
-/// The other end of a `carillon_edit`. It is never freed, so that a plugin which sets too late finds it.
+/// The host's side of a `carillon_edit`. It is never freed, so that a late set is detected.
 final class CheckedEdit: Sendable {
     struct Entry: Sendable {
         let field: [UInt8]
@@ -119,7 +119,7 @@ final class CheckedEdit: Sendable {
         state = Mutex(State(edit: FilterEdit(notification)))
     }
 
-    /// The pointer for the plugin. To be called once.
+    /// The pointer for the plugin. Call this once.
     func openForPlugin() -> OpaquePointer { OpaquePointer(Unmanaged.passRetained(self).toOpaque()) }
 
     static func at(_ pointer: OpaquePointer?) -> CheckedEdit? {
@@ -141,7 +141,7 @@ final class CheckedEdit: Sendable {
         return status
     }
 
-    /// The call has returned.
+    /// Ends the edit after the call, and returns its entries.
     func close() -> [Entry] {
         state.withLock { state in
             state.isOpen = false
@@ -160,9 +160,9 @@ func checkSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_b
     CheckedEdit.at(edit)?.set(field, value) ?? .CARILLON_INVALID
 }
 
-/// Events and lists as filters get them. They are not signed: filters only get verified events.
+/// Sample events and lists. They are not signed, because filters get only verified events.
 enum FilterSamples {
-    /// What comes in every day.
+    /// Typical events.
     static let regular: [(what: String, inquiry: FilterInquiry)] = [
         ("a note", FilterInquiry(event: event(1, FilterInquiry.secret, #"[["p","\#(FilterInquiry.recipientKey)"]]"#))),
         (
@@ -207,7 +207,7 @@ enum FilterSamples {
         ),
     ]
 
-    /// A list of every sort of entry, of a kind that the filter wants.
+    /// A list with every sort of entry, of a kind that the filter requests.
     static func list(_ kind: UInt16) -> [UInt8] {
         Array(
             event(
@@ -218,7 +218,7 @@ enum FilterSamples {
         )
     }
 
-    /// Lists that somebody may have signed, and what never comes from a router.
+    /// Lists that a user may have signed, and lists that a router never passes.
     static let hostileLists: [(what: String, text: [UInt8])] = [
         ("a list without tags", Array(#"{"kind":10000,"content":"x"}"#.utf8)),
         ("tags that are none", Array(event(10_000, "", #"[1,null,{},"p",[],[[]],[1,2],["p",1],["p"]]"#).utf8)),

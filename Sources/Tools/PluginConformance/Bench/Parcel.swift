@@ -1,6 +1,6 @@
 import CarillonABI
 
-/// A notification and where it goes, byte for byte: unlike the router's own types it can hold what is forbidden.
+/// A notification and its target, byte for byte. Unlike the router's own types, it can hold invalid data.
 struct Parcel: Sendable {
     typealias Text = any WritableKeyPath<Parcel, [UInt8]> & Sendable
 
@@ -43,20 +43,20 @@ struct Parcel: Sendable {
             .map { Field(name: Array($0.key.utf8), value: Array($0.value.utf8)) }
     }
 
-    /// Every text of a notification that may hold anything, with its name in the ABI. The id is always a UUID.
+    /// Every free text of a notification, with its name in the ABI. The ID is always a UUID.
     static let texts: [(name: String, text: Text)] = [
         ("signal", \.signal), ("title", \.title), ("subtitle", \.subtitle), ("body", \.body),
         ("category", \.category), ("thread", \.thread), ("collapse_key", \.collapseKey), ("url", \.url),
         ("actions", \.everyButtonText), ("data", \.data), ("native", \.native),
     ]
 
-    /// Puts one text into all texts of one button.
+    /// Sets one text in all texts of one button.
     private var everyButtonText: [UInt8] {
         get { buttons.first?.id ?? [] }
         set { buttons = [Button(id: newValue, label: newValue, url: newValue, icon: newValue)] }
     }
 
-    /// The parcel in another mode, with what the router takes out of a wake-up taken out.
+    /// The parcel in another mode, without the fields that the router removes from a wake-up.
     func inMode(_ mode: Int32) -> Parcel {
         var parcel = self
         parcel.mode = mode
@@ -121,9 +121,9 @@ struct Parcel: Sendable {
     }
 }
 
-/// What a push service answers, byte for byte.
+/// A push service's response, byte for byte.
 struct Answer: Sendable {
-    /// 0: no answer arrived.
+    /// 0: no response arrived.
     var status: UInt32
     var headers: [(name: [UInt8], value: [UInt8])] = []
     var body: [UInt8] = []
@@ -135,21 +135,21 @@ struct Answer: Sendable {
         self.body = Array(body.utf8)
     }
 
-    /// No answer arrived.
+    /// No response arrived.
     static func nothing(because failure: String) -> Answer {
         var answer = Answer(0)
         answer.failure = failure
         return answer
     }
 
-    /// A good answer of an authorization server (RFC 6749 section 5.1).
+    /// A successful response of an authorization server (RFC 6749 section 5.1).
     static let accessToken = Answer(
         200,
         headers: [("content-type", "application/json")],
         body: #"{"access_token":"conformance","token_type":"Bearer","expires_in":3600}"#
     )
 
-    /// The answer as the ABI says it, for as long as `arena` lives.
+    /// The response as an ABI struct, valid while `arena` exists.
     func lend(in arena: Arena) -> UnsafePointer<carillon_http_response>? {
         let fields = headers.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
         return arena.lend(

@@ -3,7 +3,7 @@ import Core
 import PluginHost
 import PluginProtocol
 
-/// An instance of a plugin in Python, behind functions with the signatures of the ABI: what they are given goes to the
+/// An instance of a Python plugin, wrapped in functions with the signatures of the ABI. Their arguments go to the
 /// process as frames.
 final class PythonInstance: Sendable {
     private let instance: IsolatedInstance
@@ -14,7 +14,7 @@ final class PythonInstance: Sendable {
         pointer.map { Unmanaged<PythonInstance>.fromOpaque($0).takeUnretainedValue().instance }
     }
 
-    /// The pointer leads nowhere afterwards.
+    /// The pointer is invalid afterwards.
     static func destroy(_ pointer: UnsafeMutableRawPointer?) {
         guard let pointer else { return }
         Unmanaged<PythonInstance>.fromOpaque(pointer).takeRetainedValue().instance.destroy()
@@ -122,9 +122,9 @@ final class PythonInstance: Sendable {
 
     static func needs(_ pointer: UnsafeMutableRawPointer?) -> UInt32 { at(pointer)?.needs ?? 0 }
 
-    /// A function that waits for an answer, with its context.
+    /// A callback for an answer, with its context.
     ///
-    /// Unchecked: the context is not looked into here.
+    /// Unchecked: the context is not dereferenced here.
     private struct Caller<Function>: @unchecked Sendable {
         let function: Function
         let context: UnsafeMutableRawPointer?
@@ -138,7 +138,7 @@ final class PythonInstance: Sendable {
     }
 }
 
-/// A transport or a filter of a plugin in Python.
+/// A transport or a filter of a Python plugin.
 struct PythonEntry: Sendable {
     let plugin: PythonPlugin
     let table: CreateMessage.Table
@@ -176,7 +176,7 @@ struct PythonEntry: Sendable {
     }
 }
 
-/// What the process of a plugin in Python reports and asks for, passed on to the host that plugins are checked on.
+/// Forwards the reports and requests of a Python plugin's process to the checks' host.
 ///
 /// Unchecked: the host's table never changes.
 private final class PythonHost: InstanceHost, @unchecked Sendable {
@@ -267,9 +267,9 @@ private final class PythonHost: InstanceHost, @unchecked Sendable {
     func refreshState() {}
 }
 
-/// Room of a plugin for one sentence.
+/// A plugin's buffer for an error message.
 enum ErrorBuffer {
-    /// Writes as much of `text` as there is room.
+    /// Writes as much of `text` as fits.
     static func write(_ text: String, to error: UnsafeMutablePointer<carillon_error>?) {
         guard let error, let room = error.pointee.buf, error.pointee.capacity > 0 else { return }
         let bytes = text.utf8.prefix(error.pointee.capacity)

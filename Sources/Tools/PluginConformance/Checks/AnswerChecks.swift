@@ -1,6 +1,6 @@
 import CarillonABI
 
-/// What a transport makes of the answers of push services, and of no answer.
+/// Checks how a transport handles responses of push services, and missing ones.
 enum AnswerChecks {
     static func networkFailure(_ bench: TransportBench) throws(CheckStop) -> String {
         for failure in ["timeout", "unreachable", "unresolved", "tls", "closed", "protocol-error", "overloaded", ""] {

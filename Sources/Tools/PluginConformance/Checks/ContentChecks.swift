@@ -5,7 +5,7 @@ import Glibc
 import HTTPClient
 import PluginHost
 
-/// What a transport sends of a notification.
+/// Checks a transport's requests for a notification.
 enum ContentChecks {
     private static var unknownMode: Int32 { 99 }
 
@@ -44,7 +44,8 @@ enum ContentChecks {
     static func hostileText(_ bench: TransportBench) throws(CheckStop) -> String {
         let sample = try bench.knownSample()
         for (what, text) in HostileInput.texts {
-            // A router's texts are UTF-8 and what is too large may be refused: only the rest must come out well-formed.
+            // A router's texts are UTF-8 and oversized ones may be refused: only the rest must produce well-formed
+            // requests.
             let isLegal = String(validating: text, as: UTF8.self) != nil && text.count < 1 << 16
             let legalRules: [ConformanceCheck] = isLegal ? [.requests] : []
             var requests: [HTTPRequest] = []
@@ -81,7 +82,7 @@ enum ContentChecks {
                 _ = bench.fate(of: sample, on: first)
                 _ = bench.fate(of: sample, on: second)
             }
-            // The first is destroyed by now.
+            // The first one is already destroyed.
             guard case .ended = bench.fate(of: sample, on: second) else {
                 throw bench.broken.contains(.completes)
                     ? .unended
@@ -95,9 +96,9 @@ enum ContentChecks {
     }
 }
 
-/// Judges bodies by what their headers call them.
+/// Checks request bodies by their content type.
 enum RequestBodies {
-    /// What is wrong with the first body that does not match its content type, or nil.
+    /// The problem of the first body that does not match its content type, or nil.
     static func flaw(in requests: some Sequence<HTTPRequest>) -> String? {
         for request in requests {
             let isJSON = request.headers.contains {
@@ -111,7 +112,7 @@ enum RequestBodies {
     }
 }
 
-/// Looks for bytes in bytes.
+/// Searches for bytes in bytes.
 enum Bytes {
     static func contain(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
         guard let first = part.first else { return false }
@@ -130,16 +131,16 @@ enum Bytes {
     }
 }
 
-/// Whether a transport fetches what users and strangers name only where the host guards its own network: with
+/// Checks that a transport fetches hosts from users and strangers only with the host's network guard: with
 /// `CARILLON_HTTP_UNTRUSTED_URL`.
 enum UserURLChecks {
-    /// Who writes an event chooses its links, and a push service of a user's own chooses where it redirects to.
+    /// An event's author chooses its links, and a user's own push service chooses its redirects.
     private static let link = "https://stranger.conformance.example/picture.png"
     private static let location = "https://redirected.conformance.example/elsewhere"
 
     static func userURLs(_ bench: TransportBench) throws(CheckStop) -> String {
         let sample = try bench.knownSample()
-        // Hosts that the operator names are the operator's choice, whoever else names them.
+        // Hosts that the operator names are the operator's choice, even if users name them too.
         let trusted = URLHosts.named(in: Array((bench.configuration ?? "").utf8))
         var fetched = 0
         for parcel in [sample] + Samples.parcels(bench) {
@@ -174,14 +175,14 @@ enum UserURLChecks {
         return fetched == 0 ? "it made no request" : ""
     }
 
-    /// What is asked for until everything has ended.
+    /// The requests until all work has ended.
     private static func requests(
         for parcel: Parcel,
         on bench: TransportBench,
         redirectedTo location: String? = nil
     ) throws(CheckStop) -> [HTTPRequest] {
         let instance = try bench.instance()
-        // Only the first request is redirected: a plugin that follows would follow for ever.
+        // Only the first request is redirected: a plugin that follows redirects would follow forever.
         instance.host.set(location == nil ? .answer(Answer(200)) : .hold)
         guard instance.validate(parcel)?.isRefused != true, instance.deliver(parcel).status == .CARILLON_OK else {
             instance.destroy()
@@ -209,7 +210,7 @@ enum UserURLChecks {
     }
 }
 
-/// Finds the hosts that a text names: in URLs, behind an `@`, or as the whole text.
+/// Finds the hosts in a text: in URLs, after an `@`, or as the whole text.
 enum URLHosts {
     /// In lower case, without ports.
     static func named(in text: [UInt8]) -> Set<String> {
@@ -222,7 +223,7 @@ enum URLHosts {
         return hosts
     }
 
-    /// None for what cannot be a host.
+    /// Empty for text that cannot be a host.
     private static func host(ofAuthority text: Substring) -> [String] {
         let place = text.split(separator: "@", omittingEmptySubsequences: false).last ?? text
         let host = place.first == "[" ? place.prefix { $0 != "]" } : place.prefix { $0 != ":" }

@@ -2,7 +2,7 @@ import CarillonABI
 import HTTPClient
 import PluginHost
 
-/// Registrations, deliveries, and the rules for what a delivery comes to.
+/// Checks registrations, deliveries and the rules for outcomes.
 enum DeliveryChecks {
     static func validate(_ bench: TransportBench) throws(CheckStop) -> String {
         guard bench.functions.validate != nil else { throw .skipped("it has no validate") }
@@ -16,7 +16,7 @@ enum DeliveryChecks {
             bench.note(refusal, of: what)
             first.append(refusal)
         }
-        // A second round, for an answer may depend on what was asked before.
+        // A second round, because an answer may depend on earlier calls.
         for (before, (what, parcel)) in zip(first, inputs) {
             bench.at("\(what), again")
             guard let again = instance.validate(parcel) else { continue }
@@ -45,7 +45,7 @@ enum DeliveryChecks {
         refusal.isRefused ? "no (\(refusal.status.rawValue): \(refusal.said))" : "yes"
     }
 
-    /// Looks for a registration and a mode that lead to a delivery: the sample of all checks to come.
+    /// Finds a registration and a mode that lead to a delivery: the sample of all later checks.
     static func deliver(_ bench: TransportBench) throws(CheckStop) -> String {
         guard bench.configuration != nil else {
             throw .failed(
@@ -78,7 +78,7 @@ enum DeliveryChecks {
                     }
                     return ""
                 case .ended(let ending):
-                    // One that never asks a push service has honoured nothing.
+                    // Without any request to a push service there was no answer to honour.
                     if isAtWork || instance.host.log.streams > 0 {
                         accepted = accepted ?? parcel
                     } else {
@@ -109,7 +109,7 @@ enum DeliveryChecks {
         }
         if check == .requests, let flaw = RequestBodies.flaw(in: log.requests) { throw .failed(flaw) }
         if check == .completes, !isIdle {
-            // Something else went wrong, and later checks wait too briefly to judge this rule.
+            // Another error occurred, and later checks wait too briefly to check this rule.
             bench.broken.insert(check)
             throw .unended
         }
@@ -151,7 +151,7 @@ enum DeliveryChecks {
     }
 }
 
-/// Everything a transport is checked for, in order. A check returns a remark, or nothing.
+/// All checks of a transport, in order. A check returns a remark, or an empty string.
 enum TransportChecks {
     typealias Body = @Sendable (TransportBench) throws(CheckStop) -> String
 

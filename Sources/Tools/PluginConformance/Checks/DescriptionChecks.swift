@@ -3,12 +3,12 @@ import Foundation
 import PluginHost
 import Push
 
-/// What a transport says about its platform, and about rule blocks.
+/// Checks a transport's description of its platform, and its check of rule blocks.
 enum DescriptionChecks {
     private static let repetitions = 2
 
-    /// Hosts are lenient with a description; this is strict. The sample's configuration and target have to work, and
-    /// serve the checks to come.
+    /// Hosts are lenient with a description; this is strict. The sample's configuration and target must work; later
+    /// checks use them.
     static func describe(_ bench: TransportBench) throws(CheckStop) -> String {
         guard let document = bench.functions.entry.document else {
             throw .skipped("it has no describe: rules say native: for it, and the block is not checked")
@@ -43,7 +43,7 @@ enum DescriptionChecks {
         bench.describedSample = sample
     }
 
-    /// The function `check` survives any block, answers the same every time, and says where.
+    /// The function `check` must survive any block, be deterministic, and name the place of an error.
     static func check(_ bench: TransportBench) throws(CheckStop) -> String {
         guard let check = bench.functions.check else { throw .skipped("it has no check") }
         func ask(_ block: [UInt8], capacity: Int = 512) -> Refusal {
@@ -73,7 +73,7 @@ enum DescriptionChecks {
         return empty.isRefused ? "it refuses an empty block, saying: \(empty.said)" : ""
     }
 
-    /// What is wrong with a JSON pointer at the beginning of a message; nil for none, and for a message without one.
+    /// The problem with a JSON pointer at the start of a message; nil if there is none, or no pointer.
     private static func pointerFlaw(in message: String) -> String? {
         guard message.hasPrefix("/") else { return nil }
         return message.contains(": ")
@@ -81,7 +81,7 @@ enum DescriptionChecks {
     }
 }
 
-/// Finds what a host ignores in a platform's description, but its author cannot have meant.
+/// Finds errors in a platform's description that a host ignores.
 struct DescriptionReview {
     private let description: PlatformDescription
     private let document: String
@@ -91,7 +91,7 @@ struct DescriptionReview {
         self.document = document
     }
 
-    /// Each begins with the JSON pointer of the value it is about.
+    /// Each starts with the JSON pointer of its value.
     var problems: [String] {
         unknownMembers + targets + kinds + keys + samples
     }
@@ -147,7 +147,7 @@ struct DescriptionReview {
         return problems + Self.unknownKinds(in: raw, names: names, at: "")
     }
 
-    /// Conditions about kinds of push that do not exist.
+    /// Conditions about unknown kinds of push.
     private static func unknownKinds(in value: Any, names: Set<String>, at pointer: String) -> [String] {
         switch value {
         case let object as [String: Any]:
@@ -205,7 +205,7 @@ struct DescriptionReview {
         return problems
     }
 
-    /// Whether the schema knows the key at the end of a path, or takes any there.
+    /// Whether the schema knows the key at the end of a path, or accepts any there.
     private static func has(_ path: [String], in schema: ObjectSchema) -> Bool {
         guard let name = path.first else { return true }
         guard let key = schema[name] else { return schema.isOpen }
@@ -249,7 +249,7 @@ struct DescriptionReview {
 }
 
 extension ValueSchema {
-    /// The object that it takes, where there are known keys in it.
+    /// Its object schema, if that has known keys.
     fileprivate var object: ObjectSchema? {
         switch self {
         case .object(let object), .either(_, let object): object

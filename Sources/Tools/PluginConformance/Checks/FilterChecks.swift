@@ -2,7 +2,7 @@ import CarillonABI
 import Dispatch
 import PluginHost
 
-/// Everything a filter is checked for, in order. A check returns a remark, or nothing.
+/// All checks of a filter, in order. A check returns a remark, or an empty string.
 enum FilterChecks {
     typealias Body = @Sendable (FilterBench) throws(CheckStop) -> String
 
@@ -103,7 +103,7 @@ enum FilterChecks {
                     try ask("\(what) as \(name)", note.with { $0[keyPath: place] = text })
                 }
             }
-            // In Python a filter is given objects, and counts on what every verified event has.
+            // In Python a filter gets objects, and relies on the fields of every verified event.
             let isGivenBytes = (try? bench.requireStructs()) != nil
             let lists = FilterSamples.hostileLists + HostileInput.configurations.map { ($0.what, $0.text) }
             for (what, list) in lists where isGivenBytes {
@@ -130,7 +130,7 @@ enum FilterChecks {
             for (what, inquiry) in regular(bench) {
                 bench.at(what)
                 filter.decide(inquiry, .guarded)
-                // Again: the memory of the first call is gone by now.
+                // A second time, after the first call's memory was overwritten.
                 filter.decide(inquiry, .guarded)
             }
         }
@@ -177,7 +177,7 @@ enum FilterChecks {
         throw .skipped("it cannot decide, which another check reports")
     }
 
-    /// With lists of the kinds that it wants.
+    /// With lists of the kinds that it requests.
     private static func regular(_ bench: FilterBench) -> [(what: String, inquiry: FilterInquiry)] {
         let lists = bench.functions.entry.wantedKinds.map(FilterSamples.list)
         return FilterSamples.regular.map { sample in (sample.what, sample.inquiry.with { $0.lists = lists }) }

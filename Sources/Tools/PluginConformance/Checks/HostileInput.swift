@@ -1,6 +1,6 @@
 import Cipher
 
-/// What plugins must survive.
+/// Inputs that plugins must survive.
 enum HostileInput {
     private static let deep = [UInt8](repeating: UInt8(ascii: "["), count: 100_000)
     private static let notUTF8: [UInt8] = [0xff, 0xfe, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0xf0, 0x9f]
@@ -25,7 +25,7 @@ enum HostileInput {
         ("a megabyte", Array(#"{"a":""#.utf8) + megabyte + Array(#""}"#.utf8)),
     ]
 
-    /// Texts that a notification may hold; the last one never comes from a router.
+    /// Texts that a notification may hold; a router never passes the last one.
     static let texts: [(what: String, text: [UInt8])] = [
         ("quotes and backslashes", Array(#"""\" \ ' </script> %s%n {{x}} ${x}"#.utf8)),
         ("control characters", Array(0x01...0x1f) + [0x7f]),

@@ -3,9 +3,9 @@ import Dispatch
 import PluginHost
 import PluginProtocol
 
-/// What a library is checked for before its transports are.
+/// Checks of a library, before those of its transports.
 enum LibraryChecks {
-    /// Loads the file as the router does, whatever the folder's other files are.
+    /// Loads the file as the router does, whatever other files the directory has.
     static func load(
         _ plan: ConformancePlan
     ) throws(CheckStop) -> (library: CheckedLibrary, descriptor: PluginDescriptor) {
@@ -29,7 +29,7 @@ enum LibraryChecks {
     }
 
     static func descriptor(of library: CheckedLibrary, _ first: PluginDescriptor) throws(CheckStop) -> String {
-        // In Python the tables are the router's own.
+        // In Python the router itself builds the tables.
         guard case .library(let library) = library else { return "\(first.id) \(first.version), in Python" }
         let pointers = (0..<2).map { _ in library.setup.sync { library.entry() } }
         guard case let (pointer?, again?) = (pointers[0], pointers[1]) else {
@@ -90,7 +90,7 @@ enum LibraryChecks {
     }
 }
 
-/// What transports and filters are checked for when they are created.
+/// Checks how transports and filters are created.
 enum CreationChecks {
     static func createEmpty(_ bench: Bench<some EntryFunctions>) throws(CheckStop) -> String {
         let refusal = bench.tryToCreate(Array("{}".utf8))

@@ -3,7 +3,7 @@ import Core
 import Dispatch
 import PluginHost
 
-/// Memory, threads, cancelling and the end of an instance.
+/// Checks memory, threads, cancellation and the end of an instance.
 enum LifecycleChecks {
     private static var threadCount: Int { 4 }
     private static var deliveriesOfAThread: Int { 250 }
@@ -40,7 +40,7 @@ enum LifecycleChecks {
                     if count.isMultiple(of: 16) { instance.cancel(ticket) }
                 }
             }
-            // Many at once may take as long as several.
+            // Many concurrent ones may take as long as several.
             for _ in 0..<threadCount where bench.wait(for: instance, until: \.isIdle) { break }
         }
         return "\(threadCount * deliveriesOfAThread) deliveries from \(threadCount) threads"
@@ -104,9 +104,9 @@ enum LifecycleChecks {
     }
 }
 
-/// Timers, and what a plugin keeps.
+/// Checks timers and stored state.
 enum ServiceChecks {
-    /// What may stand in a database that was edited, or that another version of the plugin has written to.
+    /// Values that may be in an edited database, or that another version of the plugin wrote.
     private static let oddValues: [(what: String, value: [UInt8])] = [
         ("a byte that is no text", [0xff]), ("a brace", Array("{".utf8)),
         ("a large number", Array("99999999999999999999".utf8)),
@@ -151,10 +151,10 @@ enum ServiceChecks {
         return log.servicesInWords
     }
 
-    /// What the next instance finds: what this one has left, and something else under the same keys.
+    /// The state for the next instance: what this one has stored, and other values under the same keys.
     private static func states(_ host: CheckHost) -> [(what: String, kept: [StateEntry])] {
         let keys = host.log.stateKeys.sorted { $0.lexicographicallyPrecedes($1) }
-        // All of them together may be no more than one may keep.
+        // Together they must not exceed the limit of one.
         let odd = oddValues.map { what, value in
             (what, keys.prefix(StateValues.totalLimit / value.count).map { StateEntry(key: $0, value: value) })
         }
@@ -163,7 +163,7 @@ enum ServiceChecks {
 }
 
 extension Bench {
-    /// An instance with the configuration that works, for which `kept` is kept.
+    /// An instance with the working configuration and the state `kept`.
     fileprivate func instance(keeping kept: [StateEntry], _ what: String) throws(CheckStop) -> Instance {
         guard let configuration else { throw .skipped("no configuration is known that it takes") }
         guard let instance = create(Array(configuration.utf8), keeping: kept).instance else {

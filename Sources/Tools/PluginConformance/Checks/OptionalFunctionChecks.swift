@@ -1,7 +1,7 @@
 import CarillonABI
 import PluginHost
 
-/// How a transport takes several deliveries at once, and requests from outside.
+/// Checks how a transport handles several deliveries together, and inbound requests.
 enum OptionalFunctionChecks {
     static func deliverMany(_ bench: TransportBench) throws(CheckStop) -> String {
         guard bench.functions.deliverMany != nil else { throw .skipped("it has no deliver_many") }
@@ -63,7 +63,7 @@ enum OptionalFunctionChecks {
     }
 }
 
-/// A request from outside, byte for byte.
+/// An inbound request, byte for byte.
 struct InboundSample: Sendable {
     var method = Array("POST".utf8)
     var path = Array("/hook".utf8)
@@ -95,7 +95,7 @@ struct InboundSample: Sendable {
         )
     }
 
-    /// Usual ones and hostile ones.
+    /// Typical and hostile ones.
     static let all: [(what: String, request: InboundSample)] = {
         let usual = InboundSample()
         let many = (0..<100).map { Parcel.Field(name: Array("x-\($0)".utf8), value: Array("v".utf8)) }
@@ -125,7 +125,7 @@ struct InboundSample: Sendable {
     }()
 }
 
-/// How a transport answers operators' commands.
+/// Checks how a transport answers operators' commands.
 enum CommandChecks {
     private static var unknownCommand: [[UInt8]] { [Array("carillon-conformance".utf8)] }
 
@@ -155,8 +155,8 @@ enum CommandChecks {
         return remark
     }
 
-    /// Every text as a command, as what follows a command, and many of them; on requests that are answered, and on
-    /// requests that are not before the instance is to end.
+    /// Every text as a command, as its arguments, and many of them; with answered requests, and with requests that stay
+    /// unanswered until the instance must end.
     private static func hostileCommands(_ bench: TransportBench) throws(CheckStop) {
         let words = [Array("help".utf8)] + HostileInput.commandWords + HostileInput.texts.map(\.text) + [[]]
         try bench.onNewInstance(.guarded, rules: [.command]) { instance in

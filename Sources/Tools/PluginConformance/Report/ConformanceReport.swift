@@ -1,16 +1,16 @@
 import Core
 
-/// What a conformance test came to: all its results, and how it ended.
+/// The results of a conformance test, and how it ended.
 package struct ConformanceReport: Sendable, Hashable, Codable {
     /// How the process that ran the checks ended.
     package enum Ending: Sendable, Hashable, Codable {
         /// All checks ran.
         case complete
-        /// The plugin took the process along with this signal.
+        /// The plugin crashed the process with this signal.
         case crashed(signal: Int32)
-        /// The process left before the last check; plugins must not call `exit`.
+        /// The process exited before the last check; plugins must not call `exit`.
         case exited(status: Int32)
-        /// Nothing happened for so long.
+        /// No progress for this time.
         case hung(Duration)
     }
 
@@ -24,10 +24,10 @@ package struct ConformanceReport: Sendable, Hashable, Codable {
         self.ending = ending
     }
 
-    /// Nothing failed, and all checks ran.
+    /// All checks ran and none failed.
     package var isPassed: Bool { ending == .complete && failures.isEmpty && !results.isEmpty }
 
-    /// Takes over what another process found out. A check that was known is known better now.
+    /// Merges the results of another process. They replace earlier results of the same checks.
     mutating func add(_ part: ConformanceReport) {
         for result in part.results {
             if let known = results.firstIndex(where: { $0.isOf(result.check, result.platform) }) {
@@ -39,12 +39,12 @@ package struct ConformanceReport: Sendable, Hashable, Codable {
         ending = part.ending
     }
 
-    /// What failed, in order.
+    /// The failed checks, in order.
     package var failures: [CheckResult] { results.filter { $0.verdict == .failed } }
 }
 
 extension ConformanceReport: CustomStringConvertible {
-    /// Several lines for people: a line for each check, its reason under it, and a summary at the end.
+    /// Readable lines: one for each check, its reason below it, and a summary at the end.
     package var description: String {
         var lines = results.map(\.description)
         let count = { verdict in results.count { $0.verdict == verdict } }
@@ -56,7 +56,7 @@ extension ConformanceReport: CustomStringConvertible {
     }
 }
 
-/// What one check came to.
+/// The result of one check.
 package struct CheckResult: Sendable, Hashable, Codable {
     package enum Verdict: String, Sendable, Hashable, Codable {
         case passed
@@ -65,10 +65,10 @@ package struct CheckResult: Sendable, Hashable, Codable {
     }
 
     package var check: ConformanceCheck
-    /// The transport that was checked, or `filter NAME`; nil when it was the library.
+    /// The checked transport, or `filter NAME`; nil for the library.
     package var platform: String?
     package var verdict: Verdict
-    /// Why it failed or was skipped, meant for the plugin's author; a remark, or empty, when it passed.
+    /// Why it failed or was skipped, for the plugin's author; a remark, or empty, if it passed.
     package var text: String
 
     package init(_ check: ConformanceCheck, platform: String? = nil, _ verdict: Verdict, _ text: String = "") {
@@ -84,7 +84,7 @@ package struct CheckResult: Sendable, Hashable, Codable {
 }
 
 extension CheckResult: CustomStringConvertible {
-    /// One line for people.
+    /// One readable line.
     package var description: String {
         let owner = platform.map { "\($0): " } ?? ""
         let line = "\(verdict.rawValue)  \(owner)\(check.title) (\(check.rawValue))"
@@ -92,7 +92,7 @@ extension CheckResult: CustomStringConvertible {
     }
 }
 
-/// What is checked, in the order in which it is checked.
+/// The checks in execution order.
 package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable {
     case load
     case descriptor
@@ -133,13 +133,12 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case verdict
     case needs
 
-    /// Of transports only.
+    /// The checks of transports.
     package static let ofTransports = allCases.filter { ![.decide, .verdict, .needs].contains($0) }
-    /// Of filters, in the order in which it is checked.
+    /// The checks of filters, in execution order.
     package static let ofFilters: [ConformanceCheck] = [.load, .descriptor] + FilterChecks.all.map(\.check)
 
-    /// Whether later checks go by what this one finds out or leaves behind: a configuration, a registration, refusals,
-    /// deliveries to judge.
+    /// Whether later checks depend on its findings: a configuration, a registration, refusals, deliveries to check.
     var preparesOthers: Bool {
         switch self {
         case .load, .describe, .checkBlock, .createEmpty, .createConfigured, .createHostile, .validate, .deliver,
@@ -149,7 +148,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         }
     }
 
-    /// What the plugin does when the check passes, for people.
+    /// The plugin's behaviour if the check passes.
     package var title: String {
         switch self {
         case .load: "loads as the router loads it"

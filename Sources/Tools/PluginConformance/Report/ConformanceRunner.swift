@@ -3,13 +3,13 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Runs a conformance test in another process, so that a plugin that crashes or hangs takes only that along. The checks
-/// that are left then run in a new process.
+/// Runs a conformance test in another process, so that a plugin that crashes or hangs takes down only that. The
+/// remaining checks then run in a new process.
 package struct ConformanceRunner: Sendable {
-    /// Runs ``ConformanceChild`` when started with ``arguments``.
+    /// Must run ``ConformanceChild`` when started with ``arguments``.
     package var executable: String
     package var arguments: [String]
-    /// How long nothing may happen before the process is ended.
+    /// The maximum time without progress before the process is killed.
     package var silence: Duration
 
     package init(executable: String, arguments: [String], silence: Duration = .minutes(1)) {
@@ -18,14 +18,14 @@ package struct ConformanceRunner: Sendable {
         self.silence = silence
     }
 
-    /// Checks `plan`; throws when the executable cannot be started.
+    /// Checks `plan`; throws if the executable cannot be started.
     package func run(_ plan: ConformancePlan) async throws -> ConformanceReport {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread { continuation.resume(with: Result { try check(plan) }) }
         }
     }
 
-    /// Each round takes out the check that ended the process, so that this ends.
+    /// Each round removes the check that ended the process, so this terminates.
     private func check(_ plan: ConformancePlan) throws -> ConformanceReport {
         var plan = plan
         var report = ConformanceReport(path: plan.path)
@@ -48,7 +48,7 @@ package struct ConformanceRunner: Sendable {
         }
     }
 
-    /// Each one takes as long as silence is borne.
+    /// Each one costs the whole `silence` time.
     private static let mostHangs = 2
 
     private func runOnce(
@@ -65,7 +65,7 @@ package struct ConformanceRunner: Sendable {
         return (transcript.report(path: path, ending: isSilent ? .hung(silence) : ending), transcript.interrupted)
     }
 
-    /// Writes on a thread of its own that blocks `SIGPIPE`: a process that does not read must not end this one.
+    /// Writes on a separate thread that blocks `SIGPIPE`: a process that does not read must not end this one.
     private func hand(_ plan: Data, to input: FileHandle) {
         Thread.detachNewThread {
             withUnsafeTemporaryAllocation(of: sigset_t.self, capacity: 1) { signals in
@@ -79,7 +79,7 @@ package struct ConformanceRunner: Sendable {
         }
     }
 
-    /// Reads lines until there are no more; false when none came for too long.
+    /// Reads lines until the end; false if none came in time.
     private func read(_ file: Int32, into transcript: inout ConformanceTranscript) -> Bool {
         var pending: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -101,12 +101,12 @@ package struct ConformanceRunner: Sendable {
     }
 }
 
-/// The process that runs the checks and may be taken along by the plugin: the other end of ``ConformanceRunner``.
+/// The process that runs the checks and that the plugin may crash: the counterpart of ``ConformanceRunner``.
 package enum ConformanceChild {
-    /// Reads a plan, in JSON, from standard input, runs its checks, writes each step as a line of JSON to standard
-    /// output, and ends the process: 0 when the plugin passed, 1 when it did not, 2 when there was no plan.
+    /// Reads a plan in JSON from standard input, runs its checks, writes each step as a line of JSON to standard
+    /// output, and exits: 0 if the plugin passed, 1 if it did not, 2 if there was no plan.
     ///
-    /// What the plugin prints goes to standard error.
+    /// The plugin's own output goes to standard error.
     package static func run() async -> Never {
         guard
             let text = try? FileHandle.standardInput.readToEnd(),
@@ -118,21 +118,22 @@ package enum ConformanceChild {
         leave(report.isPassed ? 0 : 1)
     }
 
-    /// Without the library's exit handlers: all has been said.
+    /// Skips the library's exit handlers, because the report is complete.
     private static func leave(_ status: Int32) -> Never { _exit(status) }
 }
 
-/// A process that was started and will be waited for.
+/// A child process to wait for.
 ///
-/// Not Foundation's `Process`: that reaps on its own, so that a signal sent late could reach a stranger, and its
-/// waiting turns a run loop that may miss the end.
+/// Not Foundation's `Process`: that reaps automatically, so that a late signal could reach another process, and its
+/// waiting runs a run loop that may miss the end.
 struct ChildProcess {
     private let id: pid_t
 
-    /// Held while there are descriptors that a child started meanwhile would keep open.
+    /// Held while descriptors exist that a concurrently started child would inherit.
     private static let starting = Mutex(())
 
-    /// Starts `executable`, found by its path alone. Returns it with the other ends of its standard input and output.
+    /// Starts `executable` by its path, without a search. Returns it with the other ends of its standard input and
+    /// output.
     static func start(
         _ executable: String,
         _ arguments: [String]
@@ -151,7 +152,7 @@ struct ChildProcess {
                 input: input.fileHandleForReading.fileDescriptor,
                 output: output.fileHandleForWriting.fileDescriptor
             )
-            // Left open, these would keep the pipes alive after the process is gone.
+            // Left open, these would keep the pipes alive after the process has ended.
             try input.fileHandleForReading.close()
             try output.fileHandleForWriting.close()
             return (child, input.fileHandleForWriting, output.fileHandleForReading)
@@ -165,7 +166,7 @@ struct ChildProcess {
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
 
-        // A plugin's crash is reported by its signal; a backtrace of this program says nothing of it.
+        // A plugin's crash is reported by its signal; this program's backtrace would not help.
         let environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         let words = ([executable] + arguments).map { strdup($0) } + [nil]
         let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
@@ -176,16 +177,16 @@ struct ChildProcess {
         self.id = id
     }
 
-    /// Ends it at once. Only before ``wait()``.
+    /// Kills it immediately. Only before ``wait()``.
     func kill() { _ = Glibc.kill(id, SIGKILL) }
 
-    /// Waits for its end; to be called once.
+    /// Waits for its end. Call this once.
     func wait() -> ConformanceReport.Ending {
         var status: Int32 = 0
         while waitpid(id, &status, 0) < 0 {
             if errno != EINTR { return .exited(status: -1) }
         }
-        // What the macros of <sys/wait.h> do, which Swift does not import.
+        // The macros of <sys/wait.h>, which Swift does not import.
         let signal = status & 0x7f
         return signal == 0 ? .exited(status: status >> 8 & 0xff) : .crashed(signal: signal)
     }

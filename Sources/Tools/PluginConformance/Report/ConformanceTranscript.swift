@@ -2,17 +2,17 @@ import Core
 import Foundation
 import Glibc
 
-/// Makes a report of the lines that a process wrote while it ran checks. Pure: it knows no process.
+/// Builds a report from the lines that a process wrote while it ran checks. Pure.
 package struct ConformanceTranscript: Sendable {
     private var results: [CheckResult] = []
     private var running: (check: ConformanceCheck, platform: String?)?
     private var detail = ""
-    /// The last line has come: whatever the process does now does not matter.
+    /// The last line has come, so the end of the process no longer matters.
     package private(set) var hasEnded = false
 
     package init() {}
 
-    /// Takes one line, without its end. What is not one of ours is passed over.
+    /// Takes one line without its line break. Other lines are ignored.
     package mutating func read(_ line: some Collection<UInt8>) {
         guard let line = try? JSONDecoder().decode(ProgressLine.self, from: Data(line)) else { return }
         switch line {
@@ -27,10 +27,10 @@ package struct ConformanceTranscript: Sendable {
         }
     }
 
-    /// The check that has started and not ended.
+    /// The check that started but did not end.
     var interrupted: (check: ConformanceCheck, platform: String?)? { hasEnded ? nil : running }
 
-    /// The report, given how the process ended. The check that ran last failed unless it ended.
+    /// The report, given how the process ended. The last check failed unless it ended.
     package func report(path: String, ending: ConformanceReport.Ending) -> ConformanceReport {
         guard !hasEnded else { return ConformanceReport(path: path, results: results) }
         var report = ConformanceReport(path: path, results: results, ending: ending)
@@ -66,19 +66,19 @@ package struct ConformanceTranscript: Sendable {
     }
 }
 
-/// One line, in JSON, from the process that runs checks to the process that started it.
+/// One line of JSON from the process that runs checks to its parent.
 enum ProgressLine: Sendable, Hashable, Codable {
     case started(check: ConformanceCheck, platform: String?)
     /// A check runs again in a new process; its result is known.
     case repeated(check: ConformanceCheck, platform: String?)
-    /// What exactly happens within the check, should it be the last thing that happens.
+    /// The current action within the check, in case the plugin crashes in it.
     case at(what: String)
     case finished(result: CheckResult)
-    /// There is nothing more to come.
+    /// No more lines follow.
     case ended
 }
 
-/// Reports how far the checks are, so that the last line shows where a plugin crashed.
+/// Reports the progress of checks, so that the last line shows where a plugin crashed.
 package struct ConformanceProgress: Sendable {
     private let file: Int32?
 
@@ -89,7 +89,7 @@ package struct ConformanceProgress: Sendable {
     /// Reports nothing.
     package static let none = ConformanceProgress(file: nil)
 
-    /// One line of JSON for each step to `descriptor`, which stays the caller's and is not buffered.
+    /// Writes one line of JSON for each step to `descriptor`, unbuffered; the caller owns it.
     package static func lines(to descriptor: Int32) -> ConformanceProgress { ConformanceProgress(file: descriptor) }
 
     func report(_ line: ProgressLine) {

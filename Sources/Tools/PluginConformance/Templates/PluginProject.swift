@@ -1,10 +1,10 @@
 import CPluginTemplates
 import Foundation
 
-/// A new plugin as `carillon plugin new` writes it: source, build file, test and README. It builds with the language's
-/// compiler alone and passes `carillon plugin check` as it is.
+/// A new plugin as `carillon plugin new` writes it: source, build file, test and README. It builds with only the
+/// language's compiler and passes `carillon plugin check` unchanged.
 package struct PluginProject: Sendable, Hashable {
-    /// What a plugin is written in.
+    /// The plugin's programming language.
     package enum Language: String, Sendable, Hashable, CaseIterable {
         case c
         case cpp
@@ -13,15 +13,15 @@ package struct PluginProject: Sendable, Hashable {
         case python
     }
 
-    /// What a plugin does.
+    /// The plugin's type.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Carries notifications to a push service.
         case transport
-        /// Decides whether an event may wake somebody.
+        /// Decides whether an event may notify a user.
         case filter
     }
 
-    /// A file, by its path in the plugin's folder.
+    /// A file, by its path in the plugin's directory.
     package struct File: Sendable, Hashable {
         package let path: String
         package let text: String
@@ -31,10 +31,10 @@ package struct PluginProject: Sendable, Hashable {
     package let name: PluginName
     package let language: Language
     package let kind: Kind
-    /// Where the package with PluginKit is, for Swift: a folder or a URL.
+    /// The package with PluginKit, for Swift: a directory or a URL.
     package let package: String
 
-    /// `package` is for plugins in Swift: the folder, or the URL of the repository, that PluginKit is in.
+    /// `package` is for Swift plugins: the directory or repository URL of PluginKit's package.
     package init(_ name: PluginName, _ language: Language = .c, _ kind: Kind = .transport, package: String = "") {
         self.name = name
         self.language = language
@@ -42,21 +42,21 @@ package struct PluginProject: Sendable, Hashable {
         self.package = package
     }
 
-    /// Everything that belongs to it.
+    /// All its files.
     package var files: [File] {
         let texts = PluginTexts(self)
         return texts.sources + [File(path: "README.md", text: texts.readme)]
     }
 
-    /// The one file in C that needs nothing beside it but the headers.
+    /// A single C file that needs only the headers.
     package static func sourceInC(_ name: PluginName) -> String {
         PluginTexts(PluginProject(name)).text(template_transport_c())
     }
 
-    /// The commands that build, test and judge it, for whoever has just made it.
+    /// The commands that build, test and check it, to show after its creation.
     package var commands: String { PluginTexts(self).commands }
 
-    /// Writes all files into `folder`, which may exist if it is empty. Nothing is overwritten.
+    /// Writes all files into `folder`, which may exist if it is empty. Never overwrites a file.
     package func write(to folder: URL) throws(PluginProjectError) {
         let manager = FileManager.default
         do {
@@ -86,11 +86,11 @@ package struct PluginProjectError: Error, CustomStringConvertible {
     }
 }
 
-/// The name of a platform or a filter, and what it becomes where a language allows less.
+/// The name of a platform or a filter, and its forms for languages with stricter rules.
 package struct PluginName: Sendable, Hashable {
     package let text: String
 
-    /// Nil for a name that no platform can have: expected 1 to 64 of a-z, 0-9, - and _.
+    /// Nil for an invalid platform name: expected 1 to 64 of a-z, 0-9, - and _.
     package init?(_ text: String) {
         let isAllowed = { (byte: UInt8) in
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || Self.isDigit(byte)
@@ -100,10 +100,10 @@ package struct PluginName: Sendable, Hashable {
         self.text = text
     }
 
-    /// `my-pager_2` as `My-pager_2`: for people.
+    /// `my-pager_2` as `My-pager_2`, for display.
     var title: String { text.prefix(1).uppercased() + text.dropFirst() }
 
-    /// `my-pager_2` as `MyPager2`: a type. A type begins with a letter.
+    /// `my-pager_2` as `MyPager2`: a type name, which starts with a letter.
     var type: String {
         let words = text.split { $0 == "-" || $0 == "_" }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
         return words.utf8.first.map { Self.isDigit($0) } ?? true ? "Plugin" + words : words
@@ -112,7 +112,7 @@ package struct PluginName: Sendable, Hashable {
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
-/// The files of one new plugin: the examples of this project under another name, and what is written for it.
+/// Renders the files of one new plugin: this project's examples under another name, and generated files.
 struct PluginTexts {
     private typealias File = PluginProject.File
 
@@ -126,7 +126,7 @@ struct PluginTexts {
         type = project.name.type
     }
 
-    /// All but the README.
+    /// All files except the README.
     var sources: [PluginProject.File] {
         switch project.language {
         case .c: inC(ending: "c", template_transport_c(), template_filter_c())
@@ -137,10 +137,10 @@ struct PluginTexts {
         }
     }
 
-    /// A template with the plugin's names. The examples are called webhook and wordlist, and the places that other
-    /// templates leave open stand between two @.
+    /// Fills in the plugin's names. The examples are called webhook and wordlist; in other templates, placeholders are
+    /// between two @.
     func text(_ template: UnsafePointer<CChar>, _ values: [String: String] = [:]) -> String {
-        // In C no type is called so.
+        // C has no such type name.
         let title = project.language == .c ? project.name.title : type
         var text = String(cString: template)
             .replacing("contrib/examples/plugins/webhook", with: name)
@@ -168,7 +168,7 @@ struct PluginTexts {
             [
                 "CC": isCPP ? "CXX" : "CC", "COMPILER": isCPP ? "c++" : "cc", "FLAGS": isCPP ? "CXXFLAGS" : "CFLAGS",
                 "STANDARD": isCPP ? "c++17" : "gnu11", "ENDING": ending, "BLOCK": block,
-                // Such a function's pointer would come back cut to 32 bits.
+                // The pointer that such a function returns would be truncated to 32 bits.
                 "ERRORS": isCPP ? "" : " -Werror=implicit-function-declaration",
             ]
         )
@@ -183,7 +183,7 @@ struct PluginTexts {
         ] + settings
     }
 
-    /// The crate lies beside the plugin, so that Cargo needs no network.
+    /// The crate is next to the plugin, so that Cargo needs no network.
     private var inRust: [PluginProject.File] {
         [
             File(path: "Cargo.toml", text: text(template_cargo_toml())),
@@ -208,7 +208,7 @@ struct PluginTexts {
         ] + settings
     }
 
-    /// The module that the router gives a plugin lies beside it, for its test and for editors.
+    /// The router's Python module is next to the plugin, for its test and for editors.
     private var inPython: [PluginProject.File] {
         let isTransport = project.kind == .transport
         let test = isTransport ? template_transport_test_py() : template_filter_test_py()
@@ -245,7 +245,7 @@ struct PluginTexts {
         ] + settings
     }
 
-    /// What `carillon plugin check` makes a filter with, which has no sample of its own.
+    /// Settings for `carillon plugin check`, because a filter has no sample.
     private var settings: [PluginProject.File] {
         project.kind == .filter ? [File(path: "settings.json", text: "{\"words\": [\"casino\"]}\n")] : []
     }
@@ -254,7 +254,7 @@ struct PluginTexts {
         File(path: path, text: String(cString: template))
     }
 
-    /// What SwiftPM calls a package that is used: the last part of where it is.
+    /// SwiftPM's name of a dependency: the last part of its location.
     private static func identity(of package: String) -> String {
         let last = package.split(separator: "/").last.map(String.init) ?? package
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
@@ -322,7 +322,7 @@ struct PluginTexts {
         }
     }
 
-    /// Where the build puts it.
+    /// The build's output path.
     private var library: String {
         switch project.language {
         case .c, .cpp: "\(name).so"

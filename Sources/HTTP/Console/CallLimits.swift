@@ -44,7 +44,7 @@ final class CallLimits: Sendable {
         )
     }
 
-    // MARK: How often
+    // MARK: Rate limits
 
     func admit(_ principal: APIPrincipal) throws(APIProblem) {
         let (isAdmitted, pause) = state.withLock { state in
@@ -71,7 +71,7 @@ final class CallLimits: Sendable {
         return APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
     }
 
-    // MARK: How many at a time
+    // MARK: Concurrency limits
 
     /// Runs `body` if there is capacity. Half of it stays reserved for operators, whatever users send.
     func work<Answer>(for access: APIAccess, _ body: () async throws -> Answer) async throws -> Answer {

@@ -6,8 +6,8 @@ import Push
 /// Entries in one row of a trace: those of an event within one write, or of a delivery whose event is unknown. A
 /// separate row for each entry would cost several times as much.
 ///
-/// Each entry is relative to the previous one: the difference of their numbers as LEB128, the milliseconds since, its set
-/// of fields (``Has``), and those fields in their order. Texts and deliveries follow their length, which is 16 for
+/// Each entry is relative to the previous one: the difference of their numbers as LEB128, the milliseconds since, its
+/// set of fields (``Has``), and those fields in their order. Texts and deliveries follow their length, which is 16 for
 /// deliveries.
 struct PackedEntries {
     private struct Has: OptionSet {

@@ -4,30 +4,30 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// What a thread that calls plugins is inside of, for `pong` and for crash reports.
+/// The current call of a thread that calls plugins, for `pong` and for crash reports.
 ///
-/// One thread writes, and others read without making it wait: an odd number of changes means that one is under way.
+/// One thread writes, and others read without blocking it: while the number of changes is odd, a write is in progress.
 final class Activity: Sendable {
-    /// A reader gives up after so many attempts: a thread that changes so fast does not hang.
+    /// A reader gives up after this many attempts: a thread that changes that fast does not hang.
     private static let attempts = 100
 
     private let changes = Atomic<UInt64>(0)
     private let thread = Atomic<UInt32>(0)
-    /// As ``PongMessage/Call`` has it.
+    /// The kind as in ``PongMessage/Call``.
     private let kind = Atomic<UInt32>(0)
     private let id = Atomic<UInt64>(0)
     /// In milliseconds of the monotonic clock.
     private let since = Atomic<Int64>(0)
 
-    /// It is the calling thread's.
+    /// Assigns it to the calling thread.
     func adopt() { thread.store(Thread.number, ordering: .sequentiallyConsistent) }
 
-    /// Runs a call to a plugin that is for `id`: a ticket, or a question.
+    /// Runs a call to a plugin for `id`: a ticket, or a question.
     func during<Result>(_ kind: FrameKind, _ id: UInt64, _ call: () -> Result) -> Result {
         during(UInt32(kind.rawValue), id, call)
     }
 
-    /// Runs the call of a timer.
+    /// Runs a timer's call.
     func during<Result>(timer: UInt64, _ call: () -> Result) -> Result {
         during(PongMessage.Call.timer, timer, call)
     }
@@ -52,7 +52,7 @@ final class Activity: Sendable {
         changes.store(change &+ 2, ordering: .releasing)
     }
 
-    /// What it is inside of now.
+    /// The current call.
     var report: PongMessage.Call {
         let thread = thread.load(ordering: .sequentiallyConsistent)
         for _ in 0..<Self.attempts {

@@ -2,21 +2,21 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// The streams of all instances. The router has the connections; here is what the plugins see of them.
+/// The plugins' side of the streams of all instances. The router owns the connections.
 final class ChildStreams: Sendable {
-    /// Unchecked: the pointers are the plugin's own business and never looked into here.
+    /// Unchecked: the pointers belong to the plugin and are never dereferenced here.
     private struct Stream: @unchecked Sendable {
         let instance: PluginInstance
         let events: carillon_stream_events
         let context: UnsafeMutableRawPointer?
         var window = SendWindow()
-        /// All that the plugin was given.
+        /// Bytes given to the plugin.
         var received: UInt64 = 0
-        /// All of it that the router knows of.
+        /// The part of them that was reported to the router.
         var reported: UInt64 = 0
         var isPlain: Bool
-        /// What arrives meanwhile was sent in the clear. The router ends the stream for it, and the plugin never gets
-        /// it.
+        /// Bytes that arrive during this time are unencrypted. The router ends the stream because of them, and the
+        /// plugin never gets them.
         var isStartingTLS = false
         var isClosing = false
     }
@@ -56,7 +56,7 @@ final class ChildStreams: Sendable {
                 state.last += 1
                 state.open[state.last] = stream
                 place.pointer.pointee = state.last
-                // Still with the lock: the router takes numbers in their order.
+                // Under the lock, because the router expects numbers in order.
                 return process.deliveries.send(.streamOpen, id: state.last) {
                     StreamOpenMessage.write(instance: instance.number, target, to: &$0)
                 }
@@ -68,9 +68,9 @@ final class ChildStreams: Sendable {
         }
     }
 
-    /// Where a plugin wants the number of a stream.
+    /// The plugin's memory for the number of a stream.
     ///
-    /// Unchecked: it is written to before `open` returns.
+    /// Unchecked: it is written before `open` returns.
     private struct NumberPlace: @unchecked Sendable {
         let pointer: UnsafeMutablePointer<UInt64>
     }
@@ -131,7 +131,7 @@ final class ChildStreams: Sendable {
 
     // MARK: From the router
 
-    /// Handles a frame of the router, which is about an open stream.
+    /// Handles a frame of the router about an open stream.
     func receive(_ frame: Frame, _ process: PluginProcess) throws(ProtocolError) {
         guard let stream = state.withLock({ $0.open[frame.id] }) else { throw .unexpected(frame.kind) }
         switch frame.kind {
@@ -177,7 +177,7 @@ final class ChildStreams: Sendable {
         }
     }
 
-    /// Tells the router what the plugin has taken, when it is much.
+    /// Reports the bytes that the plugin has taken, once there are many.
     private func report(_ number: UInt64, _ process: PluginProcess) {
         let total = state.withLock { state -> UInt64? in
             guard let stream = state.open[number],

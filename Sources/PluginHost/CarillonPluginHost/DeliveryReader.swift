@@ -2,7 +2,7 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// Reads deliveries and answers to requests, and calls the plugins for them and for timers: the main thread.
+/// Reads deliveries and responses to requests, and calls the plugins for them and for timers: the main thread.
 struct DeliveryReader {
     private static let room = 256 << 10
 
@@ -11,7 +11,7 @@ struct DeliveryReader {
     init(_ process: PluginProcess) { self.process = process }
 
     func run(_ descriptor: Int32) -> Never {
-        // No delivery is read before this thread has given up its rights.
+        // This thread drops its rights before it reads a delivery.
         process.confinement.enter()
         process.deliveries.collect()
         var socket = ReceivingSocket(descriptor, taking: FrameKind.deliveries, room: Self.room)
@@ -47,7 +47,7 @@ struct DeliveryReader {
         if status != .CARILLON_OK { refuse(ticket, of: number, status) }
     }
 
-    /// Gives an instance a delivery that is in the ledger.
+    /// Passes a delivery in the ledger to an instance.
     private func hand(
         _ ticket: UInt64,
         to number: UInt32,
@@ -79,7 +79,7 @@ struct DeliveryReader {
             }
             let status = hand(deliveries, to: number, activity: frame.id)
             guard status != .CARILLON_OK else { return }
-            // What the plugin has ended all the same, against the rules, has ended.
+            // A delivery that the plugin ended anyway, against the rules, counts as ended.
             for delivery in deliveries where process.ledger.withLock({ $0.isOpen(delivery.ticket) }) {
                 var status = status
                 if status == .CARILLON_UNSUPPORTED {
@@ -139,7 +139,7 @@ struct DeliveryReader {
         }
     }
 
-    /// Another instance has set something. This one may have ended.
+    /// Another instance has set a value. This one may have ended.
     private func keep(_ frame: Frame) throws(ProtocolError) {
         let message = try StoredMessage(reading: frame)
         process.instance(message.instance)?.receive(message, handled: frame.id)

@@ -2,11 +2,10 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// What a filter sets in the call that is inside it. The router judges each edit again; here the filter gets its
-/// answer.
+/// The edits of a filter during its current call. The router checks each edit again; here the filter gets its result.
 ///
-/// Filters are asked by one thread, so there is one call at a time. It goes by a number in a pointer's place: a filter
-/// that sets something after its call finds no freed memory.
+/// One thread calls filters, so there is one call at a time. Its pointer is really a number, so that a late edit does
+/// not access freed memory.
 enum FilterEdits {
     fileprivate struct Call: Sendable {
         let number: UInt
@@ -15,7 +14,7 @@ enum FilterEdits {
         var edits: [Edit] = []
     }
 
-    /// A field, and what the filter sets it to.
+    /// A field and its new value.
     struct Edit: Sendable {
         let field: [UInt8]
         let value: [UInt8]
@@ -24,13 +23,13 @@ enum FilterEdits {
     private struct Shell: Sendable {
         var last: UInt = 0
         var call: Call?
-        /// The instance of the last call, for edits that come too late.
+        /// The instance of the last call, for late edits.
         var instance: PluginInstance?
     }
 
     private static let shell = Mutex(Shell())
 
-    /// What the filter set in `body`; the last of several edits of a field.
+    /// Returns the filter's edits during `body`; the last edit of a field counts.
     static func collect<Result>(
         _ instance: PluginInstance,
         _ mode: carillon_mode?,
@@ -50,7 +49,7 @@ enum FilterEdits {
         return (result, call?.edits ?? [])
     }
 
-    /// The body of `carillon_filter_call.set`.
+    /// The implementation of `carillon_filter_call.set`.
     static func set(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_bytes) -> carillon_status {
         let number = edit.map { UInt(bitPattern: $0) } ?? 0
         let (status, instance) = shell.withLock { shell -> (carillon_status?, PluginInstance?) in

@@ -3,9 +3,9 @@ import Core
 import Glibc
 import PluginProtocol
 
-// The functions that plugins call. They are functions, not closures, so that C can call them.
+// The host functions for plugins. They are functions, not closures, so that C can call them.
 
-/// A `carillon_host` that leads to the instance at `data`.
+/// A `carillon_host` for the instance at `data`.
 func hostTable(data: UnsafeMutableRawPointer) -> carillon_host {
     carillon_host(
         struct_size: UInt32(MemoryLayout<carillon_host>.size),
@@ -116,11 +116,11 @@ func filterSet(_ edit: OpaquePointer?, _ field: carillon_str, _ value: carillon_
     FilterEdits.set(edit, field, value)
 }
 
-/// Services that plugins ask for by name.
+/// Services that plugins request by name.
 private enum HostServices {
     /// A service's name and its struct, which is valid until the process ends.
     ///
-    /// Unchecked: the struct never changes once it is here.
+    /// Unchecked: the struct never changes.
     private struct Service: @unchecked Sendable {
         let name: StaticString
         let table: UnsafeRawPointer
@@ -176,6 +176,6 @@ private enum HostServices {
         Service("carillon.stream/1", streamTable),
     ]
 
-    /// The struct of a service; nil for one that is not on offer.
+    /// The struct of a service; nil if it is not offered.
     static func table(_ name: carillon_str) -> UnsafeRawPointer? { all.first { $0.isCalled(name) }?.table }
 }

@@ -2,11 +2,11 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// Calls that plugins have not answered: commands, and requests from outside. A plugin knows each by a number in a
-/// pointer's place, so that an answer that comes twice leads to no freed memory.
+/// Commands and inbound requests that plugins have not answered. A plugin's pointer for each is really a number, so
+/// that a second answer does not access freed memory.
 final class OpenCalls: Sendable {
     struct Call: Sendable {
-        /// The frame's.
+        /// The frame's ID.
         let id: UInt64
         let instance: PluginInstance
     }
@@ -38,14 +38,14 @@ final class OpenCalls: Sendable {
         return UnsafeMutableRawPointer(bitPattern: number)
     }
 
-    /// Nil: it has ended before, or there was never one.
+    /// Returns nil if it has ended, or never existed.
     func close(_ context: UnsafeMutableRawPointer?) -> Call? {
         let number = UInt(bitPattern: context)
         return state.withLock { $0.open.removeValue(forKey: number) }
     }
 }
 
-/// `done` of a request from outside.
+/// `done` of an inbound request.
 func inboundDone(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<carillon_inbound_answer>?) {
     guard let request = OpenCalls.inbound.close(context) else { return }
     let instance = request.instance
@@ -55,7 +55,7 @@ func inboundDone(_ context: UnsafeMutableRawPointer?, _ answer: UnsafePointer<ca
     }
 }
 
-/// A copy of the struct; nil when it cannot be passed on. What it says the router judges.
+/// A copy of the struct; nil if it cannot be forwarded. The router checks its content.
 private func readable(_ pointer: UnsafePointer<carillon_inbound_answer>) -> carillon_inbound_answer? {
     let headerBytes = 32 << 10
     guard let answer = carillon_inbound_answer(adopting: pointer),

@@ -2,8 +2,8 @@ import CIsolation
 import Glibc
 import PluginProtocol
 
-/// `carillon-plugin-host`: the process that plugins run in. The router starts it and talks to it over two sockets;
-/// `contrib/docs/plugin-protocol.md` describes what they say.
+/// `carillon-plugin-host`: the process for plugins. The router starts it and talks to it over two sockets;
+/// `contrib/docs/plugin-protocol.md` describes the protocol.
 @main
 enum PluginHostProgram {
     private static let deliveries: Int32 = 3
@@ -40,8 +40,8 @@ enum PluginHostProgram {
             Process.say("the router starts this program, and hands it two sockets: there are none\n\(help)")
             exit(2)
         }
-        // The router decides when a process ends: by closing the sockets. What a terminal or an init system sends to
-        // all processes of a group must not end deliveries that the router still waits for.
+        // The router ends a process by closing the sockets. Signals from a terminal or an init system to the whole
+        // group must not end deliveries that the router still waits for.
         for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT] { signal(number, SIG_IGN) }
         let failure = carillon_report_crashes(crashes)
         if failure != 0 { Process.say("crashes are not reported: \(String(cString: strerror(failure)))") }
@@ -54,33 +54,32 @@ enum PluginHostProgram {
     }
 }
 
-/// The process itself.
 enum Process {
-    /// Writes a line for the router's log.
+    /// Writes a line to the router's log.
     static func say(_ line: String) {
         var line = "carillon-plugin-host: \(line)\n"
         line.withUTF8 { _ = write(2, $0.baseAddress, $0.count) }
     }
 
-    /// Ends the process at once: something came that the router does not send, or a system call failed that cannot.
+    /// Ends the process immediately, after an impossible frame or a system call that must not fail.
     static func fail(_ line: String) -> Never {
         say(line)
         _exit(1)
     }
 
-    /// Ends the process: the router has closed a socket, or is gone.
+    /// Ends the process, because the router closed a socket or is gone.
     static func end() -> Never { _exit(0) }
 }
 
-/// How the process gives up its rights: each of its threads enters the first stage before the first library is loaded,
-/// and all of them the second after the last.
+/// Drops the process's rights in two stages: each thread enters the first before the first library is loaded, and all
+/// enter the second after the last.
 final class Confinement: Sendable {
     private struct State {
-        /// What the first `load` says; nil: none has come.
+        /// The first `load` message; nil: not received yet.
         var first: LoadMessage?
-        /// Threads that are in the first stage.
+        /// The number of threads in the first stage.
         var threads = 0
-        /// What holds for all of them, as `CARILLON_CONFINED_…`.
+        /// The confinement of all threads, as `CARILLON_CONFINED_…`.
         var bits: Int32 = CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS
     }
 
@@ -88,14 +87,14 @@ final class Confinement: Sendable {
 
     private let state = Monitor(State())
 
-    /// The first `load` has come: sets the limits, and lets the threads go on.
+    /// Handles the first `load`: sets the limits, and releases the threads.
     func begin(_ load: LoadMessage) {
         let failure = carillon_limit_memory(load.memoryLimit)
         if failure != 0 { Process.say("memory is not limited: \(String(cString: strerror(failure)))") }
         state.change { $0.first = load }
     }
 
-    /// Waits for the first `load`, and takes the calling thread into the first stage. Each thread calls it once.
+    /// Waits for the first `load`, and moves the calling thread into the first stage. Each thread calls it once.
     func enter() {
         let load = state.wait(\.first)
         let bits = load.isSandboxed ? Self.confine(load.libraries) : 0
@@ -105,16 +104,16 @@ final class Confinement: Sendable {
         }
     }
 
-    /// Waits for all threads; returns what confines them.
+    /// Waits for all threads; returns their confinement.
     func awaitAll() -> UInt32 {
         state.wait { $0.threads < Self.threads ? nil : UInt32(bitPattern: $0.bits) }
     }
 
-    /// The second stage, for all threads; returns what confines the process then.
+    /// Enters the second stage with all threads; returns the process's confinement.
     func close(_ load: LoadMessage) -> UInt32 {
         guard load.isSandboxed else { return awaitAll() }
         let bits = carillon_confine_running()
-        // What the first stage takes away is little compared with the second: alone it does not count.
+        // The first stage restricts little, so it counts only together with the second.
         return UInt32(bitPattern: bits | state.change { $0.bits & CARILLON_CONFINED_FILES })
     }
 

@@ -5,11 +5,11 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// An instance of a plugin's transport or filter, and what it sees of the host.
+/// An instance of a plugin's transport or filter, and its view of the host.
 ///
 /// It is never freed: a plugin that calls after `destroy` finds a closed instance instead of freed memory.
 ///
-/// Unchecked: `pointer` is set before another thread learns of the instance, and the rest does not change.
+/// Unchecked: `pointer` is set before another thread knows the instance, and the rest does not change.
 final class PluginInstance: @unchecked Sendable {
     enum Table {
         case transport(carillon_transport)
@@ -22,15 +22,15 @@ final class PluginInstance: @unchecked Sendable {
     let number: UInt32
     let table: Table
     let process: PluginProcess
-    /// Where its requests from outside come from; empty: nothing reaches it.
+    /// The URL of its inbound requests; empty: it gets none.
     let inboundURL: String
-    /// What the plugin knows the instance by.
+    /// The plugin's pointer of the instance.
     private(set) var pointer: UnsafeMutableRawPointer?
-    /// How many calls are inside the plugin for this instance, and whether no more may enter.
+    /// The number of calls inside the plugin for this instance, and whether it is closed.
     private let inside = Atomic(0)
     /// Changes when the last call has left a closed instance.
     private let exit = Monitor(())
-    /// What is kept for it.
+    /// Its stored values.
     private let state: Mutex<StateCopy>
 
     init(_ number: UInt32, _ table: Table, state: [StateEntry], inboundURL: String, of process: PluginProcess) {
@@ -41,7 +41,7 @@ final class PluginInstance: @unchecked Sendable {
         self.state = Mutex(StateCopy(state))
     }
 
-    /// The instance that a plugin's call is for.
+    /// The instance of a plugin's call.
     static func of(_ host: UnsafePointer<carillon_host>?) -> PluginInstance? {
         guard let data = host?.pointee.host_data else { return nil }
         return Unmanaged<PluginInstance>.fromOpaque(data).takeUnretainedValue()
@@ -62,13 +62,13 @@ final class PluginInstance: @unchecked Sendable {
         return result
     }
 
-    /// What a filter needs, as `carillon_filter.needs` says it.
+    /// The filter's needs from `carillon_filter.needs`.
     var needs: UInt32 {
         guard case .filter(let table) = table, let needs = table.needs else { return 0 }
         return needs(pointer)
     }
 
-    /// Closes the instance and calls the table's `destroy`, once no call is inside.
+    /// Closes the instance and calls the table's `destroy` once no call is inside.
     func destroy() {
         close()
         switch table {
@@ -80,8 +80,8 @@ final class PluginInstance: @unchecked Sendable {
     /// Whether the instance has ended, or is about to.
     var isClosed: Bool { inside.load(ordering: .acquiring) & Self.closed != 0 }
 
-    /// Calls the plugin, unless the instance is closed. While a call is inside, the instance is not destroyed: a plugin
-    /// may end its last delivery before `deliver` returns, and the router knows of no return.
+    /// Calls the plugin, unless the instance is closed. A call inside prevents its destruction: a plugin may end its
+    /// last delivery before `deliver` returns, and the router does not see the return.
     func enter<Result>(_ call: () -> Result) -> Result? {
         let former = inside.wrappingAdd(1, ordering: .acquiringAndReleasing).oldValue
         defer {
@@ -99,12 +99,12 @@ final class PluginInstance: @unchecked Sendable {
 
     // MARK: State
 
-    /// What is kept under a key; nil: nothing.
+    /// The value stored under a key; nil: none.
     func kept(_ key: [UInt8]) -> [UInt8]? { state.withLock { $0[key] } }
 
-    /// Keeps a value and has the router keep it. False: it is beyond a limit.
+    /// Stores a value here and at the router. False: it exceeds a limit.
     func keep(_ entry: StateEntry) -> Bool {
-        // The router learns of changes in the order of their numbers.
+        // The router must receive changes in the order of their numbers.
         state.withLock { state in
             guard let number = state.set(entry) else { return false }
             return process.deliveries.send(.store, id: number) {
@@ -113,17 +113,17 @@ final class PluginInstance: @unchecked Sendable {
         }
     }
 
-    /// Takes what the router keeps, once it has come to the change `handled` of this instance.
+    /// Takes values from the router, which has processed this instance's changes up to `handled`.
     func receive(_ message: StoredMessage, handled: UInt64) {
         state.withLock { $0.receive(message.entries, handled: handled, isWhole: message.isWhole) }
     }
 }
 
-/// Lends a plugin room for one sentence, and writes into a plugin's.
+/// Provides buffers for a plugin's error message, and writes into a plugin's buffer.
 enum ErrorRoom {
     private static let capacity = 512
 
-    /// What `body` returned and, if that is a failure, what the plugin wrote meanwhile.
+    /// Returns the result of `body` and, if that is a failure, the plugin's message.
     static func withRoom(
         _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
     ) -> (status: carillon_status, said: [UInt8]) {
@@ -132,13 +132,13 @@ enum ErrorRoom {
             var error = carillon_error(buf: room.baseAddress, capacity: capacity, len: 0)
             let status = body(&error)
             guard status != .CARILLON_OK else { return (status, []) }
-            // The room is ours: what the plugin made of `buf` and `capacity` does not matter.
+            // The buffer is ours, so the plugin's values of `buf` and `capacity` do not matter.
             let length = Int(min(UInt(bitPattern: error.len), UInt(capacity)))
             return (status, room.prefix(length).map { UInt8(bitPattern: $0) })
         }
     }
 
-    /// Writes as much of `text` as a plugin has room for.
+    /// Writes as much of `text` as fits into the plugin's buffer.
     static func write(_ text: some Collection<UInt8>, to error: UnsafeMutablePointer<carillon_error>?) {
         guard let error, let room = error.pointee.buf, error.pointee.capacity > 0 else { return }
         let text = text.prefix(error.pointee.capacity)
@@ -147,7 +147,7 @@ enum ErrorRoom {
     }
 }
 
-/// A library that is loaded for good, and the tables of its plugin in copies of our own.
+/// A permanently loaded library, and copies of its plugin's tables.
 struct PluginLibrary: Sendable {
     /// Why a library was not loaded.
     struct Refusal: Error {
@@ -161,7 +161,7 @@ struct PluginLibrary: Sendable {
     static let abiMinor = UInt32(CARILLON_ABI_MINOR)
     let tables: PluginTables
 
-    /// Loads the library at `path` and asks it what it offers.
+    /// Loads the library at `path` and reads its descriptor.
     init(loading path: String) throws(Refusal) {
         guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             throw Refusal(reason: .linker, text: dlerror().map { String(cString: $0) } ?? "nothing")
@@ -178,7 +178,7 @@ struct PluginLibrary: Sendable {
         }
     }
 
-    /// What the library offers.
+    /// The library's descriptor.
     func descriptor(confinement: UInt32) -> DescriptorMessage {
         var descriptor = tables.descriptor
         descriptor.modules = Self.modules

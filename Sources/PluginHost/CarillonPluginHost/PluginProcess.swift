@@ -3,10 +3,10 @@ import Core
 import PluginProtocol
 import Synchronization
 
-/// What the threads of the process share: sockets, instances, what is open.
+/// The shared state of the process's threads: sockets, instances, open work.
 ///
-/// Three threads are its own. The main one reads deliveries and calls the plugins for them. One reads questions, and
-/// never calls a plugin, so that it can always say what the others are inside of. The third answers the questions.
+/// It has three threads. The main one reads deliveries and calls the plugins for them. Another one reads questions, and
+/// never calls a plugin, so that it can always report the others' calls. The third answers the questions.
 final class PluginProcess: Sendable {
     private static let workerStack = 1 << 20
     private static let readerStack = 256 << 10
@@ -31,7 +31,7 @@ final class PluginProcess: Sendable {
         self.questions = SendingSocket(questions, isSentAtEnd: false)
     }
 
-    /// Serves until the router closes a socket. The calling thread, which is the only one, takes the deliveries.
+    /// Serves until the router closes a socket. The calling thread, so far the only one, takes the deliveries.
     func run() -> Never {
         let worker = QuestionWorker(self)
         let reader = QuestionReader(self, worker)
@@ -56,7 +56,7 @@ final class PluginProcess: Sendable {
 
     // MARK: Instances
 
-    /// The instance of that number; nil: there is none, or not any more.
+    /// The instance of that number; nil: there is none, or it has ended.
     func instance(_ number: UInt32) -> PluginInstance? { instances.withLock { $0[number] } }
 
     func add(_ instance: PluginInstance) { instances.withLock { $0[instance.number] = instance } }
@@ -86,7 +86,7 @@ final class PluginProcess: Sendable {
         }
     }
 
-    /// `carillon_host.complete`. Tickets that are not in hand go to the router as well, for it counts them.
+    /// `carillon_host.complete`. Unknown tickets are sent to the router too, because it counts them.
     func complete(_ instance: PluginInstance, _ ticket: UInt64, _ pointer: UnsafePointer<carillon_outcome>?) {
         let outcome = pointer.flatMap { carillon_outcome(adopting: $0) }
         let isKnown = ledger.withLock { $0.end(ticket, of: instance.number) }
@@ -146,7 +146,7 @@ final class PluginProcess: Sendable {
             ErrorRoom.write(Array(flaw.utf8), to: room)
             return .CARILLON_INVALID
         }
-        // The answer may hang on what this thread has collected.
+        // The response may depend on frames that this thread has buffered.
         deliveries.flush()
         let answer = hostQuestions.ask { number in
             questions.send(.present, id: number) { writer in
@@ -163,7 +163,7 @@ final class PluginProcess: Sendable {
         return answer.status
     }
 
-    /// Tells the router of a broken rule that the plugin has been answered already.
+    /// Reports a broken rule to the router; the plugin already got its error.
     func note(_ rule: MistakeMessage.Rule, of instance: PluginInstance?, _ text: String) {
         guard let instance, mistakes.withLock({ $0.take(now: .now()) }) else { return }
         deliveries.send(.mistake, id: 0) {
@@ -201,7 +201,7 @@ final class HostQuestions: Sendable {
         }
     }
 
-    /// False: nobody asked.
+    /// False: no thread waits for it.
     func answer(_ number: UInt64, _ answer: Answer) -> Bool {
         state.change { state in
             guard case .some(nil) = state.answers[number] else { return false }
@@ -211,11 +211,11 @@ final class HostQuestions: Sendable {
     }
 }
 
-/// What is open: deliveries that the plugins have not ended, requests that the router has not answered. Pure.
+/// Open work: deliveries that the plugins have not ended, and requests that the router has not answered. Pure.
 struct Ledger: Sendable {
-    /// A request, and who waits for its end.
+    /// A request and its completion.
     ///
-    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    /// Unchecked: the pointer belongs to the plugin and is never dereferenced here.
     struct Request: @unchecked Sendable {
         let instance: PluginInstance
         let ticket: UInt64
@@ -226,14 +226,14 @@ struct Ledger: Sendable {
     private static let spareRequests = 64
     private static let requestsOfTicket = 4
 
-    /// The instance of each delivery in hand.
+    /// The instance of each open delivery.
     private var tickets: [UInt64: UInt32] = [:]
     private var requests: [UInt64: Request] = [:]
     private var lastRequest: UInt64 = 0
 
     mutating func begin(_ ticket: UInt64, of instance: UInt32) { tickets[ticket] = instance }
 
-    /// False: the instance has no such delivery in hand.
+    /// False: the instance has no such open delivery.
     mutating func end(_ ticket: UInt64, of instance: UInt32) -> Bool {
         guard tickets[ticket] == instance else { return false }
         tickets[ticket] = nil
@@ -242,7 +242,7 @@ struct Ledger: Sendable {
 
     func isOpen(_ ticket: UInt64) -> Bool { tickets[ticket] != nil }
 
-    /// The number of a new request; nil: too many are open for what is in hand.
+    /// The number of a new request; nil: too many are open for the number of deliveries.
     mutating func open(_ request: Request) -> UInt64? {
         guard requests.count < Self.spareRequests + Self.requestsOfTicket * tickets.count else { return nil }
         lastRequest += 1
@@ -253,8 +253,7 @@ struct Ledger: Sendable {
     mutating func close(_ number: UInt64) -> Request? { requests.removeValue(forKey: number) }
 }
 
-/// Lets at most so many messages through in a second, and counts the rest: plugins that repeat themselves shall not
-/// keep the router busy. Pure.
+/// A rate limit for messages, which counts the dropped ones: repetitive plugins must not keep the router busy. Pure.
 struct MessageLimit: Sendable {
     private static let perSecond = 100
 
@@ -262,7 +261,7 @@ struct MessageLimit: Sendable {
     private var count = 0
     private(set) var lost = 0
 
-    /// Whether one more may go.
+    /// Whether one more may be sent.
     mutating func take(now: Deadline) -> Bool {
         let current = now.milliseconds / 1000
         if current != second {
@@ -274,7 +273,7 @@ struct MessageLimit: Sendable {
         return count <= Self.perSecond
     }
 
-    /// How many were lost since it was asked last.
+    /// The number of messages dropped since the last call.
     mutating func takeLost() -> Int {
         defer { lost = 0 }
         return lost

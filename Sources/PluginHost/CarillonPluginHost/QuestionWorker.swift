@@ -2,7 +2,7 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// Answers questions in their order: the thread that loads libraries, creates and destroys instances, and asks them.
+/// Answers questions in order: the thread that loads libraries, creates and destroys instances, and calls them.
 final class QuestionWorker: Sendable {
     private struct Question: Sendable {
         let kind: FrameKind
@@ -16,7 +16,7 @@ final class QuestionWorker: Sendable {
 
     init(_ process: PluginProcess) { self.process = process }
 
-    /// Puts a question behind those that wait.
+    /// Queues a question.
     func add(_ frame: Frame) {
         let question = Question(kind: frame.kind, id: frame.id, body: Array(frame.body))
         waiting.change { $0.append(question) }
@@ -193,7 +193,7 @@ final class QuestionWorker: Sendable {
     }
 }
 
-/// `done` of a command. The answer's number 1 says that the plugin took the command on.
+/// `done` of a command. The answer's number 1 means that the plugin accepted the command.
 private func commandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon_status, _ answer: carillon_str) {
     guard let command = OpenCalls.commands.close(context) else { return }
     let limit = 1 << 20
@@ -203,7 +203,7 @@ private func commandDone(_ context: UnsafeMutableRawPointer?, _ status: carillon
     }
 }
 
-/// Reads questions. It calls no plugin, so that a ping is answered whatever plugins do.
+/// Reads questions. It calls no plugin, so a ping is always answered.
 struct QuestionReader {
     private static let room = 64 << 10
 

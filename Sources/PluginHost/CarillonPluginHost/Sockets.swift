@@ -3,18 +3,18 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// The sending side of a socket, which all threads share.
+/// The sending side of a socket, shared by all threads.
 ///
-/// The thread that reads the same socket collects what it sends while it handles one read; every other sends at once.
+/// The thread that reads the same socket buffers its frames while it handles one read; all others send immediately.
 final class SendingSocket: Sendable {
-    /// What the lock holds.
+    /// The state under the lock.
     ///
-    /// Unchecked: only who holds the lock uses the outbox, but for the end of the process.
+    /// Unchecked: only the lock's holder uses the outbox, except at the end of the process.
     private struct Shell: @unchecked Sendable {
         let outbox: UnsafeMutablePointer<carillon_outbox>
-        /// The thread that collects.
+        /// The thread that buffers.
         var collector: pthread_t?
-        /// Its room is used for each frame.
+        /// Its memory is reused for each frame.
         var writer = FrameWriter()
     }
 
@@ -29,7 +29,7 @@ final class SendingSocket: Sendable {
         shell = Mutex(Shell(outbox: outbox))
     }
 
-    /// Sends a frame whose body `body` writes. False: it is longer than it may be, and not sent.
+    /// Sends a frame whose body `body` writes. False: it exceeds its limit and is not sent.
     @discardableResult
     func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
         shell.withLock { shell in
@@ -39,10 +39,10 @@ final class SendingSocket: Sendable {
         }
     }
 
-    /// The calling thread collects from now on what it sends.
+    /// Makes the calling thread buffer its frames from now on.
     func collect() { shell.withLock { $0.collector = pthread_self() } }
 
-    /// Sends what has been collected.
+    /// Sends the buffered frames.
     func flush() { shell.withLock { Self.flush($0) } }
 
     private static func put(
@@ -54,7 +54,7 @@ final class SendingSocket: Sendable {
         shell.writer.removeAll()
         guard shell.writer.frame(kind, id: id, body) else { return false }
         let outbox = shell.outbox
-        // The router is gone: nobody is left to serve.
+        // The router is gone, so there is no more work.
         guard shell.writer.withBytes({ carillon_put_into_outbox(outbox, $0.baseAddress, $0.count) }) == 0 else {
             Process.end()
         }
@@ -70,7 +70,7 @@ final class SendingSocket: Sendable {
 /// The receiving side of a socket, for one thread.
 struct ReceivingSocket: ~Copyable {
     private let descriptor: Int32
-    /// The most bytes of a read.
+    /// The maximum number of bytes per read.
     private let room: Int
     private var buffer: FrameBuffer
 
@@ -80,7 +80,7 @@ struct ReceivingSocket: ~Copyable {
         buffer = FrameBuffer(taking: kinds)
     }
 
-    /// Waits for what comes next, and hands out each frame that is whole by now. Ends the process with the socket.
+    /// Waits for input, and calls `body` with each complete frame. Ends the process when the socket closes.
     mutating func receive(_ body: (Frame) throws(ProtocolError) -> Void) {
         let descriptor = descriptor
         let count = buffer.receive(room) { read(descriptor, $0.baseAddress, $0.count) }

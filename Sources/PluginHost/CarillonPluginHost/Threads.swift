@@ -1,7 +1,7 @@
 import CIsolation
 import Glibc
 
-/// A value that threads share, and wait for. `Mutex` has no condition to wait for.
+/// A shared value that threads can wait for. `Mutex` has no condition variable.
 ///
 /// Unchecked: the lock guards the value.
 final class Monitor<Value>: @unchecked Sendable {
@@ -22,7 +22,7 @@ final class Monitor<Value>: @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Changes the value, and wakes those who wait.
+    /// Changes the value, and wakes the waiting threads.
     @discardableResult
     func change<Result>(_ body: (inout Value) -> Result) -> Result {
         pthread_mutex_lock(mutex)
@@ -33,7 +33,7 @@ final class Monitor<Value>: @unchecked Sendable {
         return body(&value)
     }
 
-    /// Waits until `body` returns something, which it is asked for after each change.
+    /// Waits until `body` returns a value; it is called after each change.
     func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -44,7 +44,6 @@ final class Monitor<Value>: @unchecked Sendable {
     }
 }
 
-/// A thread of the process's own.
 enum Thread {
     private final class Start {
         let body: @Sendable () -> Void
@@ -71,6 +70,6 @@ enum Thread {
         guard failure == 0 else { Process.fail("no thread: \(String(cString: strerror(failure)))") }
     }
 
-    /// The calling thread by the kernel's number.
+    /// The kernel's ID of the calling thread.
     static var number: UInt32 { carillon_thread_number() }
 }

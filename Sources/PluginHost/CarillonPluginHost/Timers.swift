@@ -5,11 +5,11 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// The timers of all instances. The thread of deliveries makes their calls between frames.
+/// The timers of all instances. The delivery thread runs them between frames.
 final class Timers: Sendable {
-    /// What a timer calls.
+    /// A timer's callback.
     ///
-    /// Unchecked: the pointer is the plugin's own business and never looked into here.
+    /// Unchecked: the pointer belongs to the plugin and is never dereferenced here.
     private struct Call: @unchecked Sendable {
         let instance: PluginInstance
         let fired: carillon_timer_fired
@@ -17,7 +17,7 @@ final class Timers: Sendable {
     }
 
     private let table = Mutex(TimerTable<Call>())
-    /// Becomes readable when the thread of deliveries has to look for the next timer again.
+    /// Becomes readable when the delivery thread must look for the next timer again.
     private let wakeup: Int32
 
     init() {
@@ -61,12 +61,12 @@ final class Timers: Sendable {
         }
     }
 
-    /// None of the instance's timers fires any more.
+    /// Stops all timers of the instance.
     func removeAll(of instance: PluginInstance) {
         table.withLock { $0.removeAll(of: UInt64(instance.number)) }
     }
 
-    /// Makes the calls that are due now. What becomes due meanwhile waits until after the next frame.
+    /// Runs the timers due now. Timers that become due during this wait until after the next frame.
     func fireDue(_ activity: Activity) {
         let now = Deadline.now()
         while let firing = table.withLock({ $0.takeDue(now: now) }) {
@@ -83,15 +83,14 @@ final class Timers: Sendable {
         }
     }
 
-    /// Waits until there is something to read from `descriptor`, or a timer is due. True: there may be something to
-    /// read.
+    /// Waits for input on `descriptor`, or until a timer is due. True: there may be input.
     func wait(for descriptor: Int32) -> Bool {
         var polled = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeup, events: Int16(POLLIN), revents: 0),
         ]
         let due = table.withLock(\.nextDue)
-        // The clock counts whole milliseconds, so that one more is always late enough.
+        // The clock counts whole milliseconds, so one more is always late enough.
         let wait = due.map { max(0, ($0 - .now()).milliseconds) }
         _ = poll(&polled, 2, wait.map { Int32(clamping: $0) } ?? -1)
         if polled[1].revents != 0 { clearWakeup() }

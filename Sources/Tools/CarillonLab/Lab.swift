@@ -13,8 +13,8 @@ public final class Lab: Sendable {
     public let addresses: LabAddresses
     /// The first credentials of the configuration.
     public let credentials: LabCredentials
-    /// Signed by the lab's authority, for both environments. Its topics are that of ``credentials``, and the same with
-    /// `.voip` and `.complication`.
+    /// Signed by the lab's authority, for both environments. Its topics are the one of ``credentials``, and the same
+    /// with `.voip` and `.complication`.
     public let pushCertificate: PushCertificate
     /// The operator's key for Web Push; nil if the service is disabled.
     public let vapid: VAPIDCredentials?

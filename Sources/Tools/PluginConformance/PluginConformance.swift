@@ -6,7 +6,7 @@ import PluginHost
 ///
 /// The plugin runs in this process and may crash it. ``ConformanceRunner`` runs the same in another process.
 package enum PluginConformance {
-    /// Runs all checks and reports each step to `progress`. Nothing is sent over a network.
+    /// Runs all checks and reports each step to `progress`. No check uses a network.
     ///
     /// The library stays in the process until it ends, as do instances that did not complete their work.
     package static func check(

@@ -36,7 +36,7 @@ const tell = (words, tone = "") => {
   if (tone !== "bad") silence = setTimeout(() => { node.hidden = true }, 8_000)
 }
 
-// MARK: Where we are
+// MARK: Navigation
 
 /** The screen, the rest of the path and the parameters of the fragment, such as `#devices/12` or
     `#devices?account=npub1…`. */
@@ -94,7 +94,7 @@ const signedOut = () => {
   write()
 }
 
-// MARK: Beginning
+// MARK: Starting
 
 find("language").addEventListener("change", () => {
   language = find("language").value

@@ -208,7 +208,7 @@ class Playground {
     return order
   }
 
-  // MARK: What came out
+  // MARK: Results
 
   #writeMistakes({ is_valid: isValid, rules, mistakes, warnings }) {
     const { say, notice } = this.#parts

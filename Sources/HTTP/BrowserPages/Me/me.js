@@ -33,7 +33,7 @@ const explain = ({ key, values: { refusal, ...values } }) =>
 
 const { report: tell, attempt, writeHead } = acting(say, explain)
 
-// MARK: Showing it
+// MARK: Display
 
 const words = {
   say, phrase, when,
@@ -90,7 +90,7 @@ function writeAsked(names) {
   )
 }
 
-// MARK: Doing it
+// MARK: Actions
 
 async function load() {
   if (!card.person) return
@@ -152,7 +152,7 @@ async function lookUp() {
   find("one-answer").focus()
 }
 
-// MARK: Beginning
+// MARK: Starting
 
 const card = new KeyCard({
   say, attempt,

@@ -37,7 +37,7 @@ const chosenWay = () => checked("way")[0] ?? offered()[0]
 
 const when = time => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(time)
 
-// MARK: What there is
+// MARK: Contents
 
 const platforms = () => router?.apps?.[options.app] ?? {}
 
@@ -59,7 +59,7 @@ async function staleness() {
   return null
 }
 
-// MARK: Showing it
+// MARK: Display
 
 function write() {
   writeHead(language, "title")
@@ -192,7 +192,7 @@ async function writeRenewal() {
   return reason
 }
 
-// MARK: Doing it
+// MARK: Actions
 
 async function keep(members) {
   state = await storage.merge(members)
@@ -291,7 +291,7 @@ async function load() {
   [options, router] = await Promise.all([settings(), information()])
 }
 
-// MARK: Beginning
+// MARK: Starting
 
 const card = new KeyCard({
   say, report, attempt, keep,

@@ -43,7 +43,7 @@ final class PluginBridge: Sendable {
 
     // MARK: Closing
 
-    /// Rejects all further calls, because the plugin created no instance.
+    /// Rejects all later calls, because the plugin created no instance.
     func close() {
         streams.endAll()
         shell.withLock { $0.state.close() }
@@ -127,7 +127,7 @@ final class PluginBridge: Sendable {
     }
 }
 
-// MARK: Reports and requests of the plugin's process
+// MARK: Reports and requests from the process
 
 extension PluginBridge: InstanceHost {
     private static var lineLimit: Int { 1024 }

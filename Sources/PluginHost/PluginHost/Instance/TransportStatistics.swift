@@ -8,7 +8,7 @@ import PluginProtocol
 package struct TransportStatistics: Sendable, Hashable {
     /// Tickets that the plugin ended twice, or that it never had.
     package var unknownTickets: UInt64 = 0
-    /// Missing outcomes, and those of an unknown kind or with an implausible size.
+    /// Outcomes that are missing, of an unknown kind or of an implausible size.
     package var malformedOutcomes: UInt64 = 0
     /// HTTP requests that the host refused to send.
     package var malformedRequests: UInt64 = 0

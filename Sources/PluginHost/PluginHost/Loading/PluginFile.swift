@@ -67,7 +67,7 @@ package struct PluginFile: Sendable {
     }
 }
 
-/// Which file it is, whatever it is called: what the dynamic linker goes by as well.
+/// The identity of a file regardless of its name; the dynamic linker compares the same.
 struct FileIdentity: Sendable, Hashable {
     private let device: UInt64
     private let inode: UInt64
@@ -77,7 +77,7 @@ struct FileIdentity: Sendable, Hashable {
         inode = UInt64(status.st_ino)
     }
 
-    /// Nil where there is none; that of the file that a link leads to.
+    /// Follows links; nil if there is no file.
     init?(ofFileAt path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -87,7 +87,7 @@ struct FileIdentity: Sendable, Hashable {
 
 /// The owner and permissions that a file needs before its code runs in a plugin process.
 enum FileTrust {
-    /// Why the folder at `path` cannot be trusted, or nil.
+    /// Why the directory at `path` cannot be trusted, or nil.
     static func distrust(ofFolder path: String) -> PluginRefusal.Reason? {
         var status = stat()
         guard stat(path, &status) == 0 else { return .unreadable(String(cString: strerror(errno))) }
@@ -95,7 +95,7 @@ enum FileTrust {
         return distrust(of: status, at: path)
     }
 
-    /// Why what `status` describes cannot be trusted, or nil.
+    /// Why a file with this `status` cannot be trusted, or nil.
     static func distrust(of status: stat, at path: String) -> PluginRefusal.Reason? {
         guard status.st_uid == 0 || status.st_uid == geteuid() else {
             return .foreignOwner(path, owner: status.st_uid)
@@ -105,8 +105,8 @@ enum FileTrust {
     }
 }
 
-/// Looks at a file the way the dynamic linker is about to, but without trusting it: glibc maps a file that was cut
-/// short and dies of SIGBUS when it touches the missing pages.
+/// Checks a file before the dynamic linker maps it: glibc maps a truncated file and dies of SIGBUS when it touches the
+/// missing pages.
 enum ELFImage {
     private static let headerSize = 64
     private static let programHeaderSize = 56
@@ -121,7 +121,7 @@ enum ELFImage {
     private static let machine: UInt16 = 243
     #endif
 
-    /// Why `bytes` is no whole 64-bit little-endian shared object for this machine, or nil.
+    /// Why `bytes` are not a complete 64-bit little-endian shared object for this machine, or nil.
     static func flaw(in bytes: [UInt8]) -> PluginRefusal.Reason? {
         guard !bytes.isEmpty else { return .empty }
         guard bytes.starts(with: [0x7f, 0x45, 0x4c, 0x46]) else { return .notELF }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where plugins are looked for, and what is known about them beforehand.
+/// The folders and pins for finding plugins.
 package struct PluginSearch: Sendable {
     /// Absolute paths, searched in this order: the first file of a name wins, even when it is refused.
     package var folders: [String]
@@ -26,13 +26,13 @@ package struct PluginCandidate: Sendable, Hashable {
         self.path = path
     }
 
-    /// Whether it is a plugin in Python, and no shared object.
+    /// Whether it is a Python plugin instead of a shared object.
     package var isPython: Bool { name.hasSuffix(".py") }
 }
 
 /// Lists plugin folders.
 enum PluginFolder {
-    /// Every `*.so` and `*.py` of `folders` in order of folder and name; what is shadowed or cannot be listed is
+    /// Every `*.so` and `*.py` of `folders` in order of folder and name. Shadowed files and unreadable folders are
     /// refused.
     static func candidates(in folders: [String]) -> (found: [PluginCandidate], refusals: [PluginRefusal]) {
         var found: [PluginCandidate] = []
@@ -56,7 +56,7 @@ enum PluginFolder {
         return (found, refusals)
     }
 
-    /// Libraries that a build leaves next to the programs and that are no plugins.
+    /// Libraries that a build leaves next to the programs and that are not plugins.
     private static let otherLibraries: Set = ["libcarillon-confinement.so", "libGRDB-dynamic.so"]
 
     private static func names(in folder: String) throws(PluginRefusal) -> [String] {

@@ -2,7 +2,7 @@ import Logging
 import PluginProtocol
 import Synchronization
 
-/// The processes that plugins run in.
+/// The processes of plugins.
 final class PluginProcesses: Sendable {
     /// The libraries that come with Carillon.
     private static let shipped = Set(
@@ -23,18 +23,18 @@ final class PluginProcesses: Sendable {
         self.log = log
     }
 
-    /// Whether the plugin in a file of that name shares a process with others. Those that come with Carillon do, and
-    /// every other has its own.
+    /// Whether the plugin in a file of that name shares a process with others. Carillon's own plugins do; all others
+    /// have a separate one.
     static func isShared(_ name: String) -> Bool { shipped.contains(name) }
 
-    /// Starts the process for files: plugins in Python have another program.
+    /// Starts the process for files; Python plugins have another program.
     private func launch(for files: [TrustedFile]) -> (@Sendable () throws(StartError) -> StartedProcess)? {
         guard files.contains(where: { $0.candidate.isPython }) else { return nil }
         let python = settings.python
         return { () throws(StartError) -> StartedProcess in try ChildProcess.start(python) }
     }
 
-    /// Loads a file into a new process of its own.
+    /// Loads a file into a new process.
     func load(_ file: TrustedFile) -> Result<IsolatedPlugin, PluginRefusal.Reason> {
         load([file]).first ?? .failure(.noProcess("it was not loaded"))
     }
@@ -54,7 +54,7 @@ final class PluginProcesses: Sendable {
         return results.map { $0.mapError(PluginRefusal.Reason.init) }
     }
 
-    /// Ends the processes that nothing uses at the moment.
+    /// Ends processes that are currently unused.
     func rest() {
         for supervisor in current { supervisor.rest() }
     }
@@ -69,13 +69,13 @@ final class PluginProcesses: Sendable {
     }
 }
 
-/// A plugin's file that was found to be in order.
+/// A plugin's file that passed all checks.
 struct TrustedFile: Sendable {
     let candidate: PluginCandidate
     let pin: String?
     let file: PluginFile
 
-    /// The library for a process, which looks at the file again before each start: it may have been replaced.
+    /// The library for a process. The file is checked again before each start, because it may have been replaced.
     var library: IsolatedLibrary {
         IsolatedLibrary(path: file.path) { [self] in
             do throws(PluginRefusal) {

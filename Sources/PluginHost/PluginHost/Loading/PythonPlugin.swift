@@ -2,12 +2,11 @@ import Dispatch
 import Logging
 import Synchronization
 
-/// A plugin in Python for commands that run without a router. It has its own process, which ends with it.
+/// A Python plugin for commands that run without a router. It has its own process, which ends with it.
 package final class PythonPlugin: Sendable {
-    /// Its descriptor.
     package let descriptor: PluginDescriptor
     package let plugin: IsolatedPlugin
-    /// Runs what the header marks `[setup]`.
+    /// Runs functions that the header marks `[setup]`.
     package let setup = DispatchQueue(label: "carillon.plugin.setup")
     private let supervisor: ChildSupervisor
     private let errors = PythonErrors()
@@ -35,13 +34,13 @@ package final class PythonPlugin: Sendable {
         }
     }
 
-    /// How often its process has died so far, and the last time why.
+    /// How often its process has died, and the last reason.
     package var deaths: (count: Int, last: String?) {
         let report = supervisor.report
         return (report.deaths, report.lastDeath)
     }
 
-    /// The traceback of the first exception since the last call that the plugin let out of one of its functions.
+    /// The traceback of the first exception that escaped from the plugin's functions since the last call.
     package func takeTraceback() -> String? {
         supervisor.catchUp()
         return errors.take()
@@ -93,15 +92,14 @@ private final class PythonErrors: Sendable {
     }
 }
 
-/// `carillon-plugin-python`: the program in Python that plugins in Python run in. It is a folder, which `python3` runs
-/// in place of `carillon-plugin-host`.
+/// `carillon-plugin-python`: the Python counterpart of `carillon-plugin-host`. It is a directory that `python3` runs.
 package enum PythonProgram {
     package static let name = "carillon-plugin-python"
 
-    /// Where the system has its interpreter.
+    /// The usual paths of the system's interpreter.
     package static let interpreters = ["/usr/bin/python3", "/usr/local/bin/python3", "/bin/python3"]
 
-    /// Where it belongs to an executable in `folder`: as it was built, or where it was installed.
+    /// Its possible paths for an executable in `folder`: in the build, or installed.
     package static func places(beside folder: String) -> [String] {
         let prefix = folder.split(separator: "/").dropLast().map { "/\($0)" }.joined()
         return [

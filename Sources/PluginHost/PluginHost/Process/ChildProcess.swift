@@ -1,26 +1,26 @@
-// Has `timespec`, where that comes from there.
+// On some systems, `timespec` is only in here.
 import CDispatch
 import CSpawn
 import Core
 import Glibc
 
-/// What the router does with a process that it started.
+/// Controls a process that the router started.
 package protocol ProcessControl: Sendable {
-    /// By the system's number.
+    /// The process ID.
     var id: Int32 { get }
     /// A descriptor that becomes readable when the process has ended.
     var handle: Int32 { get }
-    /// Ends it at once.
+    /// Kills it immediately.
     func kill()
-    /// Lets one of its threads crash, so that it reports its stack.
+    /// Crashes one of its threads, so that it reports its stack.
     func abort(thread: UInt32)
-    /// How it ended, once; nil: it runs.
+    /// How it ended, once; nil: it is running.
     func reap() -> ProcessEnd?
-    /// The processor time that it has used.
+    /// Its processor time up to now.
     func processorTime() -> Duration?
 }
 
-/// A process that was started, and the router's ends of what connects them.
+/// A started process, and the router's ends of its connections.
 package struct StartedProcess: Sendable {
     package var control: any ProcessControl
     package var deliveries: Int32
@@ -29,7 +29,7 @@ package struct StartedProcess: Sendable {
     package var crashes: Int32
     /// The reading end of its standard error.
     package var errors: Int32
-    /// Its `/proc/PID/statm`; -1: unknown. Opened before the process forbids others to look at it.
+    /// Its `/proc/PID/statm`; -1: unknown. Opened before the process hides itself from other processes.
     package var memory: Int32 = -1
 
     /// The descriptors that the sockets do not own.
@@ -37,7 +37,7 @@ package struct StartedProcess: Sendable {
 
     func close() { for descriptor in [deliveries, questions] + others { Glibc.close(descriptor) } }
 
-    /// How much memory it has in use, shared memory and its libraries included, as `/proc/PID/statm` says.
+    /// Its resident memory from `/proc/PID/statm`, including shared memory and libraries.
     func residentMemory() -> ByteCount? {
         guard memory >= 0 else { return nil }
         var bytes = [UInt8](repeating: 0, count: 128)
@@ -60,7 +60,7 @@ package struct ChildProcess: ProcessControl {
     package let id: Int32
     package let handle: Int32
 
-    /// Starts `program` with nothing but the four connections. It takes up to some milliseconds.
+    /// Starts `program` with only the four connections. It takes up to a few milliseconds.
     package static func start(_ program: String, _ arguments: [String] = []) throws(StartError) -> StartedProcess {
         var pairs: [(ours: Int32, theirs: Int32)] = []
         func abandon(_ what: String) -> StartError {
@@ -109,7 +109,7 @@ package struct ChildProcess: ProcessControl {
         )
     }
 
-    /// Where the machine runs out of memory, the kernel ends this process rather than the router.
+    /// If memory runs out, the kernel should kill this process instead of the router.
     private static func offer(_ id: pid_t) {
         let file = open("/proc/\(id)/oom_score_adj", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -117,7 +117,7 @@ package struct ChildProcess: ProcessControl {
         close(file)
     }
 
-    /// Starts a process for a plugin in Python.
+    /// Starts a process for a Python plugin.
     package static func start(_ python: PythonPrograms) throws(StartError) -> StartedProcess {
         guard !python.interpreter.isEmpty else {
             throw StartError("there is no python3; install it, or name it under plugins.python")
@@ -125,12 +125,13 @@ package struct ChildProcess: ProcessControl {
         guard !python.program.isEmpty else {
             throw StartError("carillon-plugin-python is not installed beside carillon-plugin-host")
         }
-        // Isolated from variables and folders of the user's, nothing written beside the plugin, UTF-8 in any locale.
+        // Ignores the user's variables and directories, writes no cache next to the plugin, and uses UTF-8 in any
+        // locale.
         let errors = python.showsErrors ? ["--tracebacks"] : []
         return try start(python.interpreter, ["-I", "-B", "-X", "utf8", python.program] + errors)
     }
 
-    /// Both ends of a stream, closed by exec.
+    /// Both ends of a stream socket, closed by exec.
     package static func socketPair() -> (ours: Int32, theirs: Int32)? {
         var ends: [Int32] = [0, 0]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -145,7 +146,7 @@ package struct ChildProcess: ProcessControl {
         return failure == 0 ? (ends[0], ends[1]) : nil
     }
 
-    /// The few variables that a process that loads plugins needs. Swift's own crash reports would fork and trace.
+    /// The few variables that a plugin process needs. Swift's own crash reports would fork and trace.
     private static var environment: [String] {
         let names: [String] = ["LANG", "TZ", "LD_LIBRARY_PATH"]
         let kept = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
@@ -178,7 +179,7 @@ package struct ChildProcess: ProcessControl {
         switch carillon_reap(handle, &signal, &status) {
         case 0: return nil
         case 1: return ProcessEnd(signal: signal, status: status)
-        // Somebody else has waited for it: it is gone, and nobody knows how.
+        // Another waiter has reaped it, so its end is unknown.
         default: return ProcessEnd(signal: SIGKILL, status: 0)
         }
     }

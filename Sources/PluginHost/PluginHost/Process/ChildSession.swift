@@ -5,18 +5,18 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// One process from its start to its end: its sockets, the questions it is asked, and the watch over it.
+/// One process from start to end: its sockets, its questions, and its watch.
 ///
-/// Two threads belong to it. One handles what comes over the socket of deliveries and sends what lingers there. The
-/// other handles answers, watches for hangs, and sees the process to its end.
+/// It has two threads. One handles the socket of deliveries and sends buffered frames there. The other handles answers,
+/// checks for hangs, and waits for the end of the process.
 final class ChildSession: Sendable {
-    /// What the session leads to. All are called on its threads.
+    /// The callbacks of the session, called on its threads.
     struct Handlers: Sendable {
         /// A frame of the socket of deliveries.
         var result: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
         /// A question of the process.
         var question: @Sendable (Frame, ChildSession) throws(ProtocolError) -> Void
-        /// Whether the process has deliveries in hand.
+        /// Whether the process has open deliveries.
         var isBusy: @Sendable () -> Bool
         /// A line of its standard error.
         var line: @Sendable (String) -> Void
@@ -33,14 +33,14 @@ final class ChildSession: Sendable {
     private let handlers: Handlers
     private let watch: ProcessWatch
     private let now: @Sendable () -> Deadline
-    /// Where its libraries lie.
+    /// The addresses of its libraries.
     private let places = Mutex<[DescriptorMessage.Module]>([])
     private let deliveriesEnded = DispatchSemaphore(value: 0)
     private let ending = Handover<ProcessEnd>()
     /// The streams of its plugins.
     let streams = IsolatedStreams()
 
-    /// The process's number.
+    /// The process ID.
     var id: Int32 { process.control.id }
 
     /// Takes over the process and its connections; ``start()`` must follow.
@@ -72,7 +72,7 @@ final class ChildSession: Sendable {
         )
     }
 
-    /// Begins to handle what the process sends.
+    /// Starts to handle the process's frames.
     func start() {
         Self.detach("plugin-deliveries") { self.handleDeliveries() }
         Self.detach("plugin-questions") { self.handleQuestions() }
@@ -86,14 +86,14 @@ final class ChildSession: Sendable {
 
     // MARK: Sending
 
-    /// Sends frames over the socket of deliveries. `mayRefuse`: not if the process does not keep up.
+    /// Sends frames over the socket of deliveries. With `mayRefuse` they are dropped if the process does not keep up.
     func send(_ frames: [UInt8], mayRefuse: Bool = false) -> FrameSocket.Sending {
         let result = deliveries.send(frames, mayRefuse: mayRefuse, now: now())
         if case .full = result, !mayRefuse { kill(reason: "was ended, because it does not take what is sent to it") }
         return result
     }
 
-    /// Sends a frame over the socket of deliveries, whose body `body` writes. False: it is longer than it may be.
+    /// Sends a frame whose body `body` writes over the socket of deliveries. False: it exceeds its limit.
     func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
         let result = deliveries.send(kind, id: id, now: now(), body)
         if case .full = result { kill(reason: "was ended, because it does not take what is sent to it") }
@@ -103,19 +103,19 @@ final class ChildSession: Sendable {
     /// Sends a frame over the socket of questions.
     func reply(_ frame: [UInt8]) { questions.send(frame) }
 
-    /// Whether the process said hello within `span`.
+    /// Whether the process sent hello within `span`.
     func isGreeted(within span: Duration) -> Bool { greeting.take(within: span) ?? false }
 
-    /// Asks a question and waits for its answer. What the process sent before the answer is handled by then.
+    /// Asks a question and waits for its answer. Everything that the process sent before the answer is handled by then.
     func ask(_ kind: FrameKind, within span: Duration, _ body: (inout FrameWriter) -> Void) -> Answer {
         let answer = questions.ask(kind, within: span, body)
         if case .frame = answer { receiveResults() }
         return answer
     }
 
-    /// Asks questions together, which are whole frames with any ids, and waits for the answers: one to each, in order.
-    /// The process answers them one after the other, and may take `span` for each. What it sent before the last answer
-    /// is handled by then.
+    /// Asks questions together, given as complete frames with any IDs, and waits for one answer to each, in order. The
+    /// process answers them one after the other, and may take `span` for each. Everything that it sent before the last
+    /// answer is handled by then.
     func ask(_ questions: [[UInt8]], within span: Duration) -> [Answer] {
         guard let answers = self.questions.ask(questions, within: span) else {
             return questions.map { _ in .unaskable }
@@ -134,7 +134,7 @@ final class ChildSession: Sendable {
         questions.ask(kind, body, then: completion)
     }
 
-    /// Where the process has put its libraries, so that addresses in a crash report get names.
+    /// The addresses of the process's libraries, which give names to addresses in a crash report.
     var modules: [DescriptorMessage.Module] {
         get { places.withLock(\.self) }
         set { places.withLock { $0 = newValue } }
@@ -147,17 +147,17 @@ final class ChildSession: Sendable {
 
     var hasEnded: Bool { ending.isGiven }
 
-    /// Ends the process at once. `reason` is the end of a sentence about it.
+    /// Kills the process. `reason` is the end of a sentence about it.
     func kill(reason: String) { watch.kill(reason: reason) }
 
-    /// Lets the process end by itself, as its connections close.
+    /// Lets the process end on its own, because its connections close.
     func close() {
         watch.awaitEnd()
         deliveries.shut()
         questions.socket.shut()
     }
 
-    /// Handles what waits on a socket. False: nothing will come any more.
+    /// Handles pending input of a socket. False: the socket is closed.
     private func receive(
         _ socket: FrameSocket,
         _ handle: (Frame) throws(ProtocolError) -> Void
@@ -171,7 +171,7 @@ final class ChildSession: Sendable {
         return false
     }
 
-    // MARK: The thread of deliveries
+    // MARK: Delivery thread
 
     private func handleDeliveries() {
         defer { deliveriesEnded.signal() }
@@ -193,14 +193,14 @@ final class ChildSession: Sendable {
     @discardableResult
     private func receiveResults() -> Bool {
         var isOpen = false
-        // What came in one read wakes whoever takes it further once.
+        // Receivers of one read's results are woken together, once each.
         WakeUps.together {
             isOpen = receive(deliveries) { frame throws(ProtocolError) in try handlers.result(frame, self) }
         }
         return isOpen
     }
 
-    // MARK: The thread of questions
+    // MARK: Question thread
 
     private func handleQuestions() {
         var lines = LineReader(process.errors)
@@ -239,7 +239,7 @@ final class ChildSession: Sendable {
 
     private var isBusy: Bool { !questions.open.isEmpty || handlers.isBusy() || streams.isBusy }
 
-    /// The process is gone: what it has sent still counts.
+    /// The process is gone, but the frames that it sent still count.
     private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
         receiveResults()
         _ = receive(questions.socket, handleQuestion)
@@ -255,7 +255,7 @@ final class ChildSession: Sendable {
         ending.give(end)
         streams.end()
         handlers.ended(end, self)
-        // One that the router aborted was late, or took too much of something: that may be another time.
+        // A process that the router aborted was late, or used too much of a resource: that may not repeat.
         let crash = end.reason == nil ? end.crash : nil
         questions.open.close(crashed: crash.flatMap { $0.call == .validate || $0.call == .check ? $0.id : nil })
     }
@@ -267,7 +267,7 @@ final class ChildSession: Sendable {
     }
 }
 
-/// Splits what a process writes to its standard error into lines, a bounded number of bounded length.
+/// Splits a process's standard error into lines, limited in number and length.
 struct LineReader {
     private static let lengthLimit = 1024
 
@@ -278,7 +278,7 @@ struct LineReader {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Reads what is there, and hands on its first lines.
+    /// Reads the available input, and passes on its first lines.
     mutating func read(now: Deadline, _ handle: (String) -> Void) {
         var room = [UInt8](repeating: 0, count: 16 << 10)
         let count = Glibc.read(descriptor, &room, room.count)
@@ -292,7 +292,7 @@ struct LineReader {
     }
 }
 
-/// How many lines the plugins of a process may have logged: 100 a second.
+/// A limit for the log lines of a process's plugins: 100/s.
 struct LineAllowance: Sendable {
     private static var perSecond: Int { 100 }
 

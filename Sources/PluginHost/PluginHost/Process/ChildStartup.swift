@@ -2,15 +2,15 @@ import CarillonABI
 import Core
 import PluginProtocol
 
-/// Why a library was not loaded, or an instance not made.
+/// Why a library was not loaded, or an instance not created.
 package enum LoadFailure: Error, Sendable {
-    /// There is no process to load it: what is wrong, as a sentence's end.
+    /// No process could be started; the reason as the end of a sentence.
     case notStarted(String)
     case unloadable(UnloadableMessage)
-    /// Its process ended meanwhile: what happened, as the end of a sentence.
+    /// Its process died; the reason as the end of a sentence.
     case died(ProcessEnd, String)
 
-    /// What happened to a process that had loaded its libraries before.
+    /// The reason, for a process that had loaded its libraries before.
     var text: String {
         switch self {
         case .died(_, let text): text
@@ -20,9 +20,9 @@ package enum LoadFailure: Error, Sendable {
     }
 }
 
-/// Starts processes and has them load libraries. It blocks for as long as that takes.
+/// Starts processes and makes them load libraries. Blocks until they have.
 struct ChildStartup: Sendable {
-    /// How much longer than a call may take its answer is waited for: by then the watch has ended the process.
+    /// How much longer than a call's limit its answer is waited for: by then the watch has ended the process.
     static let patience: Duration = .seconds(3)
 
     let settings: IsolationSettings
@@ -53,7 +53,7 @@ struct ChildStartup: Sendable {
         return session
     }
 
-    /// Has the process load a library. `all` are the paths of everything that it is to load.
+    /// Makes the process load a library. `all` are the paths of all libraries for this process.
     func load(
         _ library: IsolatedLibrary,
         of all: [String],
@@ -80,8 +80,8 @@ struct ChildStartup: Sendable {
         return try loaded.get()
     }
 
-    /// Has the process make an instance, for which `state` is kept. Returns the status, what the instance needs, and
-    /// what is wrong.
+    /// Makes the process create an instance with the stored `state`. Returns the status, the instance's needs, and the
+    /// error message.
     func create(
         _ order: InstanceOrder,
         _ state: [StateEntry],
@@ -118,7 +118,7 @@ struct ChildStartup: Sendable {
         }
     }
 
-    /// The failure of a process that has ended, or that is ended now for `reason`.
+    /// The failure of a process that has ended, or that is killed now for `reason`.
     private func died(_ session: ChildSession, _ reason: String) -> LoadFailure {
         if !session.hasEnded { session.kill(reason: reason) }
         guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
@@ -130,32 +130,33 @@ struct ChildStartup: Sendable {
 package struct IsolationSettings: Sendable, Equatable {
     /// How long loading, creating, a call or a process's answer may take before the process is killed.
     package var deadline: Duration = .seconds(10)
-    /// The same for `validate`, `check` and `decide`, which somebody waits for.
+    /// The same for `validate`, `check` and `decide`, whose callers wait.
     package var questionDeadline: Duration = .seconds(1)
-    /// The second pause before a process that died is started again; the first is none, and later ones double. Zero:
-    /// it is always started at once, which is for tests.
+    /// The second delay before a dead process is restarted; the first is 0, and later ones double. Zero: always restart
+    /// immediately, for tests.
     package var pause: Duration = .seconds(1)
-    /// The most data memory of a process; nil: no limit.
+    /// The maximum data memory of a process; nil: no limit.
     package var memory: ByteCount? = .mebibytes(256)
-    /// The most of one core that a process may take on average over ten seconds; 1 is a whole core, nil is no limit.
+    /// The maximum share of one core that a process may use on average over ten seconds; 1 is a whole core, nil is no
+    /// limit.
     package var processors: Double?
-    /// Whether processes give up their rights to files, network and programs.
+    /// Whether processes drop their rights to files, network and programs.
     package var isSandboxed = true
     /// The program that loads plugins in their processes.
     package var program: String
-    /// What runs plugins in Python.
+    /// The programs that run Python plugins.
     package var python = PythonPrograms()
 
     package init(program: String) { self.program = program }
 }
 
-/// What runs plugins in Python in their processes.
+/// The programs that run Python plugins in their processes.
 package struct PythonPrograms: Sendable, Hashable, Codable {
     /// The interpreter; empty: there is none.
     package var interpreter: String
     /// The program that it runs; empty: there is none.
     package var program: String
-    /// Whether exceptions are written out with their texts, which may hold secrets: for a plugin's author.
+    /// Whether to print exceptions with their messages, which may hold secrets: for a plugin's author.
     package var showsErrors = false
 
     package init(interpreter: String = "", program: String = "") {
@@ -164,25 +165,25 @@ package struct PythonPrograms: Sendable, Hashable, Codable {
     }
 }
 
-/// How the process of one or several plugins is doing, for `plugin list`, `/readyz` and metrics.
+/// The status of the process of one or several plugins, for `plugin list`, `/readyz` and metrics.
 package struct PluginProcessReport: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         case running
-        /// It has ended and is started again after a pause.
+        /// It has ended and will be restarted after a delay.
         case restarting
-        /// It has ended too often; it is tried once a minute.
+        /// It has ended too often; it is retried once a minute.
         case pausing
     }
 
-    /// The file names of the plugins in it.
+    /// The file names of its plugins.
     package var plugins: [String]
     package var process: Int32?
     package var state: State
     package var deaths: Int
-    /// What is known about the last death: the plugin's name, the signal, the top of the stack; one line.
+    /// The last death: the plugin's name, the signal, the top of the stack; one line.
     package var lastDeath: String?
     /// Deliveries that ended as `plugin-crashed`.
     package var setAside: Int
-    /// What confines it, such as "files, system calls"; empty: nothing does.
+    /// Its active confinement, such as "files, system calls"; empty: none.
     package var confinement: String
 }

@@ -4,18 +4,18 @@ import Logging
 import PluginProtocol
 import Synchronization
 
-/// Keeps the process of one or several plugins going: starts it again after a death, has it load its libraries and make
-/// its instances, and hands out again what was in hand.
+/// Keeps the process of one or several plugins running: restarts it after a death, reloads its libraries and instances,
+/// and resends its open deliveries.
 ///
-/// When one of several plugins is at fault, or the process would have to wait before it is started again, each plugin
-/// gets a process of its own from then on: the others do not wait for the one that keeps dying.
+/// If one of several plugins is at fault, or the restart would be delayed, each plugin gets a separate process from
+/// then on, so that the others do not wait for the one that keeps crashing.
 package final class ChildSupervisor: Sendable {
     private struct State {
         var life: ProcessLife
         var session: ChildSession?
-        /// Those who wait for a process that works.
+        /// Callers that wait for a running process.
         var waiters: [Handover<ChildSession?>] = []
-        /// What keeps the processes of the single libraries going, once each has its own.
+        /// The supervisors of the single libraries, once each has its own process.
         var parts: [ChildSupervisor] = []
     }
 
@@ -28,7 +28,7 @@ package final class ChildSupervisor: Sendable {
     private let state: Mutex<State>
     private let keeper: RestartKeeper
 
-    /// `launch` starts the process; nil: the program that `settings` name.
+    /// `launch` starts the process; nil: uses the program in `settings`.
     package init(
         settings: IsolationSettings,
         log: Logger,
@@ -80,8 +80,8 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Loading
 
-    /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
-    /// rest goes on in a new process. Call this once, first.
+    /// Loads libraries into a process, one after the other. A library that crashes the process is skipped, and the rest
+    /// continues in a new process. Call this once, first.
     package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadFailure>] {
         let (results, session) = self.libraries.load(libraries, with: startup)
         guard results.contains(where: { if case .success = $0 { true } else { false } }) else { return results }
@@ -97,9 +97,9 @@ package final class ChildSupervisor: Sendable {
         return results
     }
 
-    /// The process of `session` works from now on.
+    /// Makes the process of `session` the running one.
     private func adopt(_ session: ChildSession) {
-        // Before anybody takes note of its end, which would come to nothing then.
+        // Before its end can be noted, which would have no effect then.
         table.begin(session)
         let waiters = state.withLock { state -> [Handover<ChildSession?>]? in
             guard state.life.begin(now: now()) else { return nil }
@@ -136,7 +136,7 @@ package final class ChildSupervisor: Sendable {
             log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
             adopt(session)
         } catch {
-            // It may live on, such as when a library was replaced.
+            // It may still run, for example if a library was replaced.
             opened?.close()
             var isAccident = true
             if case .died(let end, _) = error { isAccident = end.isAccident }
@@ -144,7 +144,7 @@ package final class ChildSupervisor: Sendable {
         }
     }
 
-    /// Makes an instance again. One that its plugin refuses now is tried again after the next restart.
+    /// Creates an instance again. If its plugin refuses now, the next restart tries again.
     private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadFailure) {
         let (status, _, said) = try startup.create(order, table.stateOfNewInstance(order), in: session)
         guard status != .CARILLON_OK else { return }
@@ -159,7 +159,7 @@ package final class ChildSupervisor: Sendable {
             state.session = nil
             return state.life.startedAt
         }
-        // The end of any other was the router's wish, or is noted by who waits for it.
+        // Any other process was ended on purpose, or its caller notes the end.
         guard let start else { return }
         let named = end.crash.flatMap { $0.call == .deliver ? $0.id : nil }
         let guilty =
@@ -211,7 +211,7 @@ package final class ChildSupervisor: Sendable {
         keeper.wake()
     }
 
-    /// Supervisors of the single libraries, where there are several, each to be started now.
+    /// Supervisors of the single libraries if there are several; the caller must start each.
     private func divide(_ life: ProcessLife, guilty: UInt32?, now: Deadline) -> [ChildSupervisor] {
         let single = libraries.parts()
         guard single.count > 1 else { return [] }
@@ -230,19 +230,19 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Using the process
 
-    /// The supervisors of its libraries: this one, or the one of each, in their order.
+    /// The supervisors of its libraries in order: one for each, or this one for all.
     package var supervisors: [ChildSupervisor] { state.withLock { $0.parts.isEmpty ? [self] : $0.parts } }
 
-    /// The supervisor of the library with this number, and the number that the library has there.
+    /// The supervisor of the library with this number, and the library's number there.
     func supervisor(of library: UInt32) -> (supervisor: ChildSupervisor, library: UInt32) {
         state.withLock { $0.parts.isEmpty ? (self, library) : ($0.parts[Int(library)], 0) }
     }
 
-    /// The process that works, if there is one now.
+    /// The running process, if any.
     var session: ChildSession? { state.withLock(\.session) }
 
-    /// A process that works: it is waited for as long as `span`, and started if none was wanted. Nil at once where it
-    /// is to be started later than that.
+    /// A running process. Waits up to `span` for it, and starts it if it rests. Returns nil immediately if its start is
+    /// due later than that.
     func readySession(within span: Duration) -> ChildSession? {
         let waiter = Handover<ChildSession?>()
         let session = state.withLock { state -> ChildSession?? in
@@ -259,7 +259,7 @@ package final class ChildSupervisor: Sendable {
         return waiter.take(within: span) ?? nil
     }
 
-    /// Makes an instance. The text says what is wrong. ``destroy(_:)`` must follow, also where it is not made.
+    /// Creates an instance. The text is the error message. ``destroy(_:)`` must follow, even if this fails.
     func create(_ order: InstanceOrder) -> (status: carillon_status, needs: UInt32, said: String) {
         state.withLock { $0.life.enter() }
         for _ in 0..<2 {
@@ -283,7 +283,7 @@ package final class ChildSupervisor: Sendable {
         return (.CARILLON_FAILED, 0, "its process ends again and again")
     }
 
-    /// Ends an instance, in the process as well if that has it.
+    /// Ends an instance, and destroys it in the process if that has it.
     func destroy(_ instance: UInt32) {
         if let session = table.beginDestruction(instance) {
             _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
@@ -294,9 +294,9 @@ package final class ChildSupervisor: Sendable {
         state.withLock { $0.life.leave() }
     }
 
-    /// Waits until all is logged that the process wrote to its standard error before it answered.
+    /// Waits until everything that the process wrote to standard error before its answer is logged.
     package func catchUp() {
-        // The answer may overtake what the same thread reads next; the second one cannot.
+        // The answer may overtake the same thread's next read, but the second answer cannot.
         for _ in 0..<2 {
             _ = session?.ask(.check, within: settings.questionDeadline) { body in
                 CheckMessage.write(library: .max, index: 0, "", to: &body)
@@ -306,7 +306,7 @@ package final class ChildSupervisor: Sendable {
 
     // MARK: Ending
 
-    /// Ends the process as nothing needs it at the moment; what asks for it later starts it again.
+    /// Ends the unused process; the next use restarts it.
     package func rest() {
         let session = state.withLock { state -> ChildSession? in
             guard let session = state.session, state.life.rest() else { return nil }
@@ -318,7 +318,7 @@ package final class ChildSupervisor: Sendable {
         session.close()
     }
 
-    /// Ends the process for good.
+    /// Ends the process permanently.
     package func stop() {
         table.close()
         let (session, parts) = state.withLock { state in
@@ -336,10 +336,10 @@ package final class ChildSupervisor: Sendable {
 
     private var names: String { libraries.names.joined(separator: ", ") }
 
-    /// Whether the process has ended for good.
+    /// Whether the process has ended permanently.
     package var isStopped: Bool { state.withLock(\.life.isStopped) }
 
-    /// How the process is doing.
+    /// The status of the process.
     package var report: PluginProcessReport {
         let (setAside, plugins) = (table.setAside, libraries.names)
         let confinement = libraries.confinement.present.joined(separator: ", ")

@@ -1,48 +1,48 @@
 import Core
 
-/// The deliveries that one process has in hand or is to get, across its restarts. Pure: its owner sends the frames that
-/// it returns.
+/// The open and waiting deliveries of one process, across its restarts. Pure: its owner sends the frames that it
+/// returns.
 struct DeliveryLedger: Sendable {
     /// A delivery until it ends.
     struct Entry: Sendable, Equatable {
         let instance: UInt32
         /// The host's number of the delivery, unique in the instance.
         let ticket: UInt64
-        /// What hands it out. It is kept to be sent again after a death.
+        /// The frame that sends it. It is kept to be resent after a death.
         let frame: [UInt8]
         fileprivate(set) var state: State
-        /// HTTP requests of it that the router has not answered.
+        /// Its HTTP requests that the router has not answered.
         fileprivate(set) var openRequests = 0
     }
 
     enum State: Sendable, Equatable {
-        /// It was never handed out.
+        /// It was never sent.
         case waiting
         case inHand
-        /// It was in hand at a death.
+        /// It was open at a death.
         case suspected
     }
 
     enum Admission: Sendable, Equatable {
         /// Send the frame.
         case send
-        /// Its turn comes later.
+        /// It waits for its turn.
         case wait
-        /// There is no room: try again later.
+        /// The capacity is used up: retry later.
         case full
     }
 
     enum Cancellation: Sendable, Equatable {
-        /// The process has it: forward the wish, under this number.
+        /// The process has it: forward the cancellation under this number.
         case forward(UInt64)
-        /// It was not handed out, and has ended now.
+        /// It was never sent, and has ended now.
         case ended
         case unknown
     }
 
-    /// The most bytes of deliveries that wait for their turn.
+    /// The maximum of bytes of deliveries that wait for their turn.
     static let waitingLimit = ByteCount.mebibytes(8)
-    /// The most bytes of deliveries altogether.
+    /// The maximum of bytes of all deliveries.
     static let totalLimit = ByteCount.mebibytes(256)
 
     private struct Ticket: Hashable {
@@ -53,9 +53,9 @@ struct DeliveryLedger: Sendable {
     private var entries: [UInt64: Entry] = [:]
     /// The numbers of the entries.
     private var numbers: [Ticket: UInt64] = [:]
-    /// Of deliveries that were handed out together: all of these.
+    /// All deliveries of the same frame, by each of them.
     private var companions: [UInt64: [UInt64]] = [:]
-    /// What waits, oldest first; ended ones are skipped.
+    /// Waiting deliveries, oldest first; ended ones are skipped.
     private var queue: [UInt64] = []
     private var waitingBytes = 0
     private var totalBytes = 0
@@ -64,12 +64,12 @@ struct DeliveryLedger: Sendable {
 
     init() {}
 
-    /// Deliveries that have not ended.
+    /// The number of deliveries that have not ended.
     var count: Int { entries.count }
-    /// Whether one suspect is at work, and nothing beside it.
+    /// Whether a single suspect is being tried.
     var isTryingSuspect: Bool { suspects.isTrying }
 
-    /// A new delivery under the number `id`, which was never used before.
+    /// Adds a delivery under the number `id`, which was never used before.
     mutating func admit(_ id: UInt64, instance: UInt32, ticket: UInt64, frame: [UInt8]) -> Admission {
         guard totalBytes + frame.count <= Self.totalLimit.bytes else { return .full }
         let isNext = isRunning && suspects.isQuiet
@@ -85,24 +85,24 @@ struct DeliveryLedger: Sendable {
         return .wait
     }
 
-    /// The delivery was not handed out after all.
+    /// Removes a delivery that was not sent after all.
     mutating func withdraw(_ id: UInt64) {
         if let entry = entries[id] { remove(id, entry) }
     }
 
-    /// Notes that deliveries which may be sent are handed out together.
+    /// Notes that deliveries which may be sent go into one frame.
     mutating func handOutTogether(_ ids: [UInt64]) {
         for id in ids where entries[id] != nil { companions[id] = ids }
     }
 
-    /// The delivery `id` of `instance` has ended. Nil when there is none.
+    /// Ends the delivery `id` of `instance`. Nil if there is none.
     mutating func end(_ id: UInt64, of instance: UInt32) -> Entry? {
         guard let entry = entries[id], entry.instance == instance, entry.state == .inHand else { return nil }
         remove(id, entry)
         return entry
     }
 
-    /// The host wants the delivery to end soon.
+    /// Asks for an early end of a delivery.
     mutating func cancel(instance: UInt32, ticket: UInt64) -> Cancellation {
         guard let id = numbers[Ticket(instance: instance, ticket: ticket)], let entry = entries[id] else {
             return .unknown
@@ -119,7 +119,7 @@ struct DeliveryLedger: Sendable {
         return ended.map(\.value)
     }
 
-    /// Those of `instances`, for a process of their own. Deliveries in hand at the death stay suspects only if
+    /// The part of `instances`, for a separate process. Deliveries that were open at the death stay suspects only if
     /// `mayBeGuilty`.
     func part(of instances: Set<UInt32>, mayBeGuilty: Bool) -> DeliveryLedger {
         var part = DeliveryLedger()
@@ -141,10 +141,10 @@ struct DeliveryLedger: Sendable {
     /// The instance of a delivery.
     func instance(of id: UInt64) -> UInt32? { entries[id]?.instance }
 
-    /// The process is there, and so are its instances.
+    /// Notes that the process and its instances are ready.
     mutating func started() { isRunning = true }
 
-    /// The process has died; `named` is the delivery that its crash report names. Returns what is set aside.
+    /// Notes that the process died; `named` is the delivery in its crash report. Returns the delivery to abandon.
     mutating func died(named: UInt64? = nil) -> Entry? {
         isRunning = false
         let hand = entries.filter { $0.value.state == .inHand }.keys.sorted()
@@ -182,10 +182,10 @@ struct DeliveryLedger: Sendable {
         return frames
     }
 
-    /// Whether anything but the ordinary flow may have to be sent after a delivery or a request ended.
+    /// Whether a delivery's or request's end may allow other frames to be sent.
     var mayHaveNext: Bool { isRunning && (!suspects.isQuiet || !queue.isEmpty) }
 
-    /// A request of the delivery goes to the network. Returns all deliveries that it carries.
+    /// Notes an HTTP request of the delivery. Returns all deliveries that it carries.
     mutating func beginRequest(for id: UInt64) -> [UInt64] {
         guard entries[id] != nil else { return [] }
         let carried = companions[id] ?? [id]
@@ -193,14 +193,14 @@ struct DeliveryLedger: Sendable {
         return carried
     }
 
-    /// A request that was sent for deliveries has ended.
+    /// Notes that a request for deliveries has ended.
     mutating func endRequest(for ids: [UInt64]) {
         for id in ids {
             if let open = entries[id]?.openRequests, open > 0 { entries[id]?.openRequests = open - 1 }
         }
     }
 
-    /// Whether requests from outside may go to the process: beside a suspect they could hide who is guilty.
+    /// Whether inbound requests may be sent to the process: next to a suspect they could hide the culprit.
     var mayReceive: Bool { isRunning && suspects.isQuiet }
 
     private mutating func remove(_ id: UInt64, _ entry: Entry) {
@@ -214,22 +214,22 @@ struct DeliveryLedger: Sendable {
     }
 }
 
-/// Finds out which delivery kills its process: what was in hand at a death is tried again one by one.
+/// Finds the delivery that crashes its process: deliveries that were open at a death are retried one by one.
 ///
-/// A delivery that was alone in hand at two deaths is the culprit and is set aside. Everything else that was in hand is
-/// handed out again, and nothing new goes beside it until the last suspect has ended. Pure.
+/// A delivery that was the only open one at two deaths is the culprit and is abandoned. All others are resent, and no
+/// new delivery is sent until the last suspect has ended. Pure.
 struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
-    /// What may be handed out now.
+    /// The deliveries that may be sent now.
     enum Turn: Sendable, Equatable {
-        /// Nothing: a suspect is at work, or none of the suspects is ready.
+        /// None: a suspect is being tried, or no suspect is ready.
         case nothing
-        /// This suspect, and nothing beside it.
+        /// Only this suspect.
         case alone(ID)
-        /// Whatever there is.
+        /// Any delivery.
         case anything
     }
 
-    /// Deaths alone that prove a delivery guilty. One may be an accident.
+    /// The number of deaths with a single open delivery that prove it guilty. One may be an accident.
     private static var proof: Int { 2 }
 
     private var lone: ID?
@@ -241,14 +241,14 @@ struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
     /// The deliveries to try, the next one first.
     var all: [ID] { suspects }
 
-    /// Whether no delivery is under suspicion, so that anything may be handed out.
+    /// Whether there is no suspect, so that any delivery may be sent.
     var isQuiet: Bool { lone == nil && suspects.isEmpty }
 
-    /// Whether a suspect is at work.
+    /// Whether a suspect is being tried.
     var isTrying: Bool { lone != nil }
 
-    /// The process died with `hand` in hand. Returns the delivery that is to be set aside. `named` is the one that the
-    /// crash report names: a hint, for it is tried first.
+    /// Notes a death with the open deliveries `hand`. Returns the delivery to abandon. `named` is the one in the crash
+    /// report: a hint, so it is tried first.
     mutating func died(hand: [ID], named: ID? = nil) -> ID? {
         defer { lone = nil }
         guard let lone, hand == [lone] else {
@@ -265,10 +265,10 @@ struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
         return lone
     }
 
-    /// What is to be handed out next; a suspect that this returns is at work from now on. `isReady` says whether a
-    /// suspect may be tried again yet.
+    /// The deliveries that may be sent next; a returned suspect counts as being tried from now on. `isReady`: whether a
+    /// suspect may be retried yet.
     mutating func next(isReady: (ID) -> Bool = { _ in true }) -> Turn {
-        // Also when it was the last suspect: beside it a death would prove nothing.
+        // Even for the last suspect: next to it, a death would prove nothing.
         guard lone == nil else { return .nothing }
         guard !suspects.isEmpty else { return .anything }
         guard let index = suspects.firstIndex(where: isReady) else { return .nothing }
@@ -277,7 +277,7 @@ struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
         return .alone(suspect)
     }
 
-    /// A delivery has ended, whether it was at work or waited.
+    /// Notes the end of a delivery, tried or waiting.
     mutating func ended(_ id: ID) {
         if lone == id { lone = nil }
         guard !suspects.isEmpty || !deathsAlone.isEmpty else { return }

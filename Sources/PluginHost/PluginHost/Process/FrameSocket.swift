@@ -4,17 +4,17 @@ import Glibc
 import PluginProtocol
 import Synchronization
 
-/// One of the two sockets between the router and a process: frames in and out, never waiting for the other side.
+/// One of the two sockets between the router and a process: frames in and out, without ever blocking on the other side.
 ///
-/// ``FlushPace`` says when what waits is sent.
+/// ``FlushPace`` decides when buffered frames are sent.
 final class FrameSocket: Sendable {
-    /// What reading came to.
+    /// The result of reading.
     enum Reading: Sendable { case open, closed }
 
-    /// What sending came to.
+    /// The result of sending.
     enum Sending: Sendable {
         case sent
-        /// Too much waits already.
+        /// The backlog is full.
         case full
         case closed
     }
@@ -24,30 +24,30 @@ final class FrameSocket: Sendable {
         /// How many bytes of `frames` are sent.
         var start = 0
         var pace: FlushPace
-        /// The other side takes nothing at the moment.
+        /// The other side currently accepts no data.
         var isBlocked = false
         var isClosed = false
 
         var backlog: Int { frames.count - start }
     }
 
-    /// The most bytes of a read.
+    /// The maximum number of bytes per read.
     private static let readRoom = 256 << 10
-    /// More than this waits for no process that can be trusted to read.
+    /// A larger backlog means that the process does not read.
     private static let longestBacklog = ByteCount.mebibytes(64)
-    /// Bytes of a read from which on the next one does not wait for a tick.
+    /// After a read of this many bytes, the next one does not wait for a tick.
     private static let muchInput = 128 << 10
-    /// Room beyond this is given back once it is not needed.
+    /// Capacity beyond this is released when it is no longer needed.
     private static let keptRoom = 1 << 20
     private static let flags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
 
     let descriptor: Int32
-    /// Becomes readable when the thread that polls the socket has to look again.
+    /// Becomes readable when the thread that polls the socket must look again.
     let wakeup: Int32
     private let limit: ByteCount
     private let output: Mutex<Output>
     private let input: Mutex<FrameBuffer>
-    /// The last read brought so much that the other side may be waiting for room.
+    /// The last read was so large that the other side may be waiting for buffer space.
     private let hasMuchInput = Atomic(false)
     /// The thread that handles frames, so that it does not wait for itself.
     private let reader = Atomic<UInt>(0)
@@ -68,7 +68,7 @@ final class FrameSocket: Sendable {
 
     // MARK: Sending
 
-    /// Sends frames, or keeps them to be sent. `mayRefuse`: not if more than the usual waits.
+    /// Sends frames, or buffers them. With `mayRefuse` they are dropped if the backlog exceeds its limit.
     func send(_ frames: [UInt8], mayRefuse: Bool = false, now: @autoclosure () -> Deadline = .now()) -> Sending {
         let (result, mustWake) = output.withLock { output -> (Sending, Bool) in
             let most = mayRefuse ? limit : Self.longestBacklog
@@ -81,7 +81,7 @@ final class FrameSocket: Sendable {
         return result
     }
 
-    /// The same with a frame whose body `body` writes. Nil: it is longer than it may be.
+    /// The same with a frame whose body `body` writes. Nil: it exceeds its limit.
     func send(
         _ kind: FrameKind,
         id: UInt64,
@@ -98,7 +98,7 @@ final class FrameSocket: Sendable {
         return result
     }
 
-    /// Sends what was added, if its time has come. True: the thread of the socket must be woken for it.
+    /// Sends the added frames if they are due. True: the socket's thread must be woken to do so.
     private func sendAdded(_ output: inout Output, _ now: () -> Deadline) -> Bool {
         switch output.pace.add(now: now()) {
         case .wait: return false
@@ -110,7 +110,7 @@ final class FrameSocket: Sendable {
         }
     }
 
-    /// What the polling thread waits for: the events of the socket, and how long at most; nil: no matter how long.
+    /// The poll events of the socket, and the maximum wait; nil: no limit.
     func interest() -> (events: Int16, milliseconds: Int32?) {
         output.withLock { output in
             if output.isBlocked { return (Int16(POLLIN | POLLOUT), nil) }
@@ -120,7 +120,7 @@ final class FrameSocket: Sendable {
         }
     }
 
-    /// Sends what has waited long enough.
+    /// Sends frames that have waited long enough.
     func flushIfDue(now: Deadline, isWritable: Bool) {
         output.withLock { output in
             if isWritable { output.isBlocked = false }
@@ -141,7 +141,7 @@ final class FrameSocket: Sendable {
             } else if sent < 0, errno == EINTR {
                 continue
             } else {
-                // Of a broken connection the reading thread learns by itself.
+                // The reading thread notices a broken connection itself.
                 output.isBlocked = errno == EAGAIN
                 if !output.isBlocked { output.frames = FrameWriter() }
                 break
@@ -158,12 +158,12 @@ final class FrameSocket: Sendable {
 
     // MARK: Receiving
 
-    /// Handles what has arrived, without waiting.
+    /// Handles available input without waiting.
     func receive(
         _ handle: (Frame) throws(ProtocolError) -> Void
     ) throws(ProtocolError) -> Reading {
         let thread = UInt(pthread_self())
-        // A handler that leads back here: its frames come when it has returned.
+        // A handler called this again: its frames follow when it has returned.
         guard reader.load(ordering: .relaxed) != thread else { return .open }
         return try input.withLock { input throws(ProtocolError) -> Reading in
             reader.store(thread, ordering: .relaxed)
@@ -182,7 +182,7 @@ final class FrameSocket: Sendable {
 
     // MARK: Ending
 
-    /// Lets the thread that polls the socket look again.
+    /// Makes the thread that polls the socket look again.
     func wake() {
         var one: UInt64 = 1
         _ = write(wakeup, &one, 8)
@@ -193,7 +193,7 @@ final class FrameSocket: Sendable {
         _ = read(wakeup, &count, 8)
     }
 
-    /// Nothing goes out or comes in any more; the other side learns it.
+    /// Closes both directions; the other side notices.
     func shut() {
         output.withLock { output in
             output.isClosed = true
@@ -205,42 +205,42 @@ final class FrameSocket: Sendable {
     }
 }
 
-/// When the router sends the frames that wait for a process, and when it looks for what the process has sent. Pure.
+/// Decides when the router sends frames for a process, and when it checks for the process's frames. Pure.
 ///
-/// Waking a process costs more than sending. So a frame goes at once only if nothing went within the last millisecond,
-/// or if few went lately: two deliveries that happen to come together wait for nothing. After that the thread of the
-/// socket *ticks*: it sends once a millisecond what has come together, until a tick finds nothing. While much comes
-/// together it ticks every two or four milliseconds, and reads at its ticks alone, so that the answers do not wake it:
-/// each tick wakes both sides, which costs them some 50 µs.
+/// Waking a process costs more than sending. So a frame is sent immediately only if none was sent within the last
+/// millisecond, or few recently: two deliveries that happen to coincide do not wait. After that the socket's thread
+/// *ticks*: once per millisecond it sends the collected frames, until a tick finds none. Under high load it ticks every
+/// two or four milliseconds, and reads only at its ticks, so that the answers do not wake it: each tick wakes both
+/// sides, which costs them about 50 µs.
 struct FlushPace: Sendable {
-    /// What becomes of a frame that was added.
+    /// What to do with an added frame.
     enum Step: Sendable, Equatable {
-        /// Send it now, with what waits.
+        /// Send it now, with the buffered ones.
         case flush
-        /// The thread of the socket sends it.
+        /// The socket's thread sends it.
         case wait
         /// The same, but the thread must be woken first.
         case wake
     }
 
-    /// How the thread of the socket waits.
+    /// How the socket's thread waits.
     struct Wait: Sendable, Equatable {
         /// Whether input ends it.
         let readsAtOnce: Bool
-        /// At most; nil: as long as nothing happens.
+        /// The maximum; nil: no limit.
         let milliseconds: Int32?
     }
 
-    /// So many frames in a tick are many: about 8,000 pushes a second while it ticks every millisecond, and 4,000 while
-    /// it ticks every two, so that the tick does not change all the time.
+    /// From this many frames in a tick the load counts as high: about 8,000 pushes/s with ticks of 1 ms, and 4,000/s
+    /// with ticks of 2 ms. The hysteresis keeps the tick stable.
     private static let many = 16
-    /// So many are worth a tick of four milliseconds: 32,000 pushes a second, or 16,000 while it is as long already.
+    /// From this many frames the tick is 4 ms: 32,000 pushes/s, or 16,000/s once the tick is that long.
     private static let veryMany = 128
-    /// So many flushes are few. Each counts for `flushCost`, and a steady flow is more than that.
+    /// Up to this many flushes count as few. Each costs `flushCost`, and a steady flow exceeds that.
     private static let burst = 8
     private static let flushCost: Duration = .milliseconds(2)
 
-    /// What the thread of the socket does by itself. Only while it ticks may input wait for it.
+    /// The current mode of the socket's thread. Input may wait for it only while it ticks.
     private enum Phase: Sendable, Equatable {
         case resting
         case ticking(milliseconds: Int32)
@@ -248,16 +248,16 @@ struct FlushPace: Sendable {
 
     private let lingers: Bool
     private var flushedAt = Deadline.distantPast
-    /// When the flushes until now count no more: a token bucket by the time at which it is full again.
+    /// When past flushes no longer count: a token bucket, stored as the time at which it is full again.
     private var forgottenAt = Deadline.distantPast
     private var phase = Phase.resting
     /// Frames since the last flush.
     private var added = 0
 
-    /// A pace that lets frames linger, or sends each at once.
+    /// A pace that lets frames linger, or sends each immediately.
     init(lingers: Bool) { self.lingers = lingers }
 
-    /// A frame was added. The clock is read only where its time matters.
+    /// Adds a frame. The clock is read only if its time matters.
     mutating func add(now: @autoclosure () -> Deadline) -> Step {
         added += 1
         guard lingers else { return .flush }
@@ -271,8 +271,8 @@ struct FlushPace: Sendable {
         return .wake
     }
 
-    /// The thread of the socket looks: whether it is to send what waits. `isAnything`: something does. Nothing may wait
-    /// although much was added, where the other side has made room meanwhile.
+    /// Decides whether the socket's thread must send now. `isAnything`: frames are waiting. There may be none although
+    /// many were added, if the other side has freed buffer space.
     mutating func tick(now: Deadline, isAnything: Bool) -> Bool {
         guard case .ticking = phase, now.milliseconds > flushedAt.milliseconds else { return false }
         guard isAnything else {
@@ -285,7 +285,7 @@ struct FlushPace: Sendable {
         return true
     }
 
-    /// How the thread waits for its next look.
+    /// How the thread waits for its next check.
     var wait: Wait {
         switch phase {
         case .resting: Wait(readsAtOnce: true, milliseconds: nil)

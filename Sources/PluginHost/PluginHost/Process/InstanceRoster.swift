@@ -2,50 +2,48 @@ import CarillonABI
 import Core
 import PluginProtocol
 
-/// The instances that a process is to have, across its restarts, and which of them it has now. Pure: its owner asks the
-/// process to make and to destroy them.
+/// The instances that a process must have, across its restarts, and which of them it has now. Pure: its owner makes the
+/// process create and destroy them.
 struct InstanceRoster: Sendable {
-    /// What the start of a process leaves to do.
+    /// The work that remains after the start of a process.
     struct Beginning: Sendable {
-        /// Instances that have missed what changed elsewhere.
+        /// Instances that missed changes by others.
         var stale: [any InstanceHost] = []
-        /// Instances that were destroyed after the process had made them: it is to destroy them as well.
+        /// Instances that were destroyed after the process had created them: it must destroy them too.
         var leftovers: [UInt32] = []
     }
 
     private struct Record: Sendable {
         var order: InstanceOrder
-        /// A process has made it, and each new one is to make it again.
+        /// A process has created it, and each new one must create it again.
         var isMade = false
-        /// The present process could not make it again.
+        /// The current process failed to create it again.
         var isMissing = false
-        /// It has missed what changed elsewhere, as no process had it.
+        /// It missed changes by others, because no process had it.
         var isStale = false
-        /// A process that does not work yet was asked to make it.
+        /// A starting process was asked to create it.
         var isRemade = false
 
-        /// Whether the present process has it, if it works.
+        /// Whether the current process has it, if it runs.
         var isPresent: Bool { isMade && !isMissing }
     }
 
     private var records: [UInt32: Record] = [:]
-    /// Instances that were destroyed after a process that does not work yet was asked to make them.
+    /// Instances that were destroyed after a starting process was asked to create them.
     private var leftovers: Set<UInt32> = []
     private var last: UInt32 = 0
 
-    /// Whether there is no instance.
     var isEmpty: Bool { records.isEmpty }
 
-    /// The host of an instance.
     func host(of instance: UInt32) -> (any InstanceHost)? { records[instance]?.order.host }
 
-    /// Whether deliveries may go to the instance.
+    /// Whether deliveries may be sent to the instance.
     func takesDeliveries(_ instance: UInt32) -> Bool { records[instance].map { !$0.isMissing } ?? false }
 
-    /// Whether the present process has the instance, if it works.
+    /// Whether the current process has the instance, if it runs.
     func isPresent(_ instance: UInt32) -> Bool { records[instance]?.isPresent ?? false }
 
-    /// A new instance that the process is about to make. Its number replaces that of `message`.
+    /// Adds an instance that the process is about to create. Its number replaces the one in `message`.
     mutating func add(_ host: any InstanceHost, _ message: CreateMessage) -> InstanceOrder {
         last += 1
         var order = InstanceOrder(message: message, host: host)
@@ -54,7 +52,7 @@ struct InstanceRoster: Sendable {
         return order
     }
 
-    /// The present process has made a new instance. Returns its host if it has missed changes meanwhile.
+    /// Notes that the current process has created an instance. Returns its host if it missed changes.
     mutating func confirm(_ instance: UInt32) -> (any InstanceHost)? {
         guard let record = records[instance] else { return nil }
         records[instance]?.isMade = true
@@ -62,8 +60,8 @@ struct InstanceRoster: Sendable {
         return record.isStale ? record.order.host : nil
     }
 
-    /// An instance is about to be destroyed: no process makes it again. Returns whether the present process has it, and
-    /// must destroy it. One that is starting is told later.
+    /// Marks an instance for destruction, so that no process creates it again. Returns whether the current process has
+    /// it and must destroy it. A starting process is told later.
     mutating func beginDestruction(_ instance: UInt32, isRunning: Bool) -> Bool {
         guard let record = records[instance] else { return false }
         records[instance]?.isMade = false
@@ -71,10 +69,9 @@ struct InstanceRoster: Sendable {
         return isRunning && record.isPresent
     }
 
-    /// The instance is gone.
     mutating func remove(_ instance: UInt32) { records[instance] = nil }
 
-    /// The instances of one library, which a process of its own is to make.
+    /// The instances of one library, for a separate process.
     func part(of library: UInt32) -> InstanceRoster {
         var part = InstanceRoster()
         part.last = last
@@ -86,7 +83,7 @@ struct InstanceRoster: Sendable {
         return part
     }
 
-    /// Instances that each new process is to make.
+    /// Instances that each new process must create.
     var present: Set<UInt32> { Set(records.filter(\.value.isMade).keys) }
 
     /// The library of an instance.
@@ -94,7 +91,7 @@ struct InstanceRoster: Sendable {
 
     // MARK: A new process
 
-    /// What a new process is to make, each after ``beginRemaking(_:)``.
+    /// The instances that a new process must create, each after ``beginRemaking(_:)``.
     mutating func startRemaking() -> [InstanceOrder] {
         leftovers = []
         for instance in records.keys {
@@ -104,21 +101,21 @@ struct InstanceRoster: Sendable {
         return present.sorted().compactMap { records[$0]?.order }
     }
 
-    /// A new process is about to be asked for the instance. False: it was destroyed meanwhile.
+    /// Notes that a new process is about to be asked for the instance. False: it has been destroyed.
     mutating func beginRemaking(_ instance: UInt32) -> Bool {
         guard records[instance]?.isMade == true else { return false }
         records[instance]?.isRemade = true
         return true
     }
 
-    /// The new process could not make the instance.
+    /// Notes that the new process failed to create the instance.
     mutating func giveUp(_ instance: UInt32) {
         leftovers.remove(instance)
         records[instance]?.isRemade = false
         records[instance]?.isMissing = true
     }
 
-    /// The new process works from now on.
+    /// Notes that the new process runs.
     mutating func begin() -> Beginning {
         var beginning = Beginning(leftovers: leftovers.sorted())
         leftovers = []
@@ -133,10 +130,10 @@ struct InstanceRoster: Sendable {
 
     // MARK: State
 
-    /// The instance is told all that is kept for it.
+    /// Notes that the instance gets all its stored values.
     mutating func refresh(_ instance: UInt32) { records[instance]?.isStale = false }
 
-    /// Something changes for the instance, which its process can hear of if it works. False: it misses the change.
+    /// Whether the instance's process receives a change, which requires that it runs. Otherwise the instance misses it.
     mutating func hears(_ instance: UInt32, isRunning: Bool) -> Bool {
         if isRunning, isPresent(instance) { return true }
         records[instance]?.isStale = true
@@ -144,9 +141,9 @@ struct InstanceRoster: Sendable {
     }
 }
 
-/// A plugin's instance as its process is asked to make it, again after each restart.
+/// The order to create a plugin's instance, repeated after each restart.
 struct InstanceOrder: Sendable {
-    /// How its process is asked, but for the state that is kept for it.
+    /// The request to its process, without the stored values.
     var message: CreateMessage
     let host: any InstanceHost
 

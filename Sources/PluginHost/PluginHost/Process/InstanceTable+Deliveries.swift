@@ -2,18 +2,18 @@ import CarillonABI
 import PluginProtocol
 import Synchronization
 
-/// Hands deliveries to a process, and the outcomes to the hosts.
+/// Sends deliveries to a process, and passes outcomes to the hosts.
 extension InstanceTable {
-    /// A delivery and the frame that hands it out alone.
+    /// A delivery and the frame that sends only it.
     private struct Handout {
         let id: UInt64
         let ticket: UInt64
         let frame: [UInt8]
     }
 
-    // MARK: Handing out
+    // MARK: Sending deliveries
 
-    /// Nil: the delivery is longer than it may be.
+    /// Nil: the delivery exceeds its limit.
     private func handout(
         _ instance: UInt32,
         _ ticket: UInt64,
@@ -27,9 +27,8 @@ extension InstanceTable {
         return frame.map { Handout(id: id, ticket: ticket, frame: $0) }
     }
 
-    /// Hands out deliveries, whose registrations and notifications `body` writes: several in one frame where they may
-    /// go out now and fit. OK: all are taken. UNSUPPORTED: one of several is longer than it may be; INVALID: a single
-    /// one is.
+    /// Sends deliveries, whose registrations and notifications `body` writes: several in one frame if they may be sent
+    /// now and fit. OK: all are accepted. UNSUPPORTED: one of several exceeds its limit; INVALID: a single one does.
     func deliver(
         _ instance: UInt32,
         _ tickets: [UInt64],
@@ -68,7 +67,7 @@ extension InstanceTable {
         }
     }
 
-    /// Sends deliveries that the ledger lets out, in as few frames as hold them.
+    /// Sends deliveries that the ledger permits, in as few frames as possible.
     private func send(_ handouts: [Handout], of instance: UInt32, to session: ChildSession?) {
         var rest = handouts[...]
         while !rest.isEmpty {
@@ -78,8 +77,8 @@ extension InstanceTable {
         }
     }
 
-    /// Sends deliveries in one frame. Those that the process does not keep up with end as retries. When it has just died,
-    /// the next one gets them with the rest that this one had in hand.
+    /// Sends deliveries in one frame. If the process does not keep up, they end as retries. If it has just died, the
+    /// next one gets them with its other open deliveries.
     private func hand(_ part: [Handout], of instance: UInt32, to session: ChildSession?) {
         guard let first = part.first else { return }
         var frame = first.frame
@@ -135,7 +134,7 @@ extension InstanceTable {
         }
     }
 
-    /// A delivery has ended. One that is unknown goes to the host as ticket 0, which counts it and ignores it.
+    /// Ends a delivery. An unknown one is passed to the host as ticket 0, which counts it and ignores it.
     private func end(
         _ id: UInt64,
         of instance: UInt32,
@@ -150,7 +149,7 @@ extension InstanceTable {
         Self.send(frames, to: session)
     }
 
-    /// The outcome of a delivery that a plugin would not accept.
+    /// The outcome of a delivery that a plugin did not accept.
     private static func outcome(of status: carillon_status) -> (carillon_outcome_kind, StaticString) {
         switch status {
         case .CARILLON_INVALID: (.CARILLON_REJECTED, "invalid")

@@ -3,24 +3,24 @@ import Core
 import PluginProtocol
 import Synchronization
 
-/// The instances in a process across its restarts, and what the process says about them.
+/// The instances in a process across its restarts, and the handling of its frames.
 final class InstanceTable: Sendable {
-    /// What the process has or is about to get.
+    /// The process's current and pending work.
     struct State: Sendable {
-        /// The process that works, if there is one.
+        /// The running process, if any.
         var session: ChildSession?
-        /// No process will ever work again.
+        /// No process will run again.
         var isClosed = false
         var roster = InstanceRoster()
         var ledger = DeliveryLedger()
         var requests = ProcessRequests()
         var inbound = InboundTable()
-        /// Deliveries that were set aside.
+        /// The number of abandoned deliveries.
         var setAside = 0
         /// The work that remained when each library got its own process.
         var parts: [InstanceTable] = []
 
-        /// What is to be handed out after a delivery or a request has ended.
+        /// The frames to send after a delivery or a request has ended.
         mutating func takeNext() -> [[UInt8]] { ledger.mayHaveNext ? ledger.takeNext() : [] }
 
         /// The remaining work for one library. `guilty` is the one that caused the death; nil if unknown.
@@ -33,7 +33,7 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// The id of the last delivery that was handed out.
+    /// The ID of the last delivery that was sent.
     let lastID: Atomic<UInt64>
     private let state: Mutex<State>
     private let lines = Mutex(LineAllowance())
@@ -54,8 +54,8 @@ final class InstanceTable: Sendable {
 
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
 
-    /// Divides the remaining work into one table for each of `count` libraries; this process gets no more. `guilty` is
-    /// the one that caused the death; nil if unknown.
+    /// Divides the remaining work into one table for each of `count` libraries; this process gets no new work. `guilty`
+    /// is the one that caused the death; nil if unknown.
     func divide(among count: Int, guilty: UInt32?) -> [InstanceTable] {
         withLock { state in
             state.isClosed = true
@@ -67,12 +67,12 @@ final class InstanceTable: Sendable {
 
     // MARK: Instances
 
-    /// A new instance that the process is about to make. Its number replaces that of `message`.
+    /// Adds an instance that the process is about to create. Its number replaces the one in `message`.
     func add(_ host: any InstanceHost, _ message: CreateMessage) -> InstanceOrder {
         withLock { $0.roster.add(host, message) }
     }
 
-    /// The process of `session` has made the instance. False: that process is gone by now.
+    /// Notes that the process of `session` has created the instance. False: that process is gone.
     func confirm(_ instance: UInt32, in session: ChildSession) -> Bool {
         let (isConfirmed, stale) = withLock { state -> (Bool, (any InstanceHost)?) in
             guard state.session === session else { return (false, nil) }
@@ -82,15 +82,15 @@ final class InstanceTable: Sendable {
         return isConfirmed
     }
 
-    /// An instance is about to be destroyed. Returns the process that is to be asked; nil: none has it. One that is
-    /// just starting, and has made it, is told by ``begin(_:)``.
+    /// Marks an instance for destruction. Returns the process that must destroy it; nil: none has it. ``begin(_:)``
+    /// tells a starting process that has created it.
     func beginDestruction(_ instance: UInt32) -> ChildSession? {
         withLock { state in
             state.roster.beginDestruction(instance, isRunning: state.session != nil) ? state.session : nil
         }
     }
 
-    /// The instance is gone, and its deliveries with it.
+    /// Removes a destroyed instance and its deliveries.
     func remove(_ instance: UInt32) {
         withLock { state in
             state.roster.remove(instance)
@@ -98,31 +98,30 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// How many instances each new process is to make.
+    /// How many instances each new process must create.
     var instanceCount: Int { withLock(\.roster.present.count) }
 
-    /// The library of the instance that a delivery goes to.
+    /// The library of a delivery's instance.
     func library(ofDelivery id: UInt64) -> UInt32? {
         withLock { state in state.ledger.instance(of: id).flatMap { state.roster.library(of: $0) } }
     }
 
-    /// The host of an instance.
     func host(of instance: UInt32) -> (any InstanceHost)? { withLock { $0.roster.host(of: instance) } }
 
-    /// Whether the process has deliveries, or has made requests that are open.
+    /// Whether the process has deliveries or open requests.
     var isBusy: Bool { withLock { $0.ledger.count > 0 || !$0.inbound.isEmpty } }
-    /// Deliveries that were set aside.
+    /// The number of abandoned deliveries.
     var setAside: Int { withLock { $0.setAside } }
 
     // MARK: The process
 
-    /// What a new process is to make, each after ``beginRemaking(_:)``.
+    /// The instances that a new process must create, each after ``beginRemaking(_:)``.
     func startRemaking() -> [InstanceOrder] { withLock { $0.roster.startRemaking() } }
 
-    /// A new process is about to be asked for the instance. False: it was destroyed meanwhile.
+    /// Notes that a new process is about to be asked for the instance. False: it has been destroyed.
     func beginRemaking(_ instance: UInt32) -> Bool { withLock { $0.roster.beginRemaking(instance) } }
 
-    /// The instance was not made again: its deliveries are refused until the next restart.
+    /// Notes that the instance was not created again: its deliveries are refused until the next restart.
     func giveUp(_ instance: UInt32) {
         let (host, entries) = withLock { state in
             state.roster.giveUp(instance)
@@ -131,7 +130,8 @@ final class InstanceTable: Sendable {
         for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
     }
 
-    /// The process of `session` works: it gets what has waited, and destroys what was destroyed meanwhile.
+    /// Starts to use the process of `session`: it gets waiting deliveries, and destroys instances that were destroyed
+    /// in the meantime.
     func begin(_ session: ChildSession) {
         let (frames, beginning) = withLock { state in
             state.session = session
@@ -147,16 +147,16 @@ final class InstanceTable: Sendable {
         Self.send(frames, to: session)
     }
 
-    /// What the end of a process came to.
+    /// The effects of a process's end.
     struct End: Sendable {
-        /// Whether one suspect was in hand, and nothing beside it.
+        /// Whether a single suspect was being tried.
         let wasAlone: Bool
         fileprivate var host: (any InstanceHost)?
         fileprivate var culprit: DeliveryLedger.Entry?
-        /// Requests from outside that it did not answer.
+        /// Inbound requests that it did not answer.
         fileprivate var unanswered: [InboundTable.Waiter] = []
 
-        /// Ends the delivery that is set aside, if there is one, and answers what the process did not.
+        /// Ends the abandoned delivery, if any, and answers the process's open requests.
         func settle() {
             for waiter in unanswered { waiter.done(.failed) }
             guard let culprit else { return }
@@ -164,8 +164,8 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// The process has died, or is to end. `named` is the delivery that its crash report names. ``End/settle()`` must
-    /// follow.
+    /// Notes that the process has died, or will be ended. `named` is the delivery in its crash report. ``End/settle()``
+    /// must follow.
     func end(_ session: ChildSession, named: UInt64?) -> End {
         withLock { state in
             guard state.session === session else { return End(wasAlone: false) }
@@ -183,7 +183,7 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// The process of `session` is not used any more; nothing is in hand.
+    /// Stops using the process of `session`; it has no open deliveries.
     func release(_ session: ChildSession) {
         withLock { state in
             guard state.session === session else { return }
@@ -192,7 +192,7 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// No process will ever work again.
+    /// No process will run again.
     func close() {
         withLock { state in
             state.isClosed = true
@@ -202,13 +202,13 @@ final class InstanceTable: Sendable {
 
     // MARK: State
 
-    /// What is kept for an instance that a process is about to make.
+    /// The stored values of an instance that a process is about to create.
     func stateOfNewInstance(_ order: InstanceOrder) -> [StateEntry] {
         withLock { $0.roster.refresh(order.number) }
         return order.host.openState { [weak self] change in self?.pass(change, to: order.number) }
     }
 
-    /// Passes a change on, one at a time.
+    /// Forwards a change, one at a time.
     private func pass(_ change: StateChange, to instance: UInt32) {
         let session = withLock { state in
             state.roster.hears(instance, isRunning: state.session != nil) ? state.session : nil
@@ -224,7 +224,7 @@ final class InstanceTable: Sendable {
         host(of: message.instance)?.store(message.entry, change: frame.id)
     }
 
-    // MARK: What a process says
+    // MARK: Frames from the process
 
     /// Handles a frame of the socket of deliveries.
     func receive(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
@@ -250,7 +250,7 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// Answers a question of a process: may an instance of it present this client certificate?
+    /// Answers a process's question whether an instance may present this client certificate.
     func answerQuestion(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
         let message = try PresentMessage(reading: frame)
         let (status, text) = host(of: message.instance)?.present(message) ?? (.CARILLON_INVALID, "")
@@ -259,12 +259,12 @@ final class InstanceTable: Sendable {
         session.reply(writer.take())
     }
 
-    /// The host of an instance that may say something now.
+    /// The host of an instance whose reports are currently accepted.
     private func speaker(_ instance: UInt32) -> (any InstanceHost)? {
         lines.withLock { $0.take(at: now()) } ? host(of: instance) : nil
     }
 
-    /// A request that a former process sent for deliveries has ended.
+    /// Notes that a previous process's request for deliveries has ended.
     func endRequest(for deliveries: [UInt64]) {
         let (session, frames) = withLock { state in
             state.ledger.endRequest(for: deliveries)
@@ -276,7 +276,7 @@ final class InstanceTable: Sendable {
     /// Sends frames of the ledger.
     static func send(_ frames: [[UInt8]], to session: ChildSession?) {
         guard !frames.isEmpty else { return }
-        // What a dead process does not get is tried again with the rest that it had in hand.
+        // If the process has died, the frames are resent with its other open deliveries.
         _ = session?.send(Array(frames.joined()))
     }
 }

@@ -1,7 +1,7 @@
 import CarillonABI
 import PluginProtocol
 
-/// A plugin's answer to a call: a status, and a text that says what is wrong if it is not OK.
+/// A plugin's answer to a call: a status, and an error message if it is not OK.
 package struct PluginReply: Sendable {
     package let status: carillon_status
     package let text: String
@@ -25,7 +25,7 @@ package final class IsolatedPlugin: Sendable {
         deinit { supervisor.stop() }
     }
 
-    /// The library's own descriptor, which the router has not checked yet.
+    /// The library's own descriptor, not yet checked by the router.
     package let descriptor: DescriptorMessage
     private let lease: Lease
     private let library: UInt32
@@ -36,8 +36,8 @@ package final class IsolatedPlugin: Sendable {
         self.library = library
     }
 
-    /// The supervisor of its process, and the number of the library there. Both change when the libraries of a process
-    /// part.
+    /// The supervisor of its process, and the library's number there. Both change when the libraries of a process are
+    /// separated.
     private var place: (supervisor: ChildSupervisor, library: UInt32) { lease.supervisor.supervisor(of: library) }
 
     /// Loads libraries into the one process of `supervisor`.
@@ -46,7 +46,7 @@ package final class IsolatedPlugin: Sendable {
         into supervisor: ChildSupervisor
     ) -> [Result<IsolatedPlugin, LoadFailure>] {
         let lease = Lease(supervisor)
-        // The process counts those that it has loaded.
+        // The process counts the libraries that it has loaded.
         var loaded: UInt32 = 0
         return supervisor.load(libraries).map { result in
             result.map { descriptor in
@@ -56,8 +56,8 @@ package final class IsolatedPlugin: Sendable {
         }
     }
 
-    /// Makes an instance of the transport or filter at `index` of the descriptor. Nil: the plugin refuses the
-    /// configuration, or its process does not work.
+    /// Creates an instance of the transport or filter at `index` of the descriptor. Nil: the plugin refuses the
+    /// configuration, or its process does not run.
     package func create(
         _ table: CreateMessage.Table,
         at index: Int,
@@ -76,7 +76,7 @@ package final class IsolatedPlugin: Sendable {
         let (status, needs, said) = supervisor.create(order)
         guard status == .CARILLON_OK else {
             supervisor.destroy(order.number)
-            // Its process died, perhaps of another library: it has its own now.
+            // Its process died, perhaps because of another library: it has its own now.
             if place.supervisor !== supervisor {
                 return create(table, at: index, configuration: configuration, for: host)
             }
@@ -97,10 +97,10 @@ package final class IsolatedPlugin: Sendable {
     fileprivate var group: ChildSupervisor { lease.supervisor }
 }
 
-/// An instance in a plugin's process. Its process does not end before it is released.
+/// An instance in a plugin's process, which does not end before this is released.
 package final class IsolatedInstance: Sendable {
     private let number: UInt32
-    /// What a filter's instance needs, as bits of its flags.
+    /// The needs of a filter's instance, as bits of its flags.
     package let needs: UInt32
     private let plugin: IsolatedPlugin
     private let library: UInt32
@@ -115,7 +115,7 @@ package final class IsolatedInstance: Sendable {
     /// The supervisor of its process.
     var supervisor: ChildSupervisor { plugin.group.supervisor(of: library).supervisor }
 
-    /// Hands something to the process, or to the one that the library got meanwhile.
+    /// Sends to the process, or to the one that the library got in the meantime.
     private func hand(_ body: (ChildSupervisor) -> carillon_status) -> carillon_status {
         let supervisor = supervisor
         let status = body(supervisor)
@@ -124,13 +124,13 @@ package final class IsolatedInstance: Sendable {
         return current === supervisor ? status : body(current)
     }
 
-    /// Hands out deliveries, whose registrations and notifications `body` writes. OK: all are taken. UNSUPPORTED: one
-    /// of several is longer than it may be; INVALID: a single one is.
+    /// Sends deliveries, whose registrations and notifications `body` writes. OK: all are accepted. UNSUPPORTED: one of
+    /// several exceeds its limit; INVALID: a single one does.
     package func deliver(_ tickets: [UInt64], _ body: (Int, inout FrameWriter) -> Void) -> carillon_status {
         hand { $0.table.deliver(number, tickets, body) }
     }
 
-    /// Hands over a request from outside, which `body` writes. `done` is called once, if the status is OK.
+    /// Passes on an inbound request, which `body` writes. `done` is called once, if the status is OK.
     package func receive(
         _ body: (inout FrameWriter) -> Void,
         done: @escaping @Sendable (PluginInboundReply) -> Void
@@ -138,7 +138,6 @@ package final class IsolatedInstance: Sendable {
         supervisor.table.hand(number, body, done)
     }
 
-    /// Cancels a delivery.
     package func cancel(_ ticket: UInt64) { supervisor.table.cancel(number, ticket) }
 
     /// Asks the plugin about a registration, which `body` writes.
@@ -149,7 +148,7 @@ package final class IsolatedInstance: Sendable {
         }
     }
 
-    /// Runs an operator's command, whose words `body` writes. `done` is called once, unless the status is not OK.
+    /// Runs an operator's command, whose arguments `body` writes. `done` is called once, unless the status is not OK.
     package func command(
         _ body: (inout FrameWriter) -> Void,
         done: @escaping @Sendable (CommandReply) -> Void
@@ -174,7 +173,7 @@ package final class IsolatedInstance: Sendable {
             try frame.read { frame throws(ProtocolError) in
                 guard frame.kind == .answered else { throw .unexpected(frame.kind) }
                 let answer = try AnswerMessage(reading: frame)
-                // The number 1 says that the plugin took the command on.
+                // The number 1 means that the plugin accepted the command.
                 done(answer.number == 1 ? .answered(answer.status, answer.text) : .refused(answer.status))
             }
         } catch {
@@ -190,7 +189,7 @@ package final class IsolatedInstance: Sendable {
     package func destroy() {
         let supervisor = supervisor
         supervisor.destroy(number)
-        // It may have got another process meanwhile.
+        // It may have moved to another process.
         let current = self.supervisor
         if current !== supervisor, current.table.host(of: number) != nil { current.destroy(number) }
     }
@@ -198,18 +197,18 @@ package final class IsolatedInstance: Sendable {
 
 /// The result of an operator's command.
 package enum CommandReply {
-    /// The plugin took it on; the text points into a frame.
+    /// The plugin accepted it; the text points into a frame.
     case answered(carillon_status, carillon_str)
-    /// The plugin did not take it on.
+    /// The plugin did not accept it.
     case refused(carillon_status)
-    /// The process does not work.
+    /// The process does not run.
     case failed(String)
 }
 
 extension ChildSupervisor {
-    /// Asks the library that this loaded under the number `library` a question that a status and a sentence answer, in
-    /// a process that is waited for while it starts. A process that dies of something else is asked again once. Without
-    /// an answer the status is FAILED; it is INVALID if the process crashed in the very question.
+    /// Asks the loaded library with the number `library` a question with a status and a message as the answer; waits
+    /// for a starting process. If a process dies of another cause, asks once more. Without an answer the status is
+    /// FAILED; it is INVALID if the process crashed in this question.
     fileprivate func ask(
         _ kind: FrameKind,
         of library: UInt32,
@@ -241,10 +240,10 @@ extension ChildSupervisor {
 extension ChildSession {
     private static let textLimit = 512
 
-    /// How it ended, as the end of a sentence.
+    /// The process's end; completes a sentence.
     fileprivate var endText: String { end(within: .zero)?.text(modules) ?? "ended" }
 
-    /// Reads an answer of a status and a sentence.
+    /// Reads an answer of a status and a message.
     fileprivate func read(_ frame: OwnedFrame) -> PluginReply {
         do throws(ProtocolError) {
             return try frame.read { frame throws(ProtocolError) in
@@ -260,17 +259,17 @@ extension ChildSession {
     }
 }
 
-/// Questions to a filter in a process of its own that go there together, so that all of them take one round trip.
+/// A batch of questions to a filter in a process: all take one round trip.
 ///
-/// The process answers them one after the other. The first that it does not answer is the suspect when the process dies
-/// or hangs: it cannot be decided. Those behind it are asked again one by one, up to a second death.
+/// The process answers them one after the other. If it dies or hangs, the first unanswered question is the suspect and
+/// cannot be decided. Those after it are asked again one by one, up to a second death.
 package struct DecisionBatch {
     /// The answer to a question.
     package struct Decision: Sendable {
         fileprivate let session: ChildSession?
         fileprivate let answer: Answer
 
-        /// Lends the filter's answer for the time of `body`. Nil: it could not decide.
+        /// Passes the filter's answer to `body`, valid only during the call. Nil: it could not decide.
         package func read<Result>(_ body: (DecidedMessage) -> Result) -> Result? {
             guard case .frame(let frame) = answer else { return nil }
             do throws(ProtocolError) {
@@ -290,7 +289,7 @@ package struct DecisionBatch {
 
     private let number: UInt32
     private let instance: IsolatedInstance
-    /// What asks each question; nil: it is longer than it may be.
+    /// The frame of each question; nil: it exceeds its limit.
     private var frames: [[UInt8]?] = []
     private var bytes = 0
 
@@ -299,7 +298,7 @@ package struct DecisionBatch {
         self.instance = instance
     }
 
-    /// Whether further questions belong into another batch.
+    /// Whether more questions need another batch.
     package var isFull: Bool { frames.count >= Self.most || bytes >= Self.mostBytes }
 
     /// Adds a question, which `body` writes; it usually takes `expected` bytes.
@@ -313,8 +312,8 @@ package struct DecisionBatch {
         bytes += frames.last??.count ?? 0
     }
 
-    /// Asks the questions, and waits for the answers: one to each, in order. Without a process nothing is decided: the
-    /// pipeline waits.
+    /// Asks the questions, and waits for one answer to each, in order. Without a process there are no decisions, and
+    /// the pipeline waits.
     package func ask() -> [Decision] {
         var decisions = frames.map { _ in Decision(session: nil, answer: .unaskable) }
         let asked = frames.indices.filter { frames[$0] != nil }

@@ -12,7 +12,7 @@ final class IsolatedStreams: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether a plugin is yet to take something, or to hear of an end.
+    /// Whether a plugin must still take bytes, or be told of an end.
     var isBusy: Bool { state.withLock { $0.open.values.contains(where: \.isBusy) } }
 
     /// Handles a frame of the process. `send` sends one to it.
@@ -23,7 +23,7 @@ final class IsolatedStreams: Sendable {
     ) throws(ProtocolError) {
         guard frame.kind != .streamOpen else { return try open(frame, host: host, send: send) }
         let (stream, last) = state.withLock { ($0.open[frame.id], $0.last) }
-        // One that has ended: the process did not know it yet.
+        // The stream has ended, which the process did not know yet.
         guard frame.id <= last else { throw .unexpected(frame.kind) }
         switch frame.kind {
         case .streamWrite: try stream?.write(try StreamBytesMessage(reading: frame).bytes)
@@ -67,7 +67,7 @@ final class IsolatedStreams: Sendable {
         }
     }
 
-    /// The process is gone: its streams are closed, and nobody is told.
+    /// Closes all streams after the process has ended; no plugin is told.
     func end() {
         let open = state.withLock { state in
             state.hasEnded = true
@@ -77,19 +77,19 @@ final class IsolatedStreams: Sendable {
     }
 }
 
-/// One stream of a process: what happens on it goes there as frames.
+/// One stream of a process: its events are sent there as frames.
 final class IsolatedStream: StreamReceiver {
     typealias Send = @Sendable (FrameKind, UInt64, (inout FrameWriter) -> Void) -> Void
 
     private struct State {
         var connection: (any StreamConnection)?
-        /// What the process may write.
+        /// The number of bytes that the process may write.
         var sending = SendWindow()
         var window = ReceiveWindow()
-        /// From the process's wish for TLS until it stands.
+        /// From the process's request for TLS until it is active.
         var isStartingTLS = false
         var isAbandoned = false
-        /// The process is told the end; this follows when the plugin has heard it.
+        /// Called when the plugin has been told the end.
         var done: (@Sendable () -> Void)?
         var hasEnded = false
     }
@@ -162,15 +162,14 @@ final class IsolatedStream: StreamReceiver {
 
     // MARK: From the process
 
-    /// The process keeps the limit; one that does not is hostile.
+    /// An honest process keeps the limit; a violation is hostile.
     func write(_ bytes: carillon_bytes) throws(ProtocolError) {
         let isWithin = state.withLock { $0.hasEnded || $0.sending.take(bytes.len) }
         guard isWithin else { throw .tooMany }
         connection?.write(Array(UnsafeRawBufferPointer(start: bytes.ptr, count: bytes.len)))
     }
 
-    /// Where the plugin has not taken everything that arrived in the clear, the rest would reach it as if TLS had
-    /// protected it.
+    /// If the plugin has not taken all unencrypted bytes, the rest would look as if TLS had protected it.
     func startTLS(_ total: UInt64) throws(ProtocolError) {
         try take(total)
         let (isInjected, connection) = state.withLock { state in
@@ -191,7 +190,7 @@ final class IsolatedStream: StreamReceiver {
 
     func close() { connection?.close() }
 
-    /// The plugin has been told the end.
+    /// Notes that the plugin was told the end.
     func noteTold() throws(ProtocolError) {
         let done = state.withLock { state in
             defer { state.done = nil }
@@ -201,7 +200,7 @@ final class IsolatedStream: StreamReceiver {
         finish(done)
     }
 
-    /// The process is gone.
+    /// Ends it after its process has ended.
     func abandon() {
         let (done, connection) = state.withLock { state in
             state.isAbandoned = true

@@ -2,15 +2,15 @@ import CIsolation
 import Glibc
 import PluginProtocol
 
-/// How a process ended, and what is known about why.
+/// How a process ended, and the known reason.
 package struct ProcessEnd: Sendable, Equatable {
     /// The signal that ended it; 0: it exited.
     package var signal: Int32
-    /// What it exited with.
+    /// Its exit status.
     package var status: Int32
-    /// Why the router ended it, as the end of a sentence; nil: it ended by itself.
+    /// Why the router ended it; completes a sentence. Nil: it ended on its own.
     package var reason: String?
-    /// What it reported when it crashed.
+    /// Its crash report.
     package var crash: CrashReport?
 
     package init(signal: Int32, status: Int32, reason: String? = nil, crash: CrashReport? = nil) {
@@ -23,7 +23,7 @@ package struct ProcessEnd: Sendable, Equatable {
     /// Whether it was killed from outside, such as by the kernel or an operator: its plugins need not be at fault.
     var isAccident: Bool { signal != 0 && reason == nil && crash == nil }
 
-    /// What happened, as the end of a sentence, with names for addresses in `modules`.
+    /// A description as the end of a sentence, with names for addresses in `modules`.
     package func text(_ modules: [DescriptorMessage.Module]) -> String {
         let stack = crash.map { $0.stack(modules) } ?? ""
         let place = stack.isEmpty ? "" : " in \(stack)"
@@ -36,7 +36,7 @@ package struct ProcessEnd: Sendable, Equatable {
     }
 }
 
-/// What a crashing process says about itself: a hint for people, for a broken process wrote it.
+/// A crash report from the crashing process: only a hint, because a broken process wrote it.
 package struct CrashReport: Sendable, Equatable {
     /// Innermost first.
     package var addresses: [UInt64]
@@ -47,11 +47,11 @@ package struct CrashReport: Sendable, Equatable {
     package var call: FrameKind?
     /// Whether a timer had called the plugin.
     package var isInTimer: Bool
-    /// The libraries that the addresses lie in, as far as the process says; there may be more than it had told the
-    /// router, as it crashed while it loaded one.
+    /// The libraries of the addresses, as reported by the process. There may be more than the router knows, if it
+    /// crashed while it loaded one.
     package var modules: [DescriptorMessage.Module]
 
-    /// The last whole report of those in `bytes`: a process writes one at first, and another with its stack. The names
+    /// The last complete report in `bytes`: a process first writes one without a stack, then another with it. The names
     /// of libraries follow each.
     package init?(reading bytes: [UInt8]) {
         var last: carillon_crash_report?
@@ -80,7 +80,7 @@ package struct CrashReport: Sendable, Equatable {
         isInTimer = report.kind == PongMessage.Call.timer
     }
 
-    /// The struct at the beginning of `bytes`, if it is one with that magic number; nil, and nothing taken: it is not.
+    /// Takes the struct at the start of `bytes` if it has that magic number; otherwise takes no bytes and returns nil.
     private static func take<Struct>(_ type: Struct.Type, from bytes: inout ArraySlice<UInt8>, magic: UInt32) -> Struct?
     {
         guard bytes.count >= MemoryLayout<Struct>.size else { return nil }

@@ -2,11 +2,11 @@ import CIsolation
 import PluginProtocol
 import Synchronization
 
-/// A library that a process is to load.
+/// A library for a process to load.
 package struct IsolatedLibrary: Sendable {
     /// Absolute.
     package let path: String
-    /// Why the file is not the one that was meant, or nil. Asked before each start of a process.
+    /// Why the file is not the intended one, or nil. Called before each start of a process.
     package let mistake: @Sendable () -> String?
 
     package init(path: String, mistake: @escaping @Sendable () -> String? = { nil }) {
@@ -14,21 +14,21 @@ package struct IsolatedLibrary: Sendable {
         self.mistake = mistake
     }
 
-    /// What operators call it.
+    /// The display name for operators.
     var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 }
 
-/// A library and what it said about itself when it was loaded first.
+/// A library and the descriptor from its first loading.
 private struct LoadedLibrary: Sendable {
     let library: IsolatedLibrary
     let descriptor: DescriptorMessage
 }
 
-/// The libraries of a process: what the first one loaded, and each that follows loads again.
+/// The libraries of a process: loaded by the first one, and again by each later one.
 final class ProcessLibraries: Sendable {
     private struct State {
         var loaded: [LoadedLibrary] = []
-        /// What confines the process that loaded last.
+        /// The confinement of the process that loaded last.
         var confinement: UInt32 = 0
     }
 
@@ -42,21 +42,21 @@ final class ProcessLibraries: Sendable {
 
     convenience init() { self.init(State()) }
 
-    /// Each by itself, for a process of its own.
+    /// Splits them, one for each separate process.
     func parts() -> [ProcessLibraries] {
         state.withLock { state in
             state.loaded.map { ProcessLibraries(State(loaded: [$0], confinement: state.confinement)) }
         }
     }
 
-    /// The number of the library in which a process crashed: that whose code is innermost in the stack.
+    /// The number of the library in which a process crashed: the one with the innermost code in the stack.
     func guilty(_ crash: CrashReport, _ modules: [DescriptorMessage.Module]) -> UInt32? {
         let names = names
         return crash.files(modules).lazy.compactMap(names.firstIndex).first.map { UInt32($0) }
     }
 
-    /// Loads libraries into a process, one after the other. One that the process does not survive is left out, and the
-    /// rest goes on in a new process. Returns the last process, unless it has nothing to do or did not survive.
+    /// Loads libraries into a process, one after the other. A library that crashes the process is skipped, and the rest
+    /// continues in a new process. Returns the last process, unless it has no work or crashed.
     func load(
         _ libraries: [IsolatedLibrary],
         with startup: ChildStartup
@@ -93,7 +93,7 @@ final class ProcessLibraries: Sendable {
         return (results, session)
     }
 
-    /// A new process with what has been loaded so far.
+    /// A new process with the libraries loaded so far.
     private func reopen(_ paths: [String], with startup: ChildStartup) throws(LoadFailure) -> ChildSession {
         let session = try startup.open()
         for loaded in state.withLock(\.loaded) {
@@ -102,7 +102,7 @@ final class ProcessLibraries: Sendable {
         return session
     }
 
-    /// Has a new process load what a former one has loaded.
+    /// Makes a new process load the libraries of a previous one.
     func loadAgain(in session: ChildSession, with startup: ChildStartup) throws(LoadFailure) {
         let libraries = state.withLock(\.loaded)
         let paths = libraries.map(\.library.path)
@@ -117,10 +117,10 @@ final class ProcessLibraries: Sendable {
         }
     }
 
-    /// What operators call them.
+    /// Their display names for operators.
     var names: [String] { state.withLock { $0.loaded.map(\.library.name) } }
 
-    /// What confines the process, and what does not.
+    /// The active and the missing confinement of the process.
     var confinement: (present: [String], missing: [String]) {
         let flags = state.withLock(\.confinement)
         let present = Self.confinements.filter { flags & $0.0 != 0 }.map(\.1)
@@ -129,7 +129,7 @@ final class ProcessLibraries: Sendable {
 }
 
 extension DescriptorMessage {
-    /// Whether a library says the same about itself, wherever it lies in memory.
+    /// Whether two descriptors of a library are equal except for its addresses.
     fileprivate func isSame(as other: DescriptorMessage) -> Bool {
         id == other.id && version == other.version && abiMinor == other.abiMinor && transports == other.transports
             && filters == other.filters

@@ -2,40 +2,40 @@ import Core
 import Foundation
 import Synchronization
 
-/// Whether a plugin's process runs, rests, or is to be started again. Pure: its owner starts and ends processes.
+/// Whether a plugin's process runs, rests, or must be restarted. Pure: its owner starts and ends processes.
 struct ProcessLife: Sendable {
-    /// What somebody gets who needs the process.
+    /// The answer to a caller that needs the process.
     enum Need: Sendable, Equatable {
         case runs
-        /// It is being started, or is to be started now.
+        /// It is starting, or must be started now.
         case starts
         /// It will not run soon.
         case fails
     }
 
     private enum Phase: Sendable {
-        /// There is no process, and none is wanted.
+        /// There is no process, and none is needed.
         case resting
         case running
-        /// The process is started, or is to be started at this moment.
+        /// The process is restarted at this time.
         case restarting(at: Deadline)
-        /// It ended too often, and is tried again at this moment.
+        /// It ended too often, and is retried at this time.
         case pausing(until: Deadline)
         case stopped
     }
 
     private var phase = Phase.resting
-    /// Instances that are there or about to be made: as long as there are any, the process does not rest.
+    /// The number of existing or starting instances: while there are any, the process does not rest.
     private var users = 0
     private var policy: RestartPolicy
-    /// When the process that runs was started.
+    /// When the running process was started.
     private(set) var startedAt = Deadline.distantPast
     private(set) var deaths = 0
     private(set) var lastDeath: String?
 
     init(_ policy: RestartPolicy) { self.policy = policy }
 
-    /// When a process is to be started; nil: not before somebody needs it.
+    /// When to start a process; nil: only on demand.
     var due: Deadline? {
         switch phase {
         case .stopped, .resting, .running: nil
@@ -44,10 +44,10 @@ struct ProcessLife: Sendable {
         }
     }
 
-    /// Whether the process has ended for good.
+    /// Whether the process has ended permanently.
     var isStopped: Bool { if case .stopped = phase { true } else { false } }
 
-    /// How it reads in reports.
+    /// Its state in reports.
     var reported: PluginProcessReport.State {
         switch phase {
         case .running, .resting, .stopped: .running
@@ -56,7 +56,7 @@ struct ProcessLife: Sendable {
         }
     }
 
-    /// A process works from now on. False: none is wanted any more.
+    /// Notes that a process runs. False: it is no longer needed.
     mutating func begin(now: Deadline) -> Bool {
         guard !isStopped else { return false }
         phase = .running
@@ -64,7 +64,7 @@ struct ProcessLife: Sendable {
         return true
     }
 
-    /// Somebody needs the process within `span`; one that rests is to be started.
+    /// Notes that a caller needs the process within `span`; a resting one must be started.
     mutating func need(now: Deadline, within span: Duration) -> Need {
         switch phase {
         case .running: return .runs
@@ -76,7 +76,7 @@ struct ProcessLife: Sendable {
         }
     }
 
-    /// The process, which was started at `start`, has ended: `text` says how. Nil: it was to end.
+    /// Notes that the process that was started at `start` has ended; `text` describes it. Nil: its end was planned.
     mutating func died(
         _ text: String,
         at now: Deadline,
@@ -94,7 +94,7 @@ struct ProcessLife: Sendable {
         return next
     }
 
-    /// That of one of several libraries in a process of its own, which is started at once if there are `users` of it.
+    /// The life of one library's separate process, which is started immediately if it has `users`.
     func part(users: Int, now: Deadline) -> ProcessLife {
         var part = self
         part.users = users
@@ -102,41 +102,41 @@ struct ProcessLife: Sendable {
         return part
     }
 
-    /// An instance is about to be made; ``leave()`` must follow when it is gone, or was not made.
+    /// Notes that an instance is about to be created; ``leave()`` must follow when it is gone, or was not created.
     mutating func enter() { users += 1 }
 
     mutating func leave() { users -= 1 }
 
-    /// The process is to rest, unless somebody needs it. False: somebody does, or it does not run.
+    /// Lets the process rest. False: it is needed, or does not run.
     mutating func rest() -> Bool {
         guard users == 0, case .running = phase else { return false }
         phase = .resting
         return true
     }
 
-    /// No process will run any more.
+    /// No process will run again.
     mutating func stop() { phase = .stopped }
 }
 
-/// When a process is started again after its death. Pure.
+/// The restart policy after a process's death. Pure.
 ///
-/// The first time at once, then after 1, 2, 4 … 60 s, until it has lived a minute. A death that helps to find a culprit
-/// counts less: such deaths end by themselves.
+/// The first restart is immediate, later ones follow after 1, 2, 4 … 60 s, until a process has lived a minute. A death
+/// that helps to find a culprit counts less: such deaths end on their own.
 struct RestartPolicy: Sendable {
-    /// What follows a death.
+    /// The next step after a death.
     enum Next: Sendable, Equatable {
         case restart(after: Duration)
-        /// It died too often: it is tried again after a while, to see whether it lives now.
+        /// It died too often: retry after a while.
         case pause(Duration)
     }
 
     private static var longest: Duration { .minutes(1) }
-    /// Deaths a minute that no delivery explains, and that are too many.
+    /// The maximum of unexplained deaths per minute.
     private static var limit: Int { 5 }
-    /// Deaths a minute of suspects that were alone, and that cost no pause.
+    /// The maximum of deaths per minute with a single suspect, which cause no delay.
     private static var explainedLimit: Int { 20 }
 
-    /// The second pause; the first is none. Zero: never pause.
+    /// The second delay; the first is 0. Zero: never wait.
     private let unit: Duration
     private var explained: [Deadline] = []
     private var unexplained: [Deadline] = []
@@ -144,7 +144,7 @@ struct RestartPolicy: Sendable {
 
     init(unit: Duration = .seconds(1)) { self.unit = unit }
 
-    /// A process died that was started at `start`. `isExplained`: one suspected delivery was alone in it.
+    /// Records the death of a process that was started at `start`. `isExplained`: it had a single suspected delivery.
     mutating func died(at now: Deadline, startedAt start: Deadline, isExplained: Bool) -> Next {
         guard unit > .zero else { return .restart(after: .zero) }
         if now - start >= Self.longest { pauses = 0 }
@@ -162,11 +162,11 @@ struct RestartPolicy: Sendable {
     }
 }
 
-/// The thread that starts a process again when that is due.
+/// The thread that restarts a process when that is due.
 final class RestartKeeper: Sendable {
-    /// What there is to do.
+    /// The next task.
     enum Next: Sendable {
-        /// Start it at this moment, unless there is something else to do by then; nil: nothing.
+        /// Start it at this time, unless another task comes first; nil: no task.
         case restart(at: Deadline?)
         /// The thread may end.
         case end
@@ -178,7 +178,7 @@ final class RestartKeeper: Sendable {
 
     init(now: @escaping @Sendable () -> Deadline) { self.now = now }
 
-    /// Starts the thread, unless it has been started. It asks `next` again after each ``wake()``.
+    /// Starts the thread once. It calls `next` again after each ``wake()``.
     func start(_ next: @escaping @Sendable () -> Next, restart: @escaping @Sendable () -> Void) {
         guard !isStarted.exchange(true, ordering: .relaxed) else { return }
         let thread = Thread { [self] in keep(next, restart) }
@@ -199,6 +199,6 @@ final class RestartKeeper: Sendable {
         }
     }
 
-    /// There may be something else to do.
+    /// Makes the thread check for another task.
     func wake() { news.signal() }
 }

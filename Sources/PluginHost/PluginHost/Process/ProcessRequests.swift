@@ -2,18 +2,18 @@ import CarillonABI
 import Core
 import PluginProtocol
 
-/// The HTTP requests of a process that the router has not answered, and those that outlive their process. Pure.
+/// The unanswered HTTP requests of a process, and those that outlive their process. Pure.
 struct ProcessRequests: Sendable {
-    /// What became of a new request.
+    /// The result of adding a request.
     enum Begin: Sendable {
         case taken
         /// Its number is in use.
         case inUse
-        /// More are open than deliveries can need. It has to end like the others.
+        /// More are open than deliveries can need. The process must still get its end.
         case tooMany
     }
 
-    /// A request of a process that died.
+    /// A request of a dead process.
     private struct Orphan: Hashable {
         let session: ObjectIdentifier
         let number: UInt64
@@ -22,25 +22,25 @@ struct ProcessRequests: Sendable {
     private static let perDelivery = 4
     private static let spare = 64
 
-    /// The deliveries that they are for, by their own numbers, which the process chooses.
+    /// The deliveries of open requests, by the numbers that the process chose.
     private var open: [UInt64: UInt64] = [:]
-    /// Those of processes that died, with all deliveries that each carries.
+    /// Requests of dead processes, with all deliveries that each carries.
     private var orphans: [Orphan: [UInt64]] = [:]
 
-    /// A request of the process that works, for the delivery `ticket`; 0: that is not known.
+    /// Adds a request of the running process for the delivery `ticket`; 0: unknown.
     mutating func begin(_ number: UInt64, for ticket: UInt64, inHand: Int) -> Begin {
         guard open[number] == nil else { return .inUse }
         open[number] = ticket
         return open.count <= Self.perDelivery * inHand + Self.spare ? .taken : .tooMany
     }
 
-    /// A request of the process that works has ended.
+    /// Ends a request of the running process.
     mutating func end(_ number: UInt64) { open[number] = nil }
 
-    /// Another process works.
+    /// Notes that another process runs.
     mutating func restart() { open = [:] }
 
-    /// The process has died. A suspect among its deliveries is not tried again before its requests have ended.
+    /// Notes that the process has died. A suspect delivery is not retried before its requests have ended.
     mutating func died(_ session: ObjectIdentifier, _ ledger: inout DeliveryLedger) {
         for (number, ticket) in open {
             orphans[Orphan(session: session, number: number)] = ledger.beginRequest(for: ticket)
@@ -48,16 +48,16 @@ struct ProcessRequests: Sendable {
         restart()
     }
 
-    /// A request of another process has ended. Returns the deliveries that it carried.
+    /// Ends a request of another process. Returns the deliveries that it carried.
     mutating func end(_ number: UInt64, of session: ObjectIdentifier) -> [UInt64] {
         guard !orphans.isEmpty else { return [] }
         return orphans.removeValue(forKey: Orphan(session: session, number: number)) ?? []
     }
 }
 
-/// Hands the HTTP requests of a process to the hosts of its instances, and the answers back.
+/// Passes the HTTP requests of a process to the hosts of its instances, and the responses back.
 extension InstanceTable {
-    /// A request, and the process that made it.
+    /// A request and its process.
     private struct OpenRequest: Sendable {
         let session: ChildSession
         let id: UInt64
@@ -103,15 +103,15 @@ extension InstanceTable {
     }
 }
 
-/// The answer to a request from outside.
+/// The answer to an inbound request.
 package enum PluginInboundReply {
-    /// The plugin's, which points into a frame.
+    /// The plugin's answer, which points into a frame.
     case received(ReceivedMessage)
-    /// The router's, as the process ended or gave none.
+    /// The router's answer, because the process ended or gave none.
     case failed
 }
 
-/// The requests from outside that a process has not answered. Pure: its owner sends the frames.
+/// The inbound requests that a process has not answered. Pure: its owner sends the frames.
 struct InboundTable: Sendable {
     /// The recipient of the answer to one request.
     struct Waiter: Sendable {
@@ -119,16 +119,16 @@ struct InboundTable: Sendable {
         let done: @Sendable (PluginInboundReply) -> Void
     }
 
-    /// What an answer came to.
+    /// The effect of an answer.
     enum End: Sendable {
         case ended(Waiter)
-        /// Nobody waits any more.
+        /// The caller has stopped waiting.
         case late
-        /// Its number was never given out.
+        /// Its number was never issued.
         case unknown
     }
 
-    /// A plugin that never answers shall not fill the memory: the host has long stopped waiting for the oldest.
+    /// A plugin that never answers must not fill the memory: the host stopped waiting for the oldest long ago.
     private static let limit = 1024
 
     private var waiters: [UInt64: Waiter] = [:]
@@ -155,16 +155,17 @@ struct InboundTable: Sendable {
         return .ended(waiter)
     }
 
-    /// The process has gone: those who still wait for it.
+    /// Returns the remaining waiters after the process has ended.
     mutating func removeAll() -> [Waiter] {
         defer { waiters = [:] }
         return waiters.sorted { $0.key < $1.key }.map(\.value)
     }
 }
 
-/// Hands requests from outside to a process, and its answers to those who wait.
+/// Passes inbound requests to a process, and its answers to the waiters.
 extension InstanceTable {
-    /// Hands a request to an instance, which `body` writes. BUSY where its process does not run, or tries one delivery alone.
+    /// Passes a request, which `body` writes, to an instance. BUSY if its process does not run, or tries a single
+    /// suspect.
     func hand(
         _ instance: UInt32,
         _ body: (inout FrameWriter) -> Void,
@@ -183,7 +184,7 @@ extension InstanceTable {
             writer.number(instance)
             body(&writer)
         }
-        // Whoever asks a process that has just died is answered when its end is noted.
+        // If the process has just died, the request is answered when its end is noted.
         if fits, session.send(writer.take(), mayRefuse: true) != .full { return .CARILLON_OK }
         guard case .ended = withLock({ $0.inbound.end(number) }) else { return .CARILLON_OK }
         return fits ? .CARILLON_BUSY : .CARILLON_INVALID

@@ -2,28 +2,28 @@ import Core
 import PluginProtocol
 import Synchronization
 
-/// Watches over one process, and ends it where it must end: when a call hangs, when it takes too much of a processor or
-/// of memory, when it has lost its connection and lives on, or when somebody says so.
+/// Watches one process and kills it if a call hangs, if it uses too much processor time or memory, if it outlives its
+/// connection, or on request.
 final class ProcessWatch: Sendable {
     private struct State {
         var calls: CallWatch
         var meter: ProcessorMeter
-        /// When its memory was read last.
+        /// When its memory was last read.
         var measuredAt = Deadline.distantPast
         /// Why the router ends it.
         var reason: String?
-        /// Since when its end is awaited.
+        /// When the wait for its end started.
         var endingSince: Deadline?
-        /// Whether the process is gone, and what leads to it closed.
+        /// Whether the process is gone, and its descriptors closed.
         var isReaped = false
     }
 
-    /// How long a process may live on that has closed a connection, or has lost one.
+    /// How long a process may outlive a closed connection.
     private static let endingTime: Duration = .milliseconds(500)
 
-    /// Memory is read at most that often, and about as often while the process is busy.
+    /// The minimum interval of memory checks, and roughly their interval while the process is busy.
     private static let measuringPause: Duration = .milliseconds(200)
-    /// What libraries may take beside data.
+    /// The allowance for libraries in addition to data.
     private static let libraries = ByteCount.mebibytes(64)
 
     private let process: StartedProcess
@@ -33,8 +33,8 @@ final class ProcessWatch: Sendable {
     private let now: @Sendable () -> Deadline
     private let state: Mutex<State>
 
-    /// `processors`: how much of a processor it may take; `memory`: its limit for data; nil: no limit. It is pinged over `questions`, whose thread
-    /// calls ``look(isBusy:)``.
+    /// `processors`: its maximum processor share; `memory`: its limit for data; nil: no limit. It is pinged over
+    /// `questions`, whose thread calls ``look(isBusy:)``.
     init(
         _ process: StartedProcess,
         _ calls: CallWatch,
@@ -51,12 +51,12 @@ final class ProcessWatch: Sendable {
         state = Mutex(State(calls: calls, meter: ProcessorMeter(limit: processors)))
     }
 
-    /// How long the thread may wait for its next look.
+    /// How long the thread may wait for its next check.
     func pace(isBusy: Bool) -> Duration {
         state.withLock { $0.endingSince == nil ? $0.calls.pace(isBusy: isBusy) : .milliseconds(20) }
     }
 
-    /// Looks whether all is well.
+    /// Checks the process.
     func look(isBusy: Bool) {
         let now = now()
         let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
@@ -70,7 +70,7 @@ final class ProcessWatch: Sendable {
         act(on: state.withLock { $0.calls.tick(now: now, isBusy: isBusy) })
     }
 
-    /// The kernel's limit does not count all memory: neither what is shared nor what grows like a stack.
+    /// The kernel's limit misses some memory: shared memory, and memory that grows like a stack.
     private func takesTooMuchMemory(_ now: Deadline) -> Bool {
         guard let memory else { return false }
         let isDue = state.withLock { state in
@@ -81,7 +81,7 @@ final class ProcessWatch: Sendable {
         return isDue && process.residentMemory().map { $0 > memory } ?? false
     }
 
-    /// The process says what it is inside of.
+    /// Handles the process's report of its calls.
     func receive(_ pong: PongMessage) { act(on: state.withLock { $0.calls.receive(pong, now: now()) }) }
 
     private func act(on action: CallWatch.Action) {
@@ -100,18 +100,18 @@ final class ProcessWatch: Sendable {
         }
     }
 
-    /// Ends the process at once. `reason` is the end of a sentence about it.
+    /// Kills the process. `reason` is the end of a sentence about it.
     func kill(reason: String) {
         state.withLock { state in
             if state.reason == nil { state.reason = reason }
             if state.endingSince == nil { state.endingSince = now() }
-            // Its handle is closed by then, and may be that of another process.
+            // Afterwards its handle is closed, and may belong to another process.
             if !state.isReaped { process.control.kill() }
         }
         questions.socket.wake()
     }
 
-    /// The process is to end by itself, and soon.
+    /// Expects the process to end on its own soon.
     func awaitEnd() {
         state.withLock { state in
             if state.endingSince == nil { state.endingSince = now() }
@@ -119,7 +119,8 @@ final class ProcessWatch: Sendable {
         questions.socket.wake()
     }
 
-    /// The process is gone: its number and its handle may be another's from now on. Returns why the router ended it.
+    /// Notes that the process is gone: its number and handle may be reused from now on. Returns why the router ended
+    /// it.
     func reaped() -> String? {
         state.withLock { state in
             state.isReaped = true
@@ -128,13 +129,13 @@ final class ProcessWatch: Sendable {
     }
 }
 
-/// Notices that a process hangs: it is asked what it is inside of, and a call may only take so long. Pure.
+/// Detects hanging calls: asks the process for its current calls, and limits their duration. Pure.
 struct CallWatch: Sendable {
     enum Action: Sendable, Equatable {
         case nothing
-        /// Ask the process what it is inside of.
+        /// Ask the process for its current calls.
         case ping
-        /// Abort this thread of the process, so that it reports its stack; `reason` says what for.
+        /// Abort this thread of the process, so that it reports its stack; `reason` explains it.
         case abort(thread: UInt32, reason: String)
         case kill(reason: String)
     }
@@ -147,7 +148,7 @@ struct CallWatch: Sendable {
     private let interval: Duration
     private var pingedAt: Deadline?
     private var askedAt = Deadline.distantPast
-    /// Since when the process has nothing to do; nil: it has.
+    /// Since when the process is idle; nil: it is busy.
     private var idleSince: Deadline?
     private var aborted: (at: Deadline, reason: String)?
 
@@ -163,8 +164,7 @@ struct CallWatch: Sendable {
         return isBusy ? interval : max(interval, .seconds(1))
     }
 
-    /// Time has passed. `isBusy`: the process has something to do. One that has not is asked seldom: a timer of its own
-    /// may hang.
+    /// Checks the time. `isBusy`: the process has work. An idle process is asked rarely, because a timer may hang.
     mutating func tick(now: Deadline, isBusy: Bool) -> Action {
         if let aborted { return now - aborted.at >= Self.grace ? .kill(reason: aborted.reason) : .nothing }
         if let pingedAt {
@@ -186,7 +186,7 @@ struct CallWatch: Sendable {
         return now - max(since, askedAt) >= deadline
     }
 
-    /// The process says what it is inside of.
+    /// Handles the process's report of its calls.
     mutating func receive(_ pong: PongMessage, now: Deadline) -> Action {
         pingedAt = nil
         guard aborted == nil else { return .nothing }
@@ -215,22 +215,22 @@ struct CallWatch: Sendable {
     }
 }
 
-/// Notices that a process takes more processor time than it may, on average over ten seconds. Pure.
+/// Detects excessive processor time, on average over ten seconds. Pure.
 struct ProcessorMeter: Sendable {
     private static var window: Duration { .seconds(10) }
 
-    /// The most of one core; nil: no limit.
+    /// The maximum share of one core; nil: no limit.
     private let limit: Double?
     private var samples: [(at: Deadline, used: Duration)] = []
 
     init(limit: Double?) { self.limit = limit }
 
-    /// The process has `used` so much processor time up to `now`. True: it is too much.
+    /// Records the processor time `used` up to `now`. True: it exceeds the limit.
     mutating func isExceeded(used: Duration, now: Deadline) -> Bool {
         guard let limit else { return false }
         if let last = samples.last, now - last.at < Self.window / 20 { return false }
         samples.append((now, used))
-        // The newest sample that is old enough is where the average begins.
+        // The average starts at the newest sample that is old enough.
         while samples.count > 1, now - samples[1].at >= Self.window { samples.removeFirst() }
         let first = samples[0]
         guard now - first.at >= Self.window else { return false }

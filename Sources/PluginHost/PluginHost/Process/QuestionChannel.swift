@@ -2,7 +2,7 @@ import Core
 import PluginProtocol
 import Synchronization
 
-/// The socket over which a process is asked, and the questions that it has not answered.
+/// The socket for questions to a process, and the unanswered questions.
 final class QuestionChannel: Sendable {
     private static let backlog = ByteCount.mebibytes(8)
 
@@ -14,7 +14,7 @@ final class QuestionChannel: Sendable {
         socket = FrameSocket(descriptor, taking: FrameKind.answers, lingers: false, limit: Self.backlog)
     }
 
-    /// Sends a frame that is no question.
+    /// Sends a frame that needs no answer.
     func send(_ frame: [UInt8]) { _ = socket.send(frame) }
 
     /// Asks a question and waits for its answer.
@@ -26,8 +26,8 @@ final class QuestionChannel: Sendable {
         return .late
     }
 
-    /// Asks questions together, which are whole frames with any ids, and waits up to `span` for each answer. Nil: they
-    /// could not be asked.
+    /// Asks questions together, given as complete frames with any IDs, and waits up to `span` for each answer. Nil:
+    /// they could not be asked.
     func ask(_ questions: [[UInt8]], within span: Duration) -> [Answer]? {
         let row = AnswerRow(questions.count)
         var (numbers, frames) = ([UInt64](), [UInt8]())
@@ -41,7 +41,7 @@ final class QuestionChannel: Sendable {
         var isAsked = numbers.count == questions.count
         if isAsked, case .sent = socket.send(frames) {} else { isAsked = false }
         guard isAsked else {
-            // It has ended meanwhile, or too many are open.
+            // The process has ended, or too many are open.
             for number in numbers { _ = open.withdraw(number, wasSent: false) }
             return nil
         }
@@ -68,7 +68,7 @@ final class QuestionChannel: Sendable {
 
 }
 
-/// A frame in memory of its own.
+/// A frame with its own memory.
 struct OwnedFrame: Sendable {
     let kind: FrameKind
     private let id: UInt64
@@ -80,7 +80,7 @@ struct OwnedFrame: Sendable {
         body = Array(frame.body)
     }
 
-    /// Lends the frame for the time of `read`.
+    /// Passes the frame to `read`, valid only during the call.
     func read<Result>(_ read: (Frame) throws(ProtocolError) -> Result) throws(ProtocolError) -> Result {
         try body.withUnsafeBytes { bytes in
             Swift.Result { () throws(ProtocolError) in try read(Frame(kind: kind, id: id, body: bytes)) }
@@ -88,12 +88,12 @@ struct OwnedFrame: Sendable {
     }
 }
 
-/// What a question came to.
+/// The result of a question.
 enum Answer: Sendable {
     case frame(OwnedFrame)
     /// The process ended.
     case ended
-    /// The process crashed in this very question.
+    /// The process crashed in this question.
     case crashed
     /// No answer came in time.
     case late
@@ -101,14 +101,14 @@ enum Answer: Sendable {
     case unaskable
 }
 
-/// The questions that a process has not answered.
+/// The unanswered questions of a process.
 final class OpenQuestions: Sendable {
     typealias Completion = @Sendable (Answer) -> Void
 
     private struct State {
         var last: UInt64 = 0
         var open: [UInt64: Completion] = [:]
-        /// Questions whose answers nobody waits for any more. The process is still busy with them.
+        /// Expired questions without a waiting caller. The process is still busy with them.
         var late: Set<UInt64> = []
         var isClosed = false
     }
@@ -121,7 +121,7 @@ final class OpenQuestions: Sendable {
     /// Whether the process has answered everything, in time or not.
     var isEmpty: Bool { state.withLock { $0.open.isEmpty && $0.late.isEmpty } }
 
-    /// The number of a new question; nil when the process has ended or too many are open.
+    /// The number of a new question; nil if the process has ended or too many are open.
     func open(_ completion: @escaping Completion) -> UInt64? {
         state.withLock { state in
             guard !state.isClosed, state.open.count + state.late.count < Self.limit else { return nil }
@@ -131,7 +131,7 @@ final class OpenQuestions: Sendable {
         }
     }
 
-    /// The answer to a question. One that comes too late is ignored.
+    /// Handles the answer to a question. A late one is ignored.
     func answer(_ frame: Frame) throws(ProtocolError) {
         let (completion, wasAsked) = state.withLock { state in
             state.late.remove(frame.id)
@@ -141,7 +141,8 @@ final class OpenQuestions: Sendable {
         completion?(.frame(OwnedFrame(frame)))
     }
 
-    /// Stops waiting for the answer to a question, which `wasSent` or not. False: it is there, or about to be.
+    /// Stops waiting for the answer to a question, whether or not it `wasSent`. False: the answer has arrived, or is
+    /// about to.
     func withdraw(_ number: UInt64, wasSent: Bool) -> Bool {
         state.withLock { state in
             guard state.open.removeValue(forKey: number) != nil else { return false }
@@ -150,7 +151,7 @@ final class OpenQuestions: Sendable {
         }
     }
 
-    /// Answers all questions: the process has ended. `crashed` is the one that it says it crashed in.
+    /// Ends all questions after the process has ended. `crashed` is the one in its crash report.
     func close(crashed: UInt64? = nil) {
         let open = state.withLock { state in
             state.isClosed = true
@@ -163,12 +164,12 @@ final class OpenQuestions: Sendable {
     }
 }
 
-/// A place where one thread waits for what another has.
+/// Passes a value from one thread to waiting threads.
 final class Handover<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let semaphore = MonotonicSemaphore()
 
-    /// The first counts.
+    /// Sets the value; the first call counts.
     func give(_ given: Value) {
         let isFirst = value.withLock { value in
             guard value == nil else { return false }
@@ -178,10 +179,10 @@ final class Handover<Value: Sendable>: Sendable {
         if isFirst { semaphore.signal() }
     }
 
-    /// Whether it is there.
+    /// Whether the value is set.
     var isGiven: Bool { value.withLock { $0 != nil } }
 
-    /// Nil: it did not come in time. Several may take it.
+    /// Waits for the value; nil after a timeout. Several threads may take it.
     func take(within span: Duration) -> Value? {
         if semaphore.wait(until: .now() + span) { semaphore.signal() }
         return value.withLock(\.self)
@@ -198,10 +199,10 @@ final class AnswerRow: Sendable {
     private let state: Mutex<State>
     private let semaphore = MonotonicSemaphore()
 
-    /// A row for `count` answers.
+    /// Space for `count` answers.
     init(_ count: Int) { state = Mutex(State(answers: Array(repeating: nil, count: count))) }
 
-    /// The first answer to a question counts.
+    /// Sets an answer; the first one to a question counts.
     func give(_ answer: Answer, to index: Int) {
         let isLast = state.withLock { state in
             if state.answers[index] != nil { return false }
@@ -212,7 +213,7 @@ final class AnswerRow: Sendable {
         if isLast { semaphore.signal() }
     }
 
-    /// Waits until all answers are there, or none has come for as long as `span`. Nil: it did not come.
+    /// Waits until all answers have come, or none has come for `span`. Nil: no answer.
     func take(within span: Duration) -> [Answer?] {
         var seen = 0
         while !semaphore.wait(until: .now() + span) {

@@ -7,24 +7,23 @@ import NIOSSL
 import NIOTLS
 import Synchronization
 
-/// Streams over the network, with what the operator has configured for outgoing HTTP: roots, address guard, proxy.
+/// Network streams with the operator's settings for outgoing HTTP: roots, address guard, proxy.
 ///
-/// Only a proxy that tunnels by CONNECT carries them. Through another one nothing is reached, as nothing may go around
-/// it.
+/// A proxy must support CONNECT. With any other proxy no stream opens, because all traffic must use the proxy.
 package final class NetworkStreams: StreamConnector {
     private let dialer: OriginDialer
     private let gate: RequestGate?
     private let group: any EventLoopGroup
 
     /// - Parameters:
-    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that is to send while
+    ///   - configuration: Roots, exceptions of the address guard, proxy, and the gate. A stream that must send while
     ///     the gate is closed ends as if its connection broke.
-    ///   - group: Carries the connections; must outlive them.
+    ///   - group: Runs the connections; must outlive them.
     ///   - logger: Logs about the proxy.
-    /// - Throws: `HTTPLanesError` when the roots, the proxy or a block of addresses cannot be used.
+    /// - Throws: `HTTPLanesError` if the roots, the proxy or an address block are invalid.
     package init(configuration: HTTPLanes.Configuration, group: any EventLoopGroup, logger: Logger) throws {
         dialer = try OriginDialer(configuration, logger: logger) { tls in
-            // How long the other side may take to agree to the end.
+            // How long the other side may take to confirm the end.
             tls.shutdownTimeout = .seconds(1)
         }
         if !dialer.canDial {
@@ -39,9 +38,9 @@ package final class NetworkStreams: StreamConnector {
     }
 }
 
-/// A stream over the network: the shell around ``StreamState``, and the last handler of its channel.
+/// A network stream: the shell around ``StreamState``, and the last handler of its channel.
 ///
-/// Whatever is to be done happens on its event loop, in the order in which the state said it.
+/// All actions run on its event loop, in the order in which the state returned them.
 ///
 /// `@unchecked Sendable`: the lock guards the shell, and everything else that changes belongs to the event loop.
 final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Sendable {
@@ -50,28 +49,28 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
 
     private struct Shell: Sendable {
         var state: StreamState
-        /// What is to be done on the loop, in order.
+        /// Actions for the loop, in order.
         var actions: ArraySlice<StreamState.Action> = []
-        /// Nothing is done before.
+        /// No action runs before.
         var isStarted = false
     }
 
-    /// The most that the receiver gets in one call.
+    /// The maximum number of bytes in one call to the receiver.
     static let pieceSize = 64 << 10
 
     private let target: StreamTarget
     private let receiver: any StreamReceiver
     private let dialer: OriginDialer
-    /// Nothing leaves while it is closed; nil: it is always open.
+    /// No data is sent while it is closed; nil: always open.
     private let gate: RequestGate?
     private let loop: any EventLoop
     private let shell: Mutex<Shell>
 
-    // Of the event loop.
+    // Belongs to the event loop.
     private var context: ChannelHandlerContext?
     private var isPerforming = false
     private var isReading = true
-    /// Whether the channel may be read from as soon as more may be read.
+    /// Whether to read from the channel as soon as reading is permitted.
     private var owesRead = false
     private var timer: (at: Deadline, task: Scheduled<Void>)?
 
@@ -112,13 +111,13 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
         guard dialer.canDial else { return failed(.unreachable) }
         let timeout = target.connectTimeout
         return dialer.dial(origin, isGuarded: target.isUntrusted, timeout: timeout, on: loop) { bootstrap in
-            // What the plugin does not take stays here, or with the sender.
+            // Bytes that the plugin does not take stay in this buffer, or with the sender.
             bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 256 << 10)
                 .channelOption(.maxMessagesPerRead, value: 1)
                 .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.pieceSize))
         } _: { [self] channel in
-            // Only now: there are several channels while addresses race, and one of them wins. Before the tunnel is
-            // dug, as the server's first words may come with the proxy's last.
+            // Only now: several channels exist while addresses race, and one of them wins. Before the CONNECT request,
+            // because the server's first bytes may come with the proxy's last.
             try channel.pipeline.syncOperations.addHandler(self)
         }
         .flatMapThrowing { [self] channel in try takeOver(channel) }
@@ -168,12 +167,12 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
         }
     }
 
-    /// From any thread: what follows is done later, so that no event comes from inside the call.
+    /// From any thread: the actions run later, so that no event comes from inside the call.
     private func ask(_ body: Change) {
         if note(body) { loop.execute { self.perform() } }
     }
 
-    /// On the loop.
+    /// Called on the loop.
     private func change(_ body: Change) {
         _ = note(body)
         perform()
@@ -182,7 +181,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     private var hasEnded: Bool { shell.withLock(\.state.hasEnded) }
 
     private func perform() {
-        // What is done may lead back here: it is in the list then.
+        // An action may call this again; its new actions are already in the list.
         guard !isPerforming else { return }
         isPerforming = true
         while let action = nextAction() { perform(action) }
@@ -193,7 +192,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     private func nextAction() -> StreamState.Action? {
         shell.withLock { shell in
             guard let action = shell.actions.popFirst() else { return nil }
-            // The owner has asked for TLS since then: it would take this for protected.
+            // The owner has requested TLS since then, and would take these bytes for protected.
             guard case .deliver = action, shell.state.isAwaitingTLS else { return action }
             shell.actions += shell.state.end(.tls)
             return shell.actions.popFirst()
@@ -216,7 +215,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
 
     private func send(_ bytes: [UInt8]) {
         guard let context else { return }
-        // As with requests: whoever took over sends what is in these bytes too. Half a message is none to the server.
+        // The same as for requests: the router that took over sends these bytes too. The server ignores half a message.
         guard gate?.isOpen != false else { return change { state, _ in state.end(.reset) } }
         let count = bytes.count
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenSuccess { [self] in
@@ -260,7 +259,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// It is connected, through a proxy where there is one. From now on the handler decides when to read.
+    /// Takes the connected channel, perhaps through a proxy. From now on the handler decides when to read.
     func takeOver(_ channel: any Channel) throws {
         try channel.syncOptions?.setOption(.autoRead, value: false)
         guard !hasEnded else { return channel.close(promise: nil) }
@@ -304,7 +303,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
 }
 
 extension StreamFailure {
-    /// Why no connection came about.
+    /// The reason for a failed connection.
     init(ofDialing error: any Error) {
         switch error {
         case let failure as HTTPFailure: self = StreamFailure(rawValue: failure.reason.rawValue) ?? .unreachable

@@ -1,60 +1,60 @@
 import Core
 import DequeModule
 
-/// What a stream is doing, and what follows from what happens to it. Pure: it knows no channel, lock or clock.
+/// The state machine of a stream. Pure.
 ///
-/// Functions return what is to be done, in order. After ``Action/end(_:)`` nothing follows.
+/// Functions return the actions in order. No action follows ``Action/end(_:)``.
 struct StreamState: Sendable {
     enum Action: Sendable, Equatable {
-        /// Hand the bytes to the channel; ``StreamState/sent(_:now:)`` must follow.
+        /// Write the bytes to the channel; ``StreamState/sent(_:now:)`` must follow.
         case send([UInt8])
-        /// Begin TLS on the channel.
+        /// Start TLS on the channel.
         case secure
         /// Tell the receiver that the stream is open.
         case opened
-        /// Hand the bytes to the receiver.
+        /// Pass the bytes to the receiver.
         case deliver([UInt8])
-        /// Tell the receiver how much has been sent in all.
+        /// Tell the receiver the total of sent bytes.
         case acknowledge(UInt64)
         /// Close the channel: everything is sent.
         case shut
-        /// Drop the channel, if there is still one, and tell the receiver the end.
+        /// Close the channel, if it still exists, and tell the receiver the end.
         case end(StreamFailure?)
     }
 
     private enum Phase {
         case connecting
-        /// TLS begins.
+        /// The TLS handshake is in progress.
         case securing
         case open
         case ended
     }
 
-    /// What waits to be sent.
+    /// An entry of the send queue.
     private enum Item {
         case bytes([UInt8])
-        /// TLS is to begin here.
+        /// TLS starts here.
         case startTLS
     }
 
-    /// How long what waits is sent after ``close(now:)``.
+    /// How long queued bytes are sent after ``close(now:)``.
     static let closingTime: Duration = .seconds(5)
 
     private var phase = Phase.connecting
     private let beginsWithTLS: Bool
     private let connectTimeout: Duration
     private let idleTimeout: Duration
-    /// Whether TLS is begun, or is to begin.
+    /// Whether TLS is active or requested.
     private var usesTLS: Bool
-    /// Whether nothing may arrive until TLS stands: whoever sends in the clear meanwhile injects it.
+    /// Whether no bytes may arrive until TLS is active: unencrypted bytes would be injected.
     private(set) var isAwaitingTLS: Bool
     private var queue: Deque<Item> = []
-    /// Bytes of the queue.
+    /// Bytes in the queue.
     private var waiting = 0
-    /// Bytes that the channel has and has not sent.
+    /// Bytes that the channel has but has not sent.
     private var unsent = 0
     private var sentInAll: UInt64 = 0
-    /// What arrived before the stream was open.
+    /// Bytes that arrived before the stream was open.
     private var early: [UInt8] = []
     private var openDeadline: Deadline
     private var lastByte: Deadline
@@ -75,7 +75,7 @@ struct StreamState: Sendable {
 
     // MARK: The connection
 
-    /// The channel stands.
+    /// The channel is connected.
     mutating func connected(now: Deadline) -> [Action] {
         guard phase == .connecting else { return [] }
         guard beginsWithTLS else { return open(now: now) }
@@ -83,7 +83,7 @@ struct StreamState: Sendable {
         return [.secure]
     }
 
-    /// TLS stands.
+    /// TLS is active.
     mutating func secured(now: Deadline) -> [Action] {
         guard phase == .securing else { return [] }
         isAwaitingTLS = false
@@ -103,10 +103,10 @@ struct StreamState: Sendable {
         end(closeDeadline != nil || phase == .open ? nil : .closed)
     }
 
-    /// Something went wrong with the channel.
+    /// The channel failed.
     mutating func failed(_ failure: StreamFailure) -> [Action] { end(closeDeadline == nil ? failure : nil) }
 
-    /// Ends it at once.
+    /// Ends it immediately.
     mutating func end(_ failure: StreamFailure?) -> [Action] {
         guard phase != .ended else { return [] }
         phase = .ended
@@ -117,7 +117,7 @@ struct StreamState: Sendable {
 
     // MARK: Bytes
 
-    /// Bytes have arrived, out of TLS where that stands.
+    /// Bytes have arrived, decrypted if TLS is active.
     mutating func received(_ bytes: [UInt8], now: Deadline) -> [Action] {
         guard phase != .ended, closeDeadline == nil else { return [] }
         if phase == .connecting, !isAwaitingTLS {
@@ -129,7 +129,7 @@ struct StreamState: Sendable {
         return [.deliver(bytes)]
     }
 
-    /// The channel has sent so many of the bytes that it was given.
+    /// The channel has sent `count` of its bytes.
     mutating func sent(_ count: Int, now: Deadline) -> [Action] {
         guard phase != .ended else { return [] }
         unsent -= count
@@ -138,7 +138,7 @@ struct StreamState: Sendable {
         return [.acknowledge(sentInAll)] + flush(now: now)
     }
 
-    // MARK: What the owner asks for
+    // MARK: Requests of the owner
 
     mutating func write(_ bytes: [UInt8], now: Deadline) -> [Action] {
         guard phase != .ended, closeDeadline == nil, !bytes.isEmpty else { return [] }
@@ -185,7 +185,7 @@ struct StreamState: Sendable {
 
     // MARK: Time
 
-    /// When ``tick(now:)`` is to be called at the latest; nil: never.
+    /// The latest time for ``tick(now:)``; nil: never.
     var nextDeadline: Deadline? {
         switch phase {
         case .ended: nil
@@ -194,7 +194,7 @@ struct StreamState: Sendable {
         }
     }
 
-    /// Time has passed.
+    /// Checks the deadlines.
     mutating func tick(now: Deadline) -> [Action] {
         guard let nextDeadline, nextDeadline <= now else { return [] }
         if closeDeadline != nil { return end(waiting + unsent > 0 ? .timeout : nil) }

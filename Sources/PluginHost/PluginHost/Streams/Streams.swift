@@ -1,6 +1,6 @@
 import Core
 
-/// Where a stream leads, and for how long.
+/// The target of a stream, and its timeouts.
 package struct StreamTarget: Sendable, Equatable {
     /// A name or an address; IPv6 without brackets.
     package var host: String
@@ -13,11 +13,11 @@ package struct StreamTarget: Sendable, Equatable {
     package var connectTimeout: Duration = .seconds(30)
     /// Without a byte in either direction.
     package var idleTimeout: Duration = .minutes(5)
-    /// PEM: whom to trust instead of the system's authorities; empty: those.
+    /// PEM: trusted authorities instead of the system's; empty: the system's.
     package var authorities: [UInt8] = []
 }
 
-/// Why a stream ended in another way than that one of its ends closed it: one word, fit for a metric's label.
+/// Why a stream ended other than by a close of one of its ends: one word, suitable as a metric's label.
 package enum StreamFailure: String, Sendable, CaseIterable {
     /// The address guard refused the address.
     case forbiddenAddress = "forbidden-address"
@@ -30,48 +30,48 @@ package enum StreamFailure: String, Sendable, CaseIterable {
     case timeout
     /// The other side closed it before it was open.
     case closed
-    /// No byte went in either direction for too long.
+    /// No byte in either direction for too long.
     case idle
     /// The connection broke.
     case reset
-    /// The instance that it belongs to is shut down.
+    /// Its instance is shut down.
     case shutDown = "shut-down"
     /// The host does not open such a stream.
     case refused
 }
 
-/// Receives what happens on a stream: in order, one call at a time, and never from inside a call of the stream's.
+/// Receives the events of a stream: in order, one call at a time, and never from inside a call to the stream.
 package protocol StreamReceiver: AnyObject, Sendable {
-    /// It is connected; again when the TLS begun by ``StreamConnection/startTLS()`` stands.
+    /// It is connected; called again when TLS from ``StreamConnection/startTLS()`` is active.
     func opened()
-    /// At most 64 KiB, valid until the call returns.
+    /// Up to 64 KiB, valid until the call returns.
     func received(_ bytes: UnsafeRawBufferPointer)
-    /// So many bytes have left in all.
+    /// `total` is the number of all bytes sent up to now.
     func sent(_ total: UInt64)
-    /// The last event; nil: one of the two sides closed it. The receiver calls `done` once, when it needs the stream no
-    /// more.
+    /// The last event; nil: one of the two sides closed it. The receiver calls `done` once, when it no longer needs the
+    /// stream.
     func closed(_ failure: StreamFailure?, done: @escaping @Sendable () -> Void)
 }
 
-/// One stream. All functions may be called from any thread, and none of them waits.
+/// One stream. All functions may be called from any thread, and none of them blocks.
 package protocol StreamConnection: AnyObject, Sendable {
-    /// Begins to connect; nothing happens before. To be called once.
+    /// Starts to connect. Call this once; there are no events before.
     func start()
     /// Sends `bytes` in the order of the calls, once it is open. The caller keeps the limit.
     func write(_ bytes: [UInt8])
-    /// Begins TLS on a plain stream once what was written is sent. What arrives in the clear after this call ends the
-    /// stream.
+    /// Starts TLS on a plain stream once the written bytes are sent. Unencrypted bytes that arrive after this call end
+    /// the stream.
     func startTLS()
-    /// Sends what waits, for at most 5 s, and closes.
+    /// Sends queued bytes for up to 5 s, and closes.
     func close()
-    /// Ends it at once.
+    /// Ends it immediately.
     func end(_ failure: StreamFailure)
-    /// Whether more may be read. What has been read is still received.
+    /// Whether to continue reading. Bytes already read are still delivered.
     func setReading(_ isReading: Bool)
 }
 
 /// Makes streams: over the network, or none in a dry run.
 package protocol StreamConnector: Sendable {
-    /// A stream that does nothing before its start.
+    /// A stream that is idle until its start.
     func stream(to target: StreamTarget, _ receiver: any StreamReceiver) -> any StreamConnection
 }

@@ -1,7 +1,7 @@
 import Cipher
 
-/// The reasons of APNs' refusals ("Handling notification responses from APNs", "Handling error responses from Apple Push
-/// Notification service").
+/// The reasons of APNs' refusals ("Handling notification responses from APNs", "Handling error responses from Apple
+/// Push Notification service").
 enum APNsReason: String, CaseIterable {
     // 400
     case badChannelID, badCollapseID, badDeviceToken, badExpirationDate, badMessageID, badPriority, badRequestParams

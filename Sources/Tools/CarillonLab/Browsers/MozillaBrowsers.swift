@@ -118,8 +118,8 @@ struct MozillaBrowsers: Sendable {
         return connections[channel.browser].map { [.send(next.frame, to: $0)] } ?? []
     }
 
-    /// Forgets all browsers, as the real service sometimes does: the next hello gets another name, so the browser drops
-    /// its subscriptions and notifies their workers.
+    /// Forgets all browsers like the real service sometimes does: the next hello gets another name, so the browser
+    /// drops its subscriptions and notifies their workers.
     mutating func forget() -> [BrowserAction] {
         isForgetting = true
         let ended = channels.keys.sorted().map(BrowserAction.expire)

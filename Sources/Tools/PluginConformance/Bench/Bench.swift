@@ -112,7 +112,7 @@ final class TransportBench: Bench<TransportFunctions> {
     var sample: Parcel?
     /// The broken rules: each is reported once.
     var broken: Set<ConformanceCheck> = []
-    /// The sample of its own description, if it works.
+    /// Its description's sample, if that works.
     var describedSample: Parcel?
     /// The plan's registration for it.
     let givenRegistration: ConformancePlan.Registration?

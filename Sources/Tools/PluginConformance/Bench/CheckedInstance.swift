@@ -166,7 +166,7 @@ private let lastTicket = Atomic<UInt64>(1 << 40)
 /// A verdict that does not and will not exist.
 private let unwrittenVerdict: Int32 = -7_777_777
 
-/// An operator's command, or an inbound request, as the plugin's context. It is never freed, so that a late answer is
+/// The plugin's context of an operator's command or an inbound request. It is never freed, so that a late answer is
 /// detected.
 final class CheckedCommand: Sendable {
     private let host: CheckHost

@@ -155,7 +155,7 @@ enum CommandChecks {
         return remark
     }
 
-    /// Every text as a command, as its arguments, and many of them; with answered requests, and with requests that stay
+    /// Every text as a command or its arguments, and many of them; with answered requests, and with requests that stay
     /// unanswered until the instance must end.
     private static func hostileCommands(_ bench: TransportBench) throws(CheckStop) {
         let words = [Array("help".utf8)] + HostileInput.commandWords + HostileInput.texts.map(\.text) + [[]]

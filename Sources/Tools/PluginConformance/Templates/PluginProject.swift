@@ -260,7 +260,7 @@ struct PluginTexts {
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
     }
 
-    // MARK: What people read
+    // MARK: Texts
 
     /// Build, test and check.
     var commands: String {

@@ -1,7 +1,7 @@
 #include "CPluginTemplates.h"
 
-// In C, because the compiler of Swift takes half a minute for the same bytes as a literal, which is what SwiftPM's
-// `embedInCode` makes of them.
+// In C, because the Swift compiler needs half a minute for the same bytes as a literal, which SwiftPM's `embedInCode`
+// generates.
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 #define TEMPLATE(name) const char *template_##name(void) { return name; }

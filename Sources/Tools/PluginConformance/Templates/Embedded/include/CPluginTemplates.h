@@ -1,7 +1,7 @@
 #ifndef CARILLON_PLUGIN_TEMPLATES_H
 #define CARILLON_PLUGIN_TEMPLATES_H
 
-// The text of each file in Sources/PluginTemplates/Templates and of examples, which ends with a zero byte.
+// The text of each template and example, with a zero byte at its end.
 
 #define TEMPLATE(name) const char *_Nonnull template_##name(void);
 TEMPLATE(cargo_toml)

@@ -9,7 +9,7 @@ import Synchronization
 ///
 ///     let http = try HTTPLanes(configuration: .init(), group: group, logger: logger)
 ///     http.send(HTTPRequest(method: "POST", url: "https://api.push.apple.com/3/device/…", multiplexed: true)) { … }
-///     await http.shutdown() // before the group's
+///     await http.shutdown()  // before the group's
 ///
 /// libcurl carries requests to other origins that are not busy, to those without HTTP/2, and all requests through a
 /// proxy that does not tunnel.

@@ -1,4 +1,4 @@
-"""`carillon-plugin-python`: runs plugins in Python for the Carillon push router, which starts it in place of
+"""`carillon-plugin-python`: runs plugins in Python for the Carillon push router, which starts it instead of
 carillon-plugin-host."""
 
 import os

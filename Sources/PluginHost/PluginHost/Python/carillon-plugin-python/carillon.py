@@ -1,8 +1,8 @@
-"""What a plugin in Python is written with: `from carillon import Request`.
+"""The module for plugins in Python: `from carillon import Request`.
 
-A plugin is one file. It says PLATFORM = "pager" and defines `deliver`, or it says FILTER = "no-casinos" and defines
+A plugin is one file. It sets PLATFORM = "pager" and defines `deliver`, or it sets FILTER = "no-casinos" and defines
 `decide`. contrib/examples/plugins/README.md shows one, and contrib/docs/python.md lists everything that a file may
-define. This file needs nothing but Python's own library, so that tests of a plugin run without a router.
+define. This file needs only Python's own library, so that tests of a plugin run without a router.
 """
 
 import email.utils
@@ -19,9 +19,9 @@ __all__ = [
 
 
 class Invalid(Exception):
-    """Raise this with one sentence that says what is wrong and what was expected, never a secret: in `create` a
-    configuration is refused, in `validate` a registration, in `check` a rule's block. In `deliver` the notification is
-    dropped."""
+    """Raise this with one sentence about the error and the expected value, never a secret. In `create` it refuses the
+    configuration, in `validate` the registration, in `check` the rule's block. In `deliver` the router drops the
+    notification."""
 
 
 class Unsupported(Exception):
@@ -29,10 +29,10 @@ class Unsupported(Exception):
 
 
 class Busy(Exception):
-    """Raise this in `deliver` to be asked again a little later."""
+    """Raise this in `deliver` to make the router retry a little later."""
 
 
-# ---- What a transport is given ---------------------------------------------------------
+# ---- Arguments of transports -----------------------------------------------------------
 
 
 class Action:
@@ -48,12 +48,12 @@ class Action:
 
 
 class Notification:
-    """What to say. A text that is not set is empty. Texts come from strangers, have any length, and hold any character:
+    """A notification. A text that is not set is empty. Texts come from strangers, and have any length and any characters:
     escape them.
 
-    mode      "wake", "nudge", "sealed" or "alert": how much the service may see. What it may not see is empty here.
+    mode      "wake", "nudge", "sealed" or "alert": how much the service may see. All other texts are empty.
     urgency   "low", "normal" or "high"
-    count     how many events this stands for
+    count     how many events it is about
     id        the same on every attempt
     signal    "dm", "mention", ...
     title, subtitle, body, category, thread, collapse_key, url
@@ -61,7 +61,7 @@ class Notification:
     data      a dict of custom keys for the app
     native    a dict: this platform's block of the rule
     expires   in seconds since 1970, or None
-    sealed    the envelope for the app, a dict; in mode "sealed" only, else None
+    sealed    the envelope for the app, a dict; only in mode "sealed", else None
     """
 
     __slots__ = (
@@ -93,10 +93,10 @@ class Notification:
 
 
 class Registration:
-    """One device, as its owner registered it. All of it is secret.
+    """The registration of one device. All of it is secret.
 
     token       the device's token, or the URL of its endpoint
-    fields      further texts by name
+    fields      more texts by name
     registered  in seconds since 1970
     """
 
@@ -108,7 +108,7 @@ class Registration:
         self.registered = registered
 
 
-# ---- HTTP, done by the router ----------------------------------------------------------
+# ---- HTTP requests, sent by the router -------------------------------------------------
 
 _HOSTS_HEADERS = {
     "te", "host", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection", "transfer-encoding",
@@ -117,14 +117,14 @@ _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
 
 
 class Request:
-    """An HTTP request, which the router sends. Its `body` is bytes or text, or it is made of `json` (anything that JSON
-    can hold) or `form` (a dict).
+    """An HTTP request that the router sends. Its `body` is bytes or text; or use `json` (any JSON value) or `form` (a
+    dict) instead.
 
     trusted      True: the URL is the operator's, and may lead into a private network; not for URLs that users choose
-    timeout      seconds for the whole answer, at most 60; 0 is 30
-    max_response the rest of the answer's body is cut off; 0 is 64 KiB, the most 1 MiB
+    timeout      seconds for the whole response, up to 60; 0 means 30
+    max_response longer response bodies are truncated; 0 means 64 KiB, the maximum is 1 MiB
     multiplex    True: keep HTTP/2 connections, because many requests go there
-    connection   requests with different words here never share a connection
+    connection   requests with different values here never share a connection
     """
 
     __slots__ = ("method", "url", "headers", "body", "trusted", "timeout", "max_response", "multiplex", "connection")
@@ -147,14 +147,14 @@ class Request:
         elif form is not None:
             body = urllib.parse.urlencode(form)
             self.headers.setdefault("content-type", "application/x-www-form-urlencoded")
-        # A lone surrogate, as JSON may hold one, has no UTF-8.
+        # JSON may hold a lone surrogate, which has no UTF-8.
         self.body = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
         flaw = self._flaw()
         if flaw:
             raise Invalid("the request's " + flaw)
 
     def _flaw(self):
-        """What the router would refuse: the field, never its value."""
+        """An error that the router would refuse: names the field, never its value."""
         if not 1 <= len(self.method) <= 16 or not _TOKEN.issuperset(self.method.lower()):
             return "method is not a token of 1 to 16 bytes"
         url = self.url
@@ -173,7 +173,7 @@ class Request:
         length = 0
         for name, value in self.headers.items():
             if not name or not _TOKEN.issuperset(name) or name in _HOSTS_HEADERS:
-                return "headers have a name that is none, or that is the router's to set"
+                return "headers have an invalid name, or one that only the router may set"
             if any((character < " " and character != "\t") or character == "\x7f" for character in value):
                 return "headers have a value with control characters"
             length += len(name) + len(value.encode("utf-8", "replace"))
@@ -181,7 +181,7 @@ class Request:
 
 
 class Response:
-    """The answer to a request. `status` is 0 where none arrived; then `failure` says why in one word, as "timeout"."""
+    """The response to a request. `status` is 0 if none arrived; then `failure` is the reason, such as "timeout"."""
 
     __slots__ = ("status", "headers", "body", "failure")
 
@@ -200,7 +200,7 @@ class Response:
         return self.body.decode("utf-8", "replace")
 
     def json(self):
-        """The body read as JSON; None where it is none."""
+        """The body parsed as JSON; None if it is not valid JSON."""
         try:
             return _json.loads(self.body)
         except (ValueError, RecursionError):
@@ -208,7 +208,7 @@ class Response:
 
     @property
     def retry_after(self):
-        """How many seconds the service asks to wait (Retry-After); None where it does not."""
+        """The seconds in the Retry-After header; None if there is none."""
         value = self.headers.get("retry-after", "").strip()
         if value.isascii() and value.isdigit() and len(value) <= 9:
             return int(value)
@@ -218,15 +218,15 @@ class Response:
             return None
 
 
-# ---- Streams, for what is not HTTP -----------------------------------------------------
+# ---- Streams, for other protocols than HTTP --------------------------------------------
 
 
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:")
 
 
 class StreamError(Exception):
-    """A stream has ended. `failure` says why in one word: "closed", "refused", "timeout", "tls", "idle", ... A delivery that
-    does not catch it is tried again."""
+    """A stream has ended. `failure` is the reason: "closed", "refused", "timeout", "tls", "idle", ... A delivery that does
+    not catch it is retried."""
 
     def __init__(self, failure):
         super().__init__(failure)
@@ -234,7 +234,7 @@ class StreamError(Exception):
 
 
 class StreamStep:
-    """What the functions of a stream return that have to be yielded."""
+    """The result of those functions of a stream that must be yielded."""
 
     __slots__ = ("stream", "kind", "limit")
 
@@ -245,7 +245,7 @@ class StreamStep:
 
 
 class Stream:
-    """A TCP connection, which the router makes. Generators yield it, and go on when it is connected:
+    """A TCP connection that the router opens. A generator yields it, and continues once it is connected:
 
         with (yield Stream(app["host"], 25, trusted=True)) as stream:
             greeting = yield stream.read_line()
@@ -255,10 +255,10 @@ class Stream:
     tls             True: TLS from the first byte
     trusted         True: the host is the operator's, and may be in a private network; not for hosts that users choose
     authorities     PEM: the certificates to trust instead of the system's
-    connect_timeout seconds until it is connected, at most 60; 0 is 30
-    idle_timeout    seconds without a byte in either direction, at most 3600; 0 is 300
+    connect_timeout seconds until it is connected, up to 60; 0 means 30
+    idle_timeout    seconds without a byte in either direction, up to 3600; 0 means 300
 
-    In tests without a router, `written` is what the plugin wrote.
+    In tests without a router, `written` holds the bytes that the plugin wrote.
     """
 
     def __init__(self, host, port, *, tls=False, trusted=False, authorities="", connect_timeout=0, idle_timeout=0):
@@ -281,41 +281,41 @@ class Stream:
 
     @property
     def is_open(self):
-        """Whether it can be written to. False before it was yielded."""
+        """Whether it accepts writes. False until it was yielded."""
         if self._connection is not None:
             return self._connection.is_usable
         return _services is None and not self._is_closed
 
     def write(self, data):
-        """Sends bytes or text, in the order of the calls. At most 1 MiB waits: yield `drain()` before more."""
+        """Sends bytes or text, in the order of the calls. Up to 1 MiB is buffered: yield `drain()` before more."""
         data = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
         if self._connection is not None:
             self._connection.write(data)
         elif _services is None:
             self.written += data
         else:
-            raise RuntimeError("a stream: yield it before anything is done with it")
+            raise RuntimeError("a stream: yield it before you use it")
 
     def read(self, limit=65_536):
-        """To be yielded: comes to some bytes, as soon as there are any, or to none at the end."""
+        """Yield this: returns some bytes as soon as there are any, or none at the end."""
         return StreamStep(self, "read", max(1, limit))
 
     def read_line(self, limit=8192):
-        """To be yielded: comes to a line's bytes without its end. Raises StreamError where none comes any more, or where
-        it has more bytes than `limit`."""
+        """Yield this: returns a line's bytes without the line break. Raises StreamError at the end of the stream, or if the
+        line has more bytes than `limit`."""
         return StreamStep(self, "line", limit)
 
     def start_tls(self):
-        """To be yielded: begins TLS (STARTTLS), and comes to the stream. What came in the clear and was not read ends the
-        stream with "tls": somebody may have injected it."""
+        """Yield this: starts TLS (STARTTLS), and returns the stream. Unread unencrypted bytes end the stream with "tls",
+        because an attacker may have injected them."""
         return StreamStep(self, "tls")
 
     def drain(self):
-        """To be yielded: comes to None when all that was written is sent."""
+        """Yield this: returns None once all written bytes are sent."""
         return StreamStep(self, "drain")
 
     def close(self):
-        """Sends what waits, for at most 5 s, and closes. So does `with`, and forgetting the stream."""
+        """Sends buffered bytes for up to 5 s, and closes. The end of `with` and dropping the stream do the same."""
         self._is_closed = True
         if self._connection is not None:
             self._connection.close()
@@ -332,17 +332,17 @@ class Stream:
             connection.drop()
 
 
-# ---- Requests from outside -------------------------------------------------------------
+# ---- Inbound requests ------------------------------------------------------------------
 
 
 class Incoming:
-    """A request from outside for something below `inbound_url()`. Anybody can send one: find out who did, by a signature
-    or a secret in the path, before you believe it.
+    """An inbound request for a path below `inbound_url()`. Anyone can send one: check a signature, or a secret in the
+    path, before you trust it.
 
-    method, query as they came
-    path          what follows the URL: empty, or from "/" on
+    method, query unchanged from the client
+    path          the part after the URL: empty, or starting with "/"
     headers       a dict, with names in lower case; without "cookie"
-    body          bytes, at most 256 KiB
+    body          bytes, up to 256 KiB
     """
 
     __slots__ = ("method", "path", "query", "headers", "body")
@@ -359,7 +359,7 @@ class Incoming:
         return self.body.decode("utf-8", "replace")
 
     def json(self):
-        """The body read as JSON; None where it is none."""
+        """The body parsed as JSON; None if it is not valid JSON."""
         try:
             return _json.loads(self.body)
         except (ValueError, RecursionError):
@@ -367,8 +367,8 @@ class Incoming:
 
 
 class Answer:
-    """What `receive` answers: a status from 200 to 599, at most 16 headers, and a body of at most 256 KiB, which is bytes,
-    text, or made of `json`."""
+    """The response that `receive` returns: a status from 200 to 599, up to 16 headers, and a body of up to 256 KiB, which
+    is bytes or text; or use `json` instead."""
 
     __slots__ = ("status", "headers", "body")
 
@@ -385,18 +385,18 @@ class Answer:
             raise ValueError("an answer: expected a status from 200 to 599, 16 headers and 256 KiB at most")
         for name, value in self.headers.items():
             if not name or not _TOKEN.issuperset(name) or name in _HOSTS_HEADERS:
-                raise ValueError("an answer: a header has a name that is none, or that is the router's to set")
+                raise ValueError("an answer: a header has an invalid name, or one that only the router may set")
             if any((character < " " and character != "\t") or character == "\x7f" for character in value):
                 raise ValueError("an answer: a header has a value with control characters")
 
 
-# ---- Timers, and what is kept ----------------------------------------------------------
+# ---- Timers and stored state -----------------------------------------------------------
 
 _services = None
 
 
 class Timer:
-    """What `after` and `every` return."""
+    """A timer that `after` or `every` started."""
 
     def __init__(self, function, arguments, timer=None):
         self._function = function
@@ -405,24 +405,24 @@ class Timer:
         self.is_cancelled = False
 
     def cancel(self):
-        """No call begins after this."""
+        """Prevents all later calls."""
         self.is_cancelled = True
         if self._timer is not None:
             _services.cancel(self._timer)
 
     def fire(self):
-        """For tests, where no router is there: calls the function now."""
+        """Calls the function now, for tests without a router."""
         return None if self.is_cancelled else self._function(*self._arguments)
 
 
 def after(seconds, function, *arguments):
-    """Calls a function once, after so many seconds. The function may be a generator, which yields a Request and is given
-    its Response. The timer ends with the app. In tests without a router it never fires by itself."""
+    """Calls a function once, after `seconds` seconds. The function may be a generator that yields a Request and gets its
+    Response. The timer ends with the app. In tests without a router it never fires automatically."""
     return _start(seconds, None, function, arguments)
 
 
 def every(seconds, function, *arguments):
-    """Calls a function again and again, the first time after so many seconds. What a slow call misses is left out."""
+    """Calls a function every `seconds` seconds. Calls that a slow one delays are skipped."""
     return _start(seconds, seconds, function, arguments)
 
 
@@ -434,14 +434,14 @@ def _start(wait, pause, function, arguments):
 
 
 class _State:
-    """What the router keeps for this app, encrypted, also when it is started anew: values that JSON can hold, by keys of 1
-    to 64 printable ASCII characters. At most 16 KiB for one, 256 keys and 256 KiB altogether.
+    """The app's stored values, which the router keeps encrypted across restarts: JSON values by keys of 1 to 64 printable
+    ASCII characters. Up to 16 KiB per value, 256 keys and 256 KiB in total.
 
         state["cursor"] = 7
         state.get("cursor", 0)
         del state["cursor"]
 
-    To be used inside of functions that the router calls. In tests without a router it is a dict.
+    Use it only inside functions that the router calls. In tests without a router it is a dict.
     """
 
     def __init__(self):
@@ -454,7 +454,7 @@ class _State:
         try:
             return _json.loads(value)
         except (ValueError, RecursionError):
-            # A plugin in another language has kept it.
+            # A plugin in another language has stored it.
             return default
 
     def __getitem__(self, key):
@@ -486,7 +486,7 @@ class _State:
         return sorted(self._values) if _services is None else _services.keys()
 
     def clear(self):
-        """Forgets everything."""
+        """Removes all values."""
         for key in self.keys():
             if _services is None:
                 del self._values[key]
@@ -498,19 +498,19 @@ state = _State()
 
 
 def inbound_url():
-    """The absolute URL under which `receive` is reached, without "/" at its end; None: nothing reaches it, as the router's
-    operator has set no public address, or where no router is there."""
+    """The absolute URL of `receive`, without a trailing "/"; None if the operator has set no public address, and in tests
+    without a router."""
     return None if _services is None else _services.inbound_url()
 
 
-# ---- What becomes of a delivery --------------------------------------------------------
+# ---- Outcomes of deliveries ------------------------------------------------------------
 
 
 class Outcome:
-    """What became of a delivery; the functions below make one.
+    """The outcome of a delivery; use the functions below to make one.
 
-    `reason` is one word of a small fixed set, for it labels a metric: at most 40 of a-z, 0-9 and "-". Never a text of
-    the service's.
+    `reason` is one word of a small fixed set, because it labels a metric: up to 40 of a-z, 0-9 and "-". Never a text
+    from the service.
     """
 
     DELIVERED, GONE, REJECTED, RETRY, MISCONFIGURED = range(5)
@@ -538,14 +538,14 @@ class Outcome:
 
     @staticmethod
     def of(response):
-        """What an answer usually means; what holds where a plugin has no `outcome`, or where that returns None."""
+        """The usual outcome for a response; used if a plugin has no `outcome`, or if that returns None."""
         status = response.status
         if 200 <= status < 300:
             return delivered()
         if status == 0:
             return retry(response.failure)
         if status == 404:
-            return Outcome(Outcome.GONE, "not-found")  # perhaps a proxy's: a device that worked goes after an hour
+            return Outcome(Outcome.GONE, "not-found")  # perhaps a proxy's: removed only after an hour
         if status == 410:
             return gone()
         if status in (401, 403, 407):
@@ -563,7 +563,7 @@ def delivered():
 
 
 def gone(reason=""):
-    """The service says that this registration is dead: the router forgets it."""
+    """The service reports this registration as dead: the router removes it."""
     return Outcome(Outcome.GONE, reason)
 
 
@@ -573,13 +573,13 @@ def rejected(reason=""):
 
 
 def retry(reason="", after=None, scope=None):
-    """Something passing: the router tries again, not before `after` seconds. `scope` is what waits meanwhile: "device",
+    """A temporary error: the router retries after at least `after` seconds. `scope` is what pauses until then: "device",
     "host" or "transport"."""
     return Outcome(Outcome.RETRY, reason, after, scope)
 
 
 def misconfigured(reason=""):
-    """The operator's credentials are bad: the router pauses the transport and tells the operator."""
+    """The operator's credentials are invalid: the router pauses the transport and notifies the operator."""
     return Outcome(Outcome.MISCONFIGURED, reason)
 
 
@@ -596,22 +596,22 @@ class Drop:
 
 
 def drop(reason=""):
-    """What `decide` returns to drop an event. `reason` is for the log: printable ASCII, never content. None lets the
-    event pass."""
+    """Return this from `decide` to drop an event. `reason` is for the log: printable ASCII, never content. Return None to
+    let the event pass."""
     return Drop(reason)
 
 
 class Call:
-    """One event for one recipient, which a filter decides about.
+    """One event for one recipient, for a filter's decision.
 
-    event             the source event, a dict, verified and still written by a stranger
-    recipient         64 hex digits; `author` too, empty where it is not known
+    event             the source event, a dict; verified, but written by a stranger
+    recipient         64 hex digits; `author` too, empty if unknown
     recipient_events  a list of dicts: the newest events of WANTED_KINDS
-    signal, relation  what the event is to the recipient, as in rules
-    zap_millisats     what the zap is worth, or 0
+    signal, relation  how the event relates to the recipient, as in rules
+    zap_millisats     the amount of the zap, or 0
     now               in seconds since 1970
     distance          "unknown", "followed", "second", "stranger" or "not-followed"
-    notification      where RENDERED is True, else None; `set` changes its texts
+    notification      if RENDERED is True, else None; `set` changes its texts
     """
 
     _FIELDS = {"title", "subtitle", "body", "category", "thread", "collapse_key", "url", "data", "urgency"}

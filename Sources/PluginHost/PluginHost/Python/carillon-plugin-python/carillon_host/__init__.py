@@ -1,1 +1,1 @@
-"""The process that a plugin in Python runs in; `carillon` is what the plugin sees of it."""
+"""The process of a plugin in Python; `carillon` is its interface for the plugin."""

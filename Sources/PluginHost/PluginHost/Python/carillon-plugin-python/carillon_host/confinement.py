@@ -1,5 +1,5 @@
-"""How the process gives up its rights. The rules are those of carillon-plugin-host, in C: libcarillon-confinement.so is
-made of the same code."""
+"""Drops the rights of the process, by the same rules as carillon-plugin-host: libcarillon-confinement.so is built from
+the same C code."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ import threading
 try:
     import ctypes
 except (ImportError, MemoryError):
-    # A Python that is built without it, or a kernel that denies it the memory that it wants.
+    # Python was built without it, or the kernel denies the memory that it needs.
     ctypes = None
 
 FILES, CALLS = 1, 2
@@ -20,7 +20,7 @@ _LATE = (
     "encodings.latin_1", "hashlib", "hmac", "html", "random", "re", "secrets", "string", "traceback", "urllib.parse",
     "uuid", "zoneinfo",
 )
-"""Modules that others import only when they are first used. By then no file can be opened."""
+"""Modules that others import only when they are first used. After the second stage no file can be opened."""
 
 
 class Confinement:
@@ -36,17 +36,17 @@ class Confinement:
         self._bits = FILES | CALLS if self._library else 0
 
     def report_crashes(self, descriptor):
-        """A crash in machine code is reported to the router."""
+        """Reports crashes in machine code to the router."""
         if self._library:
             self._library.carillon_report_crashes(descriptor)
 
     def note(self, id, kind):
-        """What this thread works for from now on, for such a report; two zeros: nothing."""
+        """Sets the current work of this thread for such a report; two zeros: none."""
         if self._library:
             self._library.carillon_note_call(id, kind)
 
     def begin(self, paths, memory, is_sandboxed):
-        """The first `load` has come: sets the limits, and lets the threads go on."""
+        """Handles the first `load`: sets the limits, and releases the threads."""
         if self._library:
             self._library.carillon_limit_memory(memory)
         elif memory:
@@ -61,13 +61,13 @@ class Confinement:
 
     @property
     def flaw(self):
-        """Why the process cannot be confined though it should be; None: it can, as far as the kernel goes."""
+        """Why the process cannot be confined although it must be; None: it can, if the kernel supports it."""
         if self._paths is None or self._library:
             return None
         return f"{_NAME} is missing beside carillon-plugin-python; install it, or set plugins.sandbox to false"
 
     def enter(self):
-        """Waits for the first `load`, takes this thread into the first stage, and waits for the others. Each thread
+        """Waits for the first `load`, moves this thread into the first stage, and waits for the others. Each thread
         calls it once."""
         self._begun.wait()
         if self._paths is not None and self._library:
@@ -79,22 +79,22 @@ class Confinement:
 
     @property
     def bits(self):
-        """What confines the process, once all threads have entered."""
+        """The confinement of the process, once all threads have entered."""
         return self._bits
 
     def close(self):
-        """The second stage: no file is opened any more. Returns what confines the process then."""
+        """Enters the second stage: no more files can be opened. Returns the confinement of the process."""
         if self._bits or self._paths is not None:
             for name in _LATE:
                 __import__(name)
         if self._library and self._paths is not None:
-            # What the first stage takes away is little compared with the second: alone it does not count.
+            # The first stage restricts little, so it counts only together with the second.
             self._bits = self._library.carillon_confine_running() | (self._bits & FILES)
         return self._bits
 
 
 def _load():
-    """The library, beside this program or in the folder above; None where there is none."""
+    """The library next to this program or in the parent directory; None if there is none."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for place in (folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))):
         path = os.path.join(place, _NAME)
@@ -113,7 +113,7 @@ def _load():
 
 
 def _own_paths():
-    """What Python itself reads: its modules, and those that were installed for it."""
+    """The paths that Python reads: its own modules and installed ones."""
     paths = [path for path in sys.path if os.path.isabs(path)]
     paths += [os.path.join(prefix, "lib") for prefix in {sys.prefix, sys.base_prefix}]
     return [path for path in dict.fromkeys(paths) if os.path.exists(path)]

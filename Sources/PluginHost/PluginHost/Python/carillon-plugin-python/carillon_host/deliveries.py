@@ -1,4 +1,4 @@
-"""The deliveries in hand: from the plugin's `deliver` over its requests to an outcome. For the main thread alone."""
+"""The open deliveries: from the plugin's `deliver` over its requests to an outcome. Only for the main thread."""
 
 import functools
 import inspect
@@ -13,7 +13,7 @@ _STEPS = (Request, Outcome, Stream, StreamStep)
 
 
 class Delivery:
-    """One that the plugin has taken on."""
+    """A delivery that the plugin has accepted."""
 
     __slots__ = ("ticket", "instance", "registration", "steps", "step", "status")
 
@@ -24,9 +24,9 @@ class Delivery:
         self.steps = steps
         """The generator that `deliver` returned, or None."""
         self.step = None
-        """What that waits for of a stream."""
+        """The step of a stream that it waits for."""
         self.status = 0
-        """That of the last answer."""
+        """The status of the last response."""
 
 
 class Deliveries:
@@ -35,7 +35,7 @@ class Deliveries:
         self._open = {}
 
     def deliver(self, ticket, number, registration, notification):
-        """A new delivery."""
+        """Starts a delivery."""
         instance = self._process.instance(number)
         if instance is None or not instance.plugin.has("deliver"):
             return self._refuse(ticket, number, wire.FAILED)
@@ -64,14 +64,14 @@ class Deliveries:
             self._take(delivery, step)
 
     def _answered(self, delivery, response):
-        """A request's answer, or what a step of a stream came to."""
-        # One that was cancelled has ended already.
+        """Handles a request's response, or the result of a step of a stream."""
+        # A cancelled delivery has already ended.
         if delivery.ticket in self._open:
             self._process.inside(delivery.instance)
             self._take(delivery, self._go_on(delivery, response))
 
     def _go_on(self, delivery, response):
-        """What the plugin makes of an answer."""
+        """Passes a response to the plugin and returns the outcome or the next step."""
         instance = delivery.instance
         delivery.step = None
         is_answer = isinstance(response, Response)
@@ -101,7 +101,7 @@ class Deliveries:
         return step
 
     def cancel(self, ticket, number):
-        """The router would like the delivery to end."""
+        """Ends the delivery early, as the router requests."""
         delivery = self._open.get(ticket)
         if delivery is None or delivery.instance.number != number:
             return
@@ -116,7 +116,7 @@ class Deliveries:
 
     @staticmethod
     def _next(delivery, result):
-        """What the generator yields next; what it returns where that was all."""
+        """The next value that the generator yields, or its return value at its end."""
         try:
             return go_on(delivery.steps, result)
         except StopIteration as end:

@@ -1,4 +1,4 @@
-"""A plugin's file: what it defines, and whether that makes a plugin."""
+"""Loads and checks a plugin's file."""
 
 import importlib.util
 import inspect
@@ -31,11 +31,11 @@ _PARAMETERS = {
     "describe": (),
     "decide": ("call", "app"),
 }
-"""What each function is given. One may leave out the last parameters that it has no use for."""
+"""The arguments of each function. A function may omit trailing parameters."""
 
 
 class Unloadable(Exception):
-    """Why a file is no plugin."""
+    """Why a file is not a valid plugin."""
 
     def __init__(self, reason, text):
         super().__init__(text)
@@ -43,7 +43,7 @@ class Unloadable(Exception):
 
 
 class Plugin:
-    """What a file defines."""
+    """The definitions of a file."""
 
     def __init__(self, path):
         self._name = os.path.splitext(os.path.basename(path))[0]
@@ -72,11 +72,11 @@ class Plugin:
         return self._functions[name] is not None
 
     def call(self, name, *arguments):
-        """Calls a function that there is."""
+        """Calls a function that the file defines."""
         return self._functions[name](*arguments)
 
     def where(self, error):
-        """What an error is and where it came from, without its text: that may hold a secret."""
+        """An error's type and place, without its message, which may hold a secret."""
         place = ""
         for step in traceback.extract_tb(error.__traceback__):
             if step.filename == self.path:
@@ -86,14 +86,14 @@ class Plugin:
     # ---- Reading the file --------------------------------------------------------------
 
     def _import(self, path):
-        # A name of its own: a file called json.py must not stand in for Python's.
+        # A separate name: a file called json.py must not replace Python's module.
         name = "carillon_plugin_" + re.sub(r"\W", "_", self._name)
         try:
             spec = importlib.util.spec_from_file_location(name, path)
             module = importlib.util.module_from_spec(spec)
             sys.modules[name] = module
             spec.loader.exec_module(module)
-            # For tracebacks, which are written when no file can be opened any more.
+            # For tracebacks, which are written after files can no longer be opened.
             source = importlib.util.decode_source(spec.loader.get_data(path))
             linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
             return module
@@ -149,7 +149,7 @@ class Plugin:
         functions = CREATE | DESTROY | DELIVER | CANCEL
         for name, bit in (("validate", VALIDATE), ("command", COMMAND), ("check", CHECK), ("receive", RECEIVE)):
             functions |= bit if self.has(name) else 0
-        # Nothing in Python takes several deliveries at once.
+        # Python plugins take one delivery at a time.
         return flags, self.platform, self._description(), functions, 0
 
     def _description(self):

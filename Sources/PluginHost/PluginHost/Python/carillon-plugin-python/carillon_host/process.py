@@ -1,7 +1,7 @@
 """The process: three threads between two sockets and a plugin.
 
-The main thread reads deliveries and calls the plugin for them. One reads questions, and never calls the plugin, so that
-it can always say what the others are inside of. The third answers the questions.
+The main thread reads deliveries and calls the plugin for them. Another one reads questions, and never calls the plugin,
+so that it can always report the others' calls. The third answers the questions.
 """
 
 import faulthandler
@@ -35,18 +35,18 @@ _OF_STREAMS = {wire.STREAM_OPENED, wire.STREAM_RECEIVED, wire.STREAM_DRAINED, wi
 
 
 def fail(line):
-    """Ends the process at once: something came that the router does not send."""
+    """Ends the process immediately, after a frame that the router never sends."""
     print(f"carillon-plugin-python: {line}", file=sys.stderr, flush=True)
     os._exit(1)
 
 
 def end():
-    """Ends the process: the router has closed a socket, or is gone."""
+    """Ends the process, because the router closed a socket or is gone."""
     os._exit(0)
 
 
 class Sending:
-    """The sending half of a socket. What the thread `collector` sends waits for `flush`."""
+    """The sending half of a socket. Frames of the thread `collector` are buffered until `flush`."""
 
     def __init__(self, connection):
         self._connection = connection
@@ -74,7 +74,7 @@ class Sending:
 
 
 class Activity:
-    """What a thread is inside of. The thread writes, another reads."""
+    """The current call of a thread. The thread writes, another reads."""
 
     def __init__(self, confinement):
         self._confinement = confinement
@@ -99,7 +99,7 @@ class Activity:
 
 
 class Instance:
-    """A transport or a filter as one app configures it: what `create` made."""
+    """A transport or a filter with one app's configuration, from `create`."""
 
     def __init__(self, number, plugin, app, inbound_url, state):
         self.number = number
@@ -111,7 +111,7 @@ class Instance:
         self.is_shut_down = False
         """The router has ended its streams."""
         self.calls = threading.RLock()
-        """Held during a timer's call, so that nothing is destroyed beneath it."""
+        """Held during a timer's call, so that the instance is not destroyed during it."""
 
 
 class Process:
@@ -139,11 +139,11 @@ class Process:
 
     def run(self):
         """Serves until the router closes a socket. The calling thread takes the deliveries."""
-        # The router decides when a process ends. What an init system sends to all processes must not end deliveries.
+        # The router decides when a process ends. Signals from an init system must not end deliveries.
         for each in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(each, signal.SIG_IGN)
         self._confinement.report_crashes(self._crashes)
-        # After that, so that a crash says first where the plugin is.
+        # Last, so that a crash first reports the plugin's place.
         faulthandler.enable(sys.stderr)
         carillon._writer = self._log
         carillon._services = Services(self)
@@ -161,7 +161,7 @@ class Process:
         self._read(self._delivery_socket, kinds, self._handle_delivery, self.results.flush, self._fire_timers)
 
     def _read(self, connection, kinds, handle, flush, wait=lambda connection: True):
-        """Reads frames until the router closes the socket. `wait` says when there may be some."""
+        """Reads frames until the router closes the socket. `wait` waits until there may be some."""
         buffer = wire.FrameBuffer(kinds)
         try:
             while True:
@@ -208,10 +208,10 @@ class Process:
             self._deliveries.cancel(id, wire.read_instance(body))
         self._delivery_activity.end()
 
-    # ---- Timers and requests from outside ----------------------------------------------
+    # ---- Timers and inbound requests ---------------------------------------------------
 
     def _fire_timers(self, connection):
-        """Makes the calls that are due, and waits for what comes next. True: there may be something to read."""
+        """Runs due timers, and waits for input. True: there may be some."""
         now = time.monotonic()
         while True:
             timer = self.timers.take_due(now)
@@ -254,13 +254,13 @@ class Process:
 
     @property
     def current(self):
-        """The instance that the calling thread is inside of; None: of none."""
+        """The instance of the calling thread's current call; None: no call."""
         return getattr(self._current, "whole", None)
 
-    # ---- What plugins say --------------------------------------------------------------
+    # ---- Output of plugins -------------------------------------------------------------
 
     def inside(self, instance):
-        """The calling thread calls the plugin for `instance` from now on."""
+        """Sets the instance for which the calling thread calls the plugin."""
         self._current.instance = instance.number
         self._current.whole = instance
 
@@ -275,21 +275,21 @@ class Process:
                 return
         line = " ".join(line.split("\n"))
         number = getattr(self._current, "instance", None)
-        # While the file is read there is no instance yet, and a thread of the plugin's own is inside none.
+        # There is no instance while the file is loaded, or in a thread that the plugin started.
         if number is None:
             print(line, file=sys.stderr, flush=True)
         else:
             self.results.send(wire.LOG, 0, wire.write_log(number, level, line))
 
     def report(self, instance, function, error):
-        """Logs that a function of the plugin failed: the error's type and place, and never its text."""
+        """Logs a failed function of the plugin: the error's type and place, never its message."""
         self.inside(instance)
         self._log(self._failure(instance.plugin, function, error), "error")
 
     def _failure(self, plugin, function, error):
-        """The error's type and place for the router. Where it shows errors, the whole goes to standard error."""
+        """Returns the error's type and place for the router. If errors are shown, writes the traceback to standard error."""
         if self._shows_errors:
-            # Without our own call of the plugin, unless it is we who found the flaw.
+            # Skips our own frame, unless the error was raised there.
             traceback.print_exception(type(error), error, error.__traceback__.tb_next or error.__traceback__)
             sys.stderr.flush()
         return f"{function} failed: {plugin.where(error)}"
@@ -346,7 +346,7 @@ class Process:
     def _load(self, id, body):
         path, _, _, _, is_last = wire.read_load(body)
         try:
-            # Rather no plugin than one that nobody expects to have all rights.
+            # Better no plugin than an unconfined one.
             if self._confinement.flaw:
                 raise Unloadable(RAISED, self._confinement.flaw)
             plugin = Plugin(path)
@@ -398,7 +398,7 @@ class Process:
         self._answer(id, wire.OK)
 
     def _close(self, instance):
-        """No timer calls the plugin for that instance any more."""
+        """Stops all timers of that instance."""
         with instance.calls:
             instance.is_open = False
         self.timers.remove_all(instance)
@@ -438,7 +438,7 @@ class Process:
             try:
                 _, call = wire.read_decide(body)
             except (ValueError, RecursionError):
-                # An event that is none: the plugin is not asked.
+                # Not a valid event: the plugin is not asked.
                 return self._answers.send(wire.DECIDED, id, wire.write_decided(status, False, []))
             try:
                 decision = instance.plugin.call("decide", call, instance.app)

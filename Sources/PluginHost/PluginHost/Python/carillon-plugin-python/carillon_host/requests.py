@@ -1,4 +1,4 @@
-"""Requests that the router sends for plugins, and whom their answers go to. For the main thread alone."""
+"""Requests that the router sends for plugins, and the receivers of the responses. Only for the main thread."""
 
 import inspect
 
@@ -14,19 +14,19 @@ class Requests:
     def __init__(self, process):
         self._process = process
         self._open = {}
-        """What takes the answer of each request that is not answered."""
+        """The function for the response of each open request."""
         self._last = 0
         self.errands = 0
-        """Requests under way that are for no delivery."""
+        """Open requests without a delivery."""
 
     def send(self, instance, ticket, request, answered):
-        """Has the router send a request. `answered` is called with the answer; the ticket is 0 where it is for none."""
+        """Makes the router send a request. `answered` is called with the response; the ticket is 0 without a delivery."""
         self._last += 1
         self._open[self._last] = answered
         self._process.results.send(wire.REQUEST, self._last, wire.write_request(instance.number, ticket, request))
 
     def answered(self, id, response):
-        """A request's answer."""
+        """Handles a request's response."""
         answered = self._open.pop(id, None)
         if answered is None:
             raise wire.ProtocolError("the answer to no request")
@@ -34,16 +34,16 @@ class Requests:
 
 
 def go_on(steps, result):
-    """Gives a generator what it waited for. Returns what it yields next; raises StopIteration where that was all."""
+    """Resumes a generator with a result. Returns the next value that it yields; raises StopIteration at its end."""
     return steps.throw(result) if isinstance(result, StreamError) else steps.send(result)
 
 
 class Errand:
-    """A call of the plugin that is for no delivery: a timer's, or for a request from outside. It may be a generator, which
-    yields requests and streams, and is given what they come to."""
+    """A call of the plugin without a delivery: for a timer or an inbound request. It may be a generator that yields
+    requests and streams, and gets their results."""
 
     def __init__(self, process, instance, name, finish, fail):
-        """`finish` gets what the function returns, `fail` what it raises."""
+        """`finish` gets the function's return value, `fail` its exception."""
         self._process = process
         self._instance = instance
         self._name = name
@@ -62,7 +62,7 @@ class Errand:
         self._take(step)
 
     def _next(self, result):
-        """Whether the generator goes on, and what it yields; else what it returns."""
+        """Whether the generator continues, and the value that it yields or returns."""
         try:
             return True, go_on(self._steps, result)
         except StopIteration as end:

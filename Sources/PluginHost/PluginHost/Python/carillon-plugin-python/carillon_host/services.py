@@ -1,4 +1,4 @@
-"""What the functions of carillon.py lead to when a router is there: the services of the instance that calls."""
+"""The implementation of carillon.py's functions with a router: the services of the calling instance."""
 
 
 class Services:

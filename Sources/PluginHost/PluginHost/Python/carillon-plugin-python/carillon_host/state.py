@@ -1,4 +1,4 @@
-"""The copy of what is kept for an instance, as the service `carillon.state/1` has it. The router has the truth."""
+"""A copy of an instance's stored values (service `carillon.state/1`). The router has the original."""
 
 import threading
 
@@ -7,11 +7,11 @@ _COUNT_LIMIT, _TOTAL_LIMIT = 256, 256 << 10
 
 
 class StateCopy:
-    """Bytes by keys. What the plugin sets counts at once; a change from elsewhere only where the router made it after all
-    that was set here."""
+    """Bytes by key. The plugin's own changes apply immediately; changes by others apply only if the router made them after
+    all changes made here."""
 
     def __init__(self, entries, store):
-        """`store(number, key, value)` tells the router of a change."""
+        """`store(number, key, value)` sends a change to the router."""
         self._values = {key: value for key, value in entries if value}
         self._store = store
         self._own = {}
@@ -27,7 +27,7 @@ class StateCopy:
             return sorted(self._values)
 
     def set(self, key, value):
-        """Sets a value, or removes an empty one. Raises ValueError beyond a limit."""
+        """Sets a value; an empty one removes the key. Raises ValueError above a limit."""
         if not 1 <= len(key) <= _KEY_LIMIT or not all(" " <= character <= "~" for character in key):
             raise ValueError(f"state: expected a key of 1 to {_KEY_LIMIT} printable ASCII characters")
         if len(value) > _VALUE_LIMIT:
@@ -42,11 +42,11 @@ class StateCopy:
             self._replace(key, value)
             self._last += 1
             self._own[key] = self._last
-            # Inside the lock: the router counts them in their order.
+            # Under the lock, because the router counts changes in order.
             self._store(self._last, key, value)
 
     def receive(self, entries, handled, is_whole):
-        """Takes what the router says once it has come to the own change `handled`; `is_whole`: there is nothing else."""
+        """Takes values from the router, which has processed changes up to `handled`; `is_whole`: these are all values."""
         with self._lock:
             self._own = {key: number for key, number in self._own.items() if number > handled}
             if is_whole:

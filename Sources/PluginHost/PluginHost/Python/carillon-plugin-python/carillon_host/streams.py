@@ -1,5 +1,5 @@
-"""The streams of all instances, as the service `carillon.stream/1` has them: what is written, what waits to be read, and
-who waits for it. The main thread reads; any thread may write."""
+"""The streams of all instances (service `carillon.stream/1`): written bytes, unread bytes, and the steps that wait for
+them. The main thread reads; any thread may write."""
 
 import collections
 import threading
@@ -9,7 +9,7 @@ from carillon import Stream, StreamError
 from . import wire
 
 WAITING = object()
-"""What a step comes to that has to wait."""
+"""The result of a step that must wait."""
 
 _PER_INSTANCE = 256
 _WRITE_LIMIT = 1 << 20
@@ -17,7 +17,7 @@ _REPORT_INTERVAL = 64 << 10
 
 
 class Connection:
-    """A stream as this side has it."""
+    """This side of a stream."""
 
     def __init__(self, streams, number, instance):
         self._streams = streams
@@ -28,15 +28,15 @@ class Connection:
         self.is_closing = False
         self.is_starting_tls = False
         self.failure = None
-        """Why it has ended, empty where one of the two ends closed it; None: it has not."""
+        """Why it has ended, empty if one of the two ends closed it; None: it is open."""
         self.buffer = bytearray()
-        """What has come and is not read yet."""
+        """Unread bytes."""
         self.read = self.reported = 0
-        """How many bytes were read in all, and how many the router knows of."""
+        """The total of bytes read, and how many of them were reported to the router."""
         self.taken = self.sent = 0
-        """How many bytes were written in all, and how many of them the router has sent."""
+        """The total of bytes written, and how many of them the router has sent."""
         self.waiting = None
-        """The step that waits, and what takes its result."""
+        """The waiting step, and the function for its result."""
 
     # ---- For carillon.Stream -----------------------------------------------------------
 
@@ -51,13 +51,13 @@ class Connection:
         self._streams.close(self)
 
     def drop(self):
-        """Nobody has the stream any more. May be called on any thread, in the middle of anything."""
+        """The plugin has dropped the stream. May be called on any thread, at any point."""
         self._streams.dropped.append(self)
 
 
 class Streams:
     def __init__(self, send):
-        """`send(kind, number, body)` tells the router."""
+        """`send(kind, number, body)` sends a frame to the router."""
         self._send = send
         self._open = {}
         self._last = 0
@@ -68,13 +68,13 @@ class Streams:
     # ---- Steps -------------------------------------------------------------------------
 
     def begin(self, instance, step, resume):
-        """Starts what a generator yielded. Returns what it comes to: a value, a StreamError to raise, or WAITING. Then
-        `resume` is called with it later."""
+        """Starts a step that a generator yielded. Returns its result: a value, a StreamError to raise, or WAITING. After
+        WAITING, `resume` is called with the result later."""
         if isinstance(step, Stream):
             return self._connect(instance, step, resume)
         connection = step.stream._connection
         if connection is None:
-            raise RuntimeError("a stream: yield it before anything is done with it")
+            raise RuntimeError("a stream: yield it before you use it")
         if connection.waiting is not None:
             raise RuntimeError("a stream: something waits for it already")
         if step.kind == "tls":
@@ -85,7 +85,7 @@ class Streams:
         return result
 
     def abandon(self, step):
-        """Whoever yielded this is gone."""
+        """The generator that yielded this is gone."""
         connection = step._connection if isinstance(step, Stream) else step.stream._connection
         if connection is not None:
             connection.waiting = None
@@ -94,7 +94,7 @@ class Streams:
         if stream._connection is not None:
             raise RuntimeError("a stream: it was yielded before; make a new one")
         if instance.is_shut_down:
-            # A loop that connects again and again ends here.
+            # Stops a loop that keeps reconnecting.
             return WAITING
         if self._counts[instance] >= _PER_INSTANCE:
             return StreamError("busy")
@@ -102,7 +102,7 @@ class Streams:
         connection = stream._connection = Connection(self, self._last, instance)
         self._open[connection.number] = connection
         self._counts[instance] += 1
-        # The connection must not hold the stream, whose end would go unnoticed. The step does, as long as it waits.
+        # The connection must not retain the stream, or its end would go unnoticed. The step retains it while it waits.
         connection.waiting = (stream, resume)
         self._send(wire.STREAM_OPEN, connection.number, wire.write_stream_open(instance.number, stream))
         return WAITING
@@ -110,7 +110,7 @@ class Streams:
     def _start_tls(self, connection):
         if connection.failure is not None:
             return
-        # What came in the clear and was not read is not counted: the router takes it for injected, and ends the stream.
+        # Unread unencrypted bytes are not counted: the router treats them as injected, and ends the stream.
         connection.buffer.clear()
         connection.is_starting_tls = True
         connection.reported = connection.read
@@ -159,7 +159,7 @@ class Streams:
                 raise ValueError("write: more than 1 MiB would wait: yield drain() before")
             connection.taken += len(data)
             if data:
-                # Inside the lock, so that the order is that of the calls.
+                # Under the lock, to keep the order of the calls.
                 self._send(wire.STREAM_WRITE, connection.number, wire.text(data))
 
     def close(self, connection):
@@ -169,7 +169,7 @@ class Streams:
                 self._send(wire.STREAM_CLOSE, connection.number, wire.number(0))
 
     def close_dropped(self):
-        """Closes the streams that nobody has any more."""
+        """Closes the streams that the plugin has dropped."""
         while self.dropped:
             self.dropped.popleft().close()
 
@@ -211,5 +211,5 @@ class Streams:
             resume(result)
 
     def forget(self, instance):
-        """The instance is gone."""
+        """Ends the streams of a destroyed instance."""
         self._counts.pop(instance, None)

@@ -1,4 +1,4 @@
-"""The timers of all instances, as the service `carillon.timer/1` has them. The main thread makes their calls."""
+"""The timers of all instances (service `carillon.timer/1`). The main thread runs them."""
 
 import heapq
 import select
@@ -12,7 +12,7 @@ _SHORTEST_PAUSE = 0.01
 
 
 class Timer:
-    """One that was started."""
+    """A started timer."""
 
     __slots__ = ("number", "instance", "function", "arguments", "every", "due", "is_cancelled")
 
@@ -34,13 +34,13 @@ class Timers:
         self._queue = []
         self._counts = {}
         self._last = 0
-        # Another thread writes here when the main thread has to look for the next timer again.
+        # Another thread writes here to make the main thread look for the next timer again.
         self._woken, self._waker = socket.socketpair()
         self._woken.setblocking(False)
         self._waker.setblocking(False)
 
     def start(self, instance, after, every, function, arguments):
-        """Starts one. Raises ValueError for times beyond their limits, and where there are too many."""
+        """Starts a timer. Raises ValueError for times outside their limits, and if there are too many timers."""
         if not 0 <= after <= _LONGEST:
             raise ValueError("a timer's time: expected 0 seconds to 366 days")
         if every is not None and not _SHORTEST_PAUSE <= every <= _LONGEST:
@@ -58,12 +58,12 @@ class Timers:
         return timer
 
     def cancel(self, timer):
-        """No call of it begins after this."""
+        """Prevents all later calls."""
         with self._lock:
             self._forget(timer)
 
     def remove_all(self, instance):
-        """None of the instance's timers fires any more."""
+        """Stops all timers of the instance."""
         with self._lock:
             for _, _, timer in self._queue:
                 if timer.instance is instance:
@@ -72,7 +72,7 @@ class Timers:
             self._tidy_up()
 
     def take_due(self, now):
-        """The one whose call is to be made first at `now`, or None. One that repeats gets its next turn by `again`."""
+        """The first timer due at `now`, or None. `again` schedules the next call of a repeating timer."""
         with self._lock:
             self._tidy_up()
             if not self._queue or self._queue[0][0] > now:
@@ -83,7 +83,7 @@ class Timers:
             return timer
 
     def again(self, timer):
-        """A call of a timer that repeats has returned. Turns that it missed are left out."""
+        """Schedules a repeating timer after its call has returned. Missed calls are skipped."""
         with self._lock:
             if timer.every is None or timer.is_cancelled:
                 return
@@ -92,14 +92,14 @@ class Timers:
             heapq.heappush(self._queue, (timer.due, timer.number, timer))
 
     def wait(self, connection):
-        """Waits until there is something to read from `connection`, or a timer is due. True: there may be something."""
+        """Waits for input on `connection`, or until a timer is due. True: there may be input."""
         with self._lock:
             self._tidy_up()
             due = self._queue[0][0] if self._queue else None
         polled = select.poll()
         polled.register(connection, select.POLLIN)
         polled.register(self._woken, select.POLLIN)
-        # Whole milliseconds, so that one more is always late enough.
+        # Whole milliseconds, so one more is always late enough.
         wait = None if due is None else min(max(0, int((due - self._now()) * 1000) + 1), 1 << 30)
         ready = {descriptor for descriptor, _ in polled.poll(wait)}
         if self._woken.fileno() in ready:

@@ -1,4 +1,4 @@
-"""Frames between the router and this process, as contrib/docs/plugin-protocol.md has them."""
+"""Frames between the router and this process; contrib/docs/plugin-protocol.md specifies them."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ REFUSED, COMPLETED, REQUEST, LOG, MISTAKE = range(96, 101)
 STREAM_OPEN, STREAM_WRITE, STREAM_START_TLS, STREAM_CLOSE, STREAM_TAKEN = range(101, 106)
 STORE, RECEIVED = 106, 107
 TIMER = 256
-"""What `pong` says while a timer's call is under way."""
+"""The call's kind in `pong` during a timer's call."""
 
 OK, INVALID, BUSY, UNSUPPORTED, FAILED = range(5)
 """carillon_status"""
@@ -46,7 +46,7 @@ _U64 = struct.Struct("<Q")
 
 
 class ProtocolError(Exception):
-    """The router sent what it cannot mean: the process ends."""
+    """The router sent an invalid frame: the process ends."""
 
 
 # ---- Frames ----------------------------------------------------------------------------
@@ -58,14 +58,14 @@ def frame(kind, id, body=b""):
 
 
 class FrameBuffer:
-    """Takes bytes as they come, and gives the frames in them."""
+    """Collects received bytes and returns the frames in them."""
 
     def __init__(self, kinds):
         self._kinds = kinds
         self._bytes = bytearray()
 
     def add(self, data):
-        """Adds what was read. Yields the kind, the id and the body of each frame that is whole now."""
+        """Adds received bytes. Yields the kind, the ID and the body of each complete frame."""
         self._bytes += data
         at = 0
         try:
@@ -153,7 +153,7 @@ def pairs(items):
 
 
 def _choice(names, value):
-    """The name of an enumeration's value; one that is newer than this program has none."""
+    """The name of an enumeration's value; values newer than this program have none."""
     return names[value] if value < len(names) else "unknown"
 
 
@@ -171,8 +171,8 @@ def read_load(body):
 
 
 def read_create(body):
-    """The instance's number, the library, whether it is a filter, its place in the descriptor, the configuration's
-    text, the URL under which it is reached from outside, what is kept for it."""
+    """The instance's number, the library, whether it is a filter, its index in the descriptor, the configuration's
+    text, its URL for inbound requests, its stored values."""
     fields = Fields(body)
     instance, library, table, index, configuration, url = (
         fields.number(), fields.number(), fields.number(), fields.number(), fields.text(), fields.text(),
@@ -235,7 +235,7 @@ def _notification(fields):
 
 
 def instance_of(body):
-    """The instance of a body that begins with one."""
+    """The instance of a body that starts with one."""
     return Fields(body).number()
 
 
@@ -323,7 +323,7 @@ def write_hello(deliveries, questions):
 
 
 def write_loaded(id, version, transports, filters, confinement):
-    """`transports` are tuples of flags, platform, description, functions and how many deliveries it takes at once;
+    """`transports` are tuples of flags, platform, description, functions and the maximum batch of deliveries;
     `filters` of flags, name, kinds and functions."""
     body = text(id) + text(version) + number(ABI_MINOR) + number(confinement) + number(len(transports))
     for flags, platform, description, functions, limit in transports:
@@ -384,7 +384,7 @@ def write_store(instance, key, value):
 
 
 def write_received(instance, status, answer=None):
-    """`answer` where the plugin took the request."""
+    """`answer` if the plugin accepted the request."""
     if answer is None:
         return number(instance) + number(status) + number(0) + pairs([]) + text(b"")
     headers = pairs(list(answer.headers.items()))

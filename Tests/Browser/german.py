@@ -3,7 +3,7 @@
 ENGLISH = """
 the of is it its to for with without this that these those by from has have been are be no not nothing nobody and or as at on
 you your yours here there somebody who whom which what when where why how if but so than then only again once until since
-held sent delivered waits waiting goes gone took taken refused failed says said seconds rule rules device devices pushes service
+held sent delivered waits waiting goes gone took taken refused failed says said seconds rule rules device devices service
 """.split()
 """Words that hardly any English sentence does without, but for those that are German as well."""
 

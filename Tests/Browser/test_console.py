@@ -43,7 +43,7 @@ def test_signing_in_and_out(operator, console, axe):
     page.choose("#field-token", "x" * 43)
     page.click(".sign-in button")
     page.wait_for("document.querySelector('.sign-in [role=alert]')")
-    assert "opens nothing" in page.text(".sign-in [role=alert]")
+    assert "invalid, revoked or expired" in page.text(".sign-in [role=alert]")
     check_and_picture(page, axe, "console-sign-in-refused")
     page.choose("#field-token", token(console, "deploy", "read", "operate"))
     page.click(".sign-in button")
@@ -72,7 +72,7 @@ def test_a_session_that_ends_is_said(operator, console):
 def test_following_an_event_live(operator, console, phone, bob):
     page = operator.sign_in().browser
     operator.go("follow")
-    page.wait_for("/Listening/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/Connected/.test(document.querySelector('#screen').textContent)")
     note = bob.note("hello", phone)
     publish(console, note)
     link = 'a[href="#follow/' + note["id"] + '"]'
@@ -87,7 +87,7 @@ def test_following_an_event_live(operator, console, phone, bob):
     assert page.js("return [...document.querySelectorAll('.tail li')].every(n => n.hidden)")
     page.choose("#field-contains", "")
     page.choose("#field-kind", "outcome")
-    page.wait_for("/Listening/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/Connected/.test(document.querySelector('#screen').textContent)")
     publish(console, bob.note("again", phone))
     page.wait_for("/delivered/.test(document.querySelector('.tail li')?.textContent)")
     # By its npub a person is found, too.
@@ -99,7 +99,7 @@ def test_following_an_event_live(operator, console, phone, bob):
 def test_an_event_that_nobody_knows(operator, axe):
     page = operator.sign_in().browser
     operator.go("follow/" + "0" * 64)
-    assert "Nothing is known of this event" in page.text("#screen")
+    assert "This event is unknown" in page.text("#screen")
     check(page, axe)
     operator.go("follow/none")
     assert "refused" in page.text("#screen [role=alert]")
@@ -113,7 +113,7 @@ def test_a_device_is_tested_and_removed(operator, console, phone, lab):
     page.wait_for("document.querySelector('#heading-deviceTest')")
     page.choose("#field-mode", "nudge")
     page.click("#screen .main")
-    page.wait_for("/took the test in mode nudge/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/accepted the test in mode nudge/.test(document.querySelector('#screen').textContent)")
     [push] = lab.accepted(1, "apns")
     assert b"This is a test" in push.body
     page.click("#screen .danger")
@@ -135,15 +135,15 @@ def test_several_devices_at_once(operator, console):
     operator.go("devices")
     assert not page.is_shown(".bulk")
     page.js("for (const box of [...document.querySelectorAll('tbody input')].slice(0, 2)) box.click()")
-    assert "2 devices chosen" in page.text(".bulk")
+    assert "2 devices selected" in page.text(".bulk")
     page.click(".bulk button")
     page.wait_for("document.querySelector('dialog[open]')")
     page.click("dialog button[value=yes]")
-    page.wait_for("/Nothing has failed/.test(document.querySelector('#told').textContent)")
+    page.wait_for("/No failed or queued/.test(document.querySelector('#told').textContent)")
     page.click(".bulk .danger")
     page.wait_for("document.querySelector('dialog[open]')")
     page.click("dialog button[value=yes]")
-    page.wait_for("/2 devices are forgotten/.test(document.querySelector('#told').textContent)")
+    page.wait_for("/2 devices were removed/.test(document.querySelector('#told').textContent)")
     page.wait_for("document.querySelectorAll('tbody tr').length === 1")
     assert len(console.json("/v1/devices")[1]["devices"]) == 1
 
@@ -190,7 +190,7 @@ def test_rules_are_tried_and_saved(operator, console, phone, bob, lab):
     page.click("#screen .main")
     page.wait_for("document.querySelector('dialog[open]')")
     page.click("dialog button[value=yes]")
-    page.wait_for("/rules are in force/.test(document.querySelector('#told').textContent)")
+    page.wait_for("/rules are active/.test(document.querySelector('#told').textContent)")
     assert file.read_text() == before.replace('title: "A note"', 'title: "Heard"')
     publish(console, bob.note("hello", phone))
     [push] = lab.accepted(1, "apns")
@@ -206,14 +206,14 @@ def test_a_device_that_is_off_is_switched_on(operator, console, phone, axe):
     console.start()
     page = operator.sign_in().browser
     operator.go("devices")
-    assert "switched off" in page.text("#screen table")
+    assert "disabled" in page.text("#screen table")
     operator.go("devices/1")
-    assert "Nothing reached it since" in page.text("#screen")
+    assert "Unreachable since" in page.text("#screen")
     check_and_picture(page, axe, "console-device-off")
     page.js("[...document.querySelectorAll('#screen button')].find(n => n.textContent === 'Switch on').click()")
-    page.wait_for("/switched on again/.test(document.querySelector('#told').textContent)")
+    page.wait_for("/is enabled again/.test(document.querySelector('#told').textContent)")
     assert "disabled_at" not in console.json("/v1/devices/1")[1]
-    page.wait_for("!/Nothing reached it since/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("!/Unreachable since/.test(document.querySelector('#screen').textContent)")
 
 
 def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, axe):
@@ -226,16 +226,16 @@ def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, 
         page.js(f"{card}.querySelector('button').click()")
         page.wait_for(f"/{words}/.test({card}.textContent)")
 
-    compare("No event that rules decided about")
+    compare("No rule decided about an event")
     note = bob.note("the-cat-is-in-the-bag", phone)
     publish(console, note, bob.event(7, "+", [["e", "00" * 32], ["p", phone.hex]]))
     console.router.wait_for_deliveries(2)
-    compare("0 of 2 events would become something else")
+    compare("0 of 2 events would have a different result")
     rules = (console.router.folder / "rules.yaml").read_text()
     quiet = rules.replace('signal: reaction\n    title: "A reaction"\n    body: "{{event.content}}"', "drop: true")
     page.choose("#field-rulesText", quiet.replace('title: "A note"', 'title: "Heard"'))
-    assert "would become" not in page.js(f"return {card}.textContent"), "what was found was about other rules"
-    compare("2 of 2 events would become something else")
+    assert "would have a different result" not in page.js(f"return {card}.textContent"), "what was found was about other rules"
+    compare("2 of 2 events would have a different result")
     rows = page.js(f"return [...{card}.querySelectorAll('tbody tr')].map(n => n.textContent)")
     assert len(rows) == 2 and all("ios" in row and "kind" in row for row in rows)
     assert any("title" in row and "note" in row for row in rows) and any("nothing by the rule reaction" in row for row in rows)
@@ -273,7 +273,7 @@ def test_an_event_of_ones_own_and_other_modes(operator):
     page.wait_for("document.querySelector('.iphone')")
     page.choose("#field-mode", "wake")
     page.wait_for("document.querySelector('.nothing')")
-    assert "woken in silence" in page.text(".previews")
+    assert "background push" in page.text(".previews")
     page.choose("#field-mode", "alert")
     page.wait_for("document.querySelector('.iphone')")
     event = json.loads(page.js("return document.querySelector('#field-eventJSON').value"))
@@ -281,7 +281,7 @@ def test_an_event_of_ones_own_and_other_modes(operator):
     page.wait_for("document.querySelector('.iphone .title')?.textContent === 'A reaction'")
     assert page.text(".iphone .text") == XSS[0] and page.js("return document.querySelector('#field-fixture').value") == ""
     page.choose("#field-eventJSON", "{")
-    page.wait_for("/no JSON/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/not valid JSON/.test(document.querySelector('#screen').textContent)")
     nothing_ran(page)
 
 
@@ -292,12 +292,12 @@ def test_whoever_may_only_look_changes_nothing(operator, console, phone, axe):
     operator.go("listeners")
     assert "relay.example.com" in page.text("#screen") and "Block" not in page.text("#screen")
     operator.go("devices/1")
-    assert "take the scope" in page.text("#screen") and not page.is_shown("#screen .danger")
+    assert "need the scope" in page.text("#screen") and not page.is_shown("#screen .danger")
     check(page, axe)
     operator.go("playground")
     page.wait_for("document.querySelector('.iphone')")
     page.choose("#field-rulesText", "version: 1\nrules: []\n")
-    page.wait_for("/wakes nobody/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/no notification/.test(document.querySelector('#screen').textContent)")
     assert page.js("return document.querySelector('#screen .main').disabled")
     check(page, axe)
 
@@ -327,7 +327,7 @@ def test_empty_and_broken(operator, console, axe):
     check_and_picture(page, axe, "console-no-devices")
     operator.go("now")
     console.router.stop()
-    page.wait_for("/does not answer/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/not responding/.test(document.querySelector('#screen').textContent)")
     check_and_picture(page, axe, "console-unreachable")
 
 
@@ -418,7 +418,7 @@ def test_by_keyboard_alone(operator, console, phone):
     page.wait_for("document.querySelector('#field-mode')")
     tab_to("Send a test")
     page.press("Enter", 13, "\r")
-    page.wait_for("/took the test/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/accepted the test/.test(document.querySelector('#screen').textContent)")
     tab_to("Remove")
     page.press("Enter", 13, "\r")
     page.wait_for("document.querySelector('dialog[open]')")

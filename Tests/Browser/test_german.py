@@ -76,10 +76,10 @@ def test_what_becomes_of_events(german, console, alice, bob, axe):
     console.router.wait_for_deliveries(1)
     page.wait_for("/zugestellt: ios/.test(document.querySelector('.tail')?.textContent)")
     tail = page.text(".tail")
-    for words in ["Anmeldung angenommen: ein neues Gerät", "Das Gerät hat Ruhezeit", "schalten Reaktionen ab", "Der Empfänger hat es selbst"]:
+    for words in ["Anmeldung angenommen: ein neues Gerät", "Das Gerät hat Ruhezeit", "schalten Reaktionen ab", "vom Empfänger selbst"]:
         assert words in tail, words
     looked_at(page, axe, "live")
-    for event, outcome in [(message, "zugestellt: ios/default hat es angenommen (200)"), (note, "zurückgehalten: Das Gerät hat Ruhezeit; geht frühestens"), (reaction, "nicht gesendet: Die Einstellungen des Geräts schalten Reaktionen ab"), (own, "nicht gesendet: Der Empfänger hat es selbst getan")]:
+    for event, outcome in [(message, "zugestellt: ios/default hat es angenommen (200)"), (note, "zurückgehalten: Das Gerät hat Ruhezeit; geht frühestens"), (reaction, "nicht gesendet: Die Einstellungen des Geräts schalten Reaktionen ab"), (own, "nicht gesendet: vom Empfänger selbst")]:
         german.go(f"follow/{event['id']}")
         page.wait_for("document.querySelector('.outcome')")
         assert outcome in page.text(".outcome")
@@ -98,7 +98,7 @@ def test_when_the_push_service_refuses(german, console, alice, bob, lab, axe, an
     lab.misbehave("answer", status=status, reason=reason, times=0)
     note = bob.note("hello", alice)
     publish(console, note)
-    words = {"paused": "lehnt die Zugangsdaten des Routers ab", "gone": "dass es das Gerät nicht mehr gibt", "rejected": "lehnt es endgültig ab", "later": "es wird wieder versucht, frühestens"}[answer]
+    words = {"paused": "lehnt die Zugangsdaten des Routers ab", "gone": "dass es das Gerät nicht mehr gibt", "rejected": "lehnt es endgültig ab", "later": "neuer Versuch, frühestens"}[answer]
     wait_until(lambda: [d for d in console.json(f"/v1/events/{note['id']}/explain")[1]["accounts"] if d["devices"] and len(d["devices"][0]["steps"]) > 1], "the push was answered")
     page = german.sign_in().browser
     if answer == "paused":
@@ -166,13 +166,13 @@ def test_the_playground(german, axe):
     becomes("keine Regel ist für die Art 9999 da", {"kind": 9999})
     becomes("die Regel buttons verwirft es", {"content": "buttons"}, rules.replace('title: "{{author.name}} asks"', "drop: true", 1).replace('    body: "{{event.content}}"\n    actions:\n      - { id: read, label: Read }\n      - { id: help, label: Help, url: "https://help.example.com/asked" }\n', "", 1))
     becomes("der Empfänger hat es selbst geschrieben", {"pubkey": recipient})
-    becomes("Das Ereignis nennt niemanden", {"tags": []})
-    becomes("Das Ereignis nennt mehrere Leute", {"tags": [["p", "11" * 32], ["p", "22" * 32]]})
+    becomes("Das Ereignis hat keinen Empfänger", {"tags": []})
+    becomes("Das Ereignis hat mehrere Empfänger", {"tags": [["p", "11" * 32], ["p", "22" * 32]]})
     becomes("Ein Fehler:", text=rules.replace("title:", "titel:", 1))
     looked_at(page, axe, "mistakes")
     page.choose("#field-rulesText", rules)
     page.choose("#field-eventJSON", "{")
-    page.wait_for("/ist kein JSON/.test(document.querySelector('#screen').textContent)")
+    page.wait_for("/ist kein gültiges JSON/.test(document.querySelector('#screen').textContent)")
     speaks_german(page)
 
 
@@ -181,12 +181,12 @@ def test_before_anybody_came(german, console, axe):
     german.go("devices")
     looked_at(page, axe, "no-devices")
     german.go("follow/" + "0" * 64)
-    assert "Von diesem Ereignis ist nichts bekannt" in page.text("#screen") and "dass es nie kam" in page.text("#screen")
+    assert "Dieses Ereignis ist unbekannt" in page.text("#screen") and "dass es nie kam" in page.text("#screen")
     looked_at(page, axe, "unknown-event")
     german.go("playground")
     page.wait_for("document.querySelector('.iphone')")
     page.js("document.querySelector('[aria-labelledby=heading-yesterday] button').click()")
-    page.wait_for("/kam kein Ereignis/.test(document.querySelector('[aria-labelledby=heading-yesterday]').textContent)")
+    page.wait_for("/hat keine Regel über ein Ereignis/.test(document.querySelector('[aria-labelledby=heading-yesterday]').textContent)")
     speaks_german(page)
 
 
@@ -202,7 +202,7 @@ def test_refusals(german, console, alice, axe):
     )
     german.sign_in(json.loads(made.stdout)["token"])
     for place, words in {
-        "follow/none": "Erwartet wird die Kennung eines Ereignisses",
+        "follow/none": "Erwartet wird die ID eines Ereignisses",
         "devices/999": "Es gibt kein Gerät 999",
         "devices?account=nobody": "Erwartet wird ein Konto",
     }.items():
@@ -211,7 +211,7 @@ def test_refusals(german, console, alice, axe):
         assert words in page.text("#screen [role=alert]")
         looked_at(page, axe, "refused-" + re.sub(r"\W", "-", place))
     german.go("devices/1")
-    assert "Du darfst nur zusehen" in page.text("#screen")
+    assert "Du hast nur Lesezugriff" in page.text("#screen")
     speaks_german(page)
     # What the page would not ask: without a scope, and something that has no code.
     words = page.js(
@@ -245,7 +245,7 @@ def test_refusals_of_operators(german, console, axe):
         "await ask('rules/try', { method: 'POST', body: { fixture: 'nonsense' } }).catch(show);"
         "return [...document.querySelectorAll('#screen [role=alert]')].map(n => n.textContent)"
     )
-    for each, part in zip(words, ["Das ist nicht gesperrt.", "Dieser Router dient allein.", "keine der Regeldateien", "Das Beispiel nonsense gibt es nicht."], strict=True):
+    for each, part in zip(words, ["Das ist nicht gesperrt.", "Dieser Router gehört zu keinem Cluster.", "keine der Regeldateien", "Das Beispiel nonsense gibt es nicht."], strict=True):
         assert part in each
     looked_at(page, axe, "refused-operator")
 
@@ -259,7 +259,7 @@ def test_trouble_is_said(stopped_router, browser, axe):
     german.sign_in()
     browser.wait_for("document.querySelector('.issue')")
     assert "Unter relays.always ist kein Relay verbunden (von 1)." in browser.text(".issue")
-    assert "sagt, wie es mit jedem steht" in browser.text(".remedy")
+    assert "zeigt den Status aller Relays" in browser.text(".remedy")
     looked_at(browser, axe, "issue")
     german.go("listeners")
     browser.wait_for("/Letzter Fehler/.test(document.querySelector('#screen').textContent)")
@@ -290,7 +290,7 @@ def test_silent_members_of_a_cluster_are_said(german, axe):
     page.click(".sign-in button")
     page.wait_for("document.querySelectorAll('.issue').length === 5")
     words = page.js("return [...document.querySelectorAll('.issue')].map(n => n.textContent)")
-    for each, part in zip(words, ["ist nicht da", "antwortet nicht rechtzeitig", "antwortet wie eine andere Version", "lässt sich nicht fragen", "antwortet nicht ("]):
+    for each, part in zip(words, ["ist nicht da", "antwortet nicht rechtzeitig", "antwortet im Format einer anderen Version", "ist nicht erreichbar", "antwortet nicht ("]):
         assert f"Das Mitglied member2 {part}" in each
     looked_at(page, axe, "silent-members")
 
@@ -370,7 +370,7 @@ def test_me(asker, console, alice, bob, lab, axe):
         settle(page)
         speaks_german(page)
         said += page.text("#problem")
-    assert "lehnt die Zugangsdaten des Routers ab" in said and "Zu oft" in said
+    assert "lehnt die Zugangsdaten des Routers ab" in said and "Zu viele Anfragen" in said
     looked_at(page, axe, "me-too-often")
 
 

@@ -51,7 +51,7 @@ def test_somebody_finds_out_why(asker, console, phone, alice, bob, axe):
     asker.ask()
     assert asker.asked == ["getPublicKey", "signEvent"]
     text = page.text("#devices")
-    assert "quiet hours until 23:59" in text and "You are not told of: Replies, Reactions" in text
+    assert "quiet hours until 23:59" in text and "Turned off: Replies, Reactions" in text
     assert "A neutral text" in text
     events = page.text("#events")
     assert "the device's filters switch reactions off" in events and "held: quiet hours" in events and "delivered" in events
@@ -61,11 +61,11 @@ def test_somebody_finds_out_why(asker, console, phone, alice, bob, axe):
         page.wait_for("/held: quiet hours/.test(document.querySelector('#one-answer').textContent)")
     page.choose("#one", "0" * 64)
     page.click("#one-form button")
-    page.wait_for("/never came here/.test(document.querySelector('#one-answer').textContent)")
+    page.wait_for("/probably never arrived/.test(document.querySelector('#one-answer').textContent)")
     page.choose("#one", "hello")
     page.click("#one-form button")
     page.wait_for("!document.querySelector('#problem').hidden")
-    assert "begins with note1" in page.text("#problem")
+    assert "starts with note1" in page.text("#problem")
     for language in ["en", "de"]:
         page.choose("#language", language)
         page.js("for (const d of document.querySelectorAll('main details')) d.open = true")
@@ -94,7 +94,7 @@ def test_a_device_is_tested_changed_and_removed(asker, console, phone, lab):
     page = asker.ask().browser
     page.click("article .buttons button")
     settle(page)
-    assert "push service took the test" in page.text("#progress")
+    assert "push service accepted the test" in page.text("#progress")
     assert len(lab.accepted(1, "apns")) == 1
     page.js("document.querySelector('article details').open = true")
     [name] = page.js("return [...document.querySelectorAll('input[type=radio][value=alert]')].map(n => n.id)")

@@ -69,7 +69,7 @@ def test_what_fails_is_said(subscriber, axe, kind):
     page.click("#submit")
     page.wait_for("!document.querySelector('#problem').hidden")
     expected = {
-        "no signer": "No signer is here",
+        "no signer": "No signer found",
         "declines": "Your signer declined.",
         "no encryption": "cannot encrypt (NIP-44)",
         "nothing chosen": "Choose at least one thing",

@@ -45,7 +45,7 @@ extension ConfigurationReader {
         }
         if let mode = mapping["mode"] {
             access.mode = mode.choice(AccessMode.allCases.map(\.rawValue)).flatMap { AccessMode(rawValue: $0) } ?? .open
-            if access.mode == .invited, secretFile == nil {
+            if access.mode == .inviteOnly, secretFile == nil {
                 mode.mistake("expected registration.secret_file too: without it anyone can register")
             }
         }

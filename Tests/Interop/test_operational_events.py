@@ -217,7 +217,7 @@ def test_a_device_that_fails_for_days_is_told_and_switched_off(stopped_router, e
     # The account's proof is of the machine's time, and not of the router's.
     clock.set(0)
     [own] = Me(console, alice).ask()["devices"]
-    assert own["silence"].endswith("register it again to end that")
+    assert own["reason"].endswith("register it again to end that")
     clock.set(51 * hours)
 
     works.append(True)

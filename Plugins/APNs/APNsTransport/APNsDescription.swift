@@ -548,7 +548,7 @@ public enum APNsDescription {
             "body": {"key": "alert.loc-key", "arguments": "alert.loc-args"}
           },
           "pushes": {
-            "silent_per_hour": 3,
+            "background_per_hour": 3,
             "kinds": [
               {
                 "name": "liveactivity",

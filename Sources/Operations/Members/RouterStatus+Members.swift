@@ -128,11 +128,11 @@ extension MembersAsked.Silent {
     fileprivate var issue: RouterStatus.Issue {
         let params = says.flatMap { MemberSilence.codes.contains($0.code) ? $0 : nil }
         return RouterStatus.Issue(
-            what: "member-silent",
-            detail: "the member \(name) \(reason); its data is missing here",
-            says: says ?? Statement("member-silent", ["member": name, "detail": reason]),
-            remedy: "check its log and its connection to NATS; carillon cluster members shows the partitions' owners",
-            isGrave: false,
+            code: "member-silent",
+            message: "the member \(name) \(reason); its data is missing here",
+            params: params ?? Statement("member-silent", ["member": name, "detail": reason]),
+            fix: "check its log and its connection to NATS; carillon cluster members shows the partitions' owners",
+            severity: .warning,
             member: name
         )
     }

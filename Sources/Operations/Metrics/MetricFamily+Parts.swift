@@ -102,7 +102,7 @@ extension MetricFamily {
     static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
         [
             gauge("carillon_held_devices", "Devices with held pushes.", gauges.waitingDevices),
-            gauge("carillon_parked_events", "Events that wait for a name or a note.", gauges.waitingEvents),
+            gauge("carillon_events_waiting_for_context", "Events that wait for a name or a note.", gauges.waitingEvents),
         ]
     }
 
@@ -139,7 +139,7 @@ extension MetricFamily {
     static func conduct(_ book: RelayViolationTable) -> [MetricFamily] {
         [
             counter(
-                "carillon_relay_offences_total",
+                "carillon_relay_violations_total",
                 "Violations by relays; all relays of users are counted as users.",
                 of: book.violations.sorted { ($0.key?.text ?? "") < ($1.key?.text ?? "") }
             ) { family, relay in
@@ -162,17 +162,17 @@ extension MetricFamily {
         let all = lanes.origins.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + [("users", lanes.users)]
         return [
             gauge(
-                "carillon_lane_connections",
+                "carillon_http2_connections",
                 "HTTP/2 connections by origin; all origins of users are counted as users.",
                 of: all
             ) {
                 $0.add($1.1.connections, ["origin": $1.0, "state": "open"])
                 $0.add($1.1.connecting, ["origin": $1.0, "state": "opening"])
             },
-            gauge("carillon_lane_streams", "Requests in flight on HTTP/2 connections.", of: all) {
+            gauge("carillon_http2_streams", "Requests in flight on HTTP/2 connections.", of: all) {
                 $0.add($1.1.streams, ["origin": $1.0])
             },
-            gauge("carillon_lane_waiting_requests", "Requests that wait for an HTTP/2 stream.", of: all) {
+            gauge("carillon_http2_waiting_requests", "Requests that wait for an HTTP/2 stream.", of: all) {
                 $0.add($1.1.waiting, ["origin": $1.0])
             },
             gauge("carillon_curl_requests", "Requests in flight or waiting in libcurl.", lanes.otherRequests),
@@ -232,7 +232,7 @@ extension MetricFamily {
 
     static func plugins(_ statistics: [QueueName: TransportStatistics]) -> MetricFamily {
         counter(
-            "carillon_plugin_irregularities_total",
+            "carillon_plugin_abi_violations_total",
             "Plugins' contract violations and timeouts since the transport started.",
             of: statistics.sorted { $0.key < $1.key }
         ) { family, transport in

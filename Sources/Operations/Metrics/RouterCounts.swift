@@ -160,13 +160,13 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
             of: [outboxFailures.load(ordering: .relaxed)]
         ) { $0.add($1) }
         let unread = MetricFamily.counter(
-            "carillon_relay_unread_total",
+            "carillon_relay_history_gaps_total",
             "How often relay events may have been missed: seconds with more events than a relay returns, "
                 + "reads abandoned for their length, and messages over the size limit.",
             of: [self.unread.load(ordering: .relaxed)]
         ) { $0.add($1) }
         let values = MetricFamily.counter(
-            "carillon_rule_values_left_out_total",
+            "carillon_rule_values_omitted_total",
             "Rule values that were invalid for their key, so the push omitted them or was not sent.",
             of: leftOut.withLock(\.self).sorted { ($0.key.rule, $0.key.key) < ($1.key.rule, $1.key.key) }
         ) { $0.add($1.value, ["rule": $1.key.rule, "key": $1.key.key]) }

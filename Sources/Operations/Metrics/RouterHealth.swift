@@ -271,7 +271,7 @@ struct Readiness {
                     "the reload at \(at.words) failed, so the previous configuration is active: "
                         + "\(first)\(others)",
                     "a restart would fail: carillon check lists all errors; correct them, then run: carillon reload",
-                    isGrave: false
+                    severity: .warning
                 )
             )
         }
@@ -282,7 +282,7 @@ struct Readiness {
                     [:],
                     "no events: no relay, no feed and no client has sent any",
                     "add relays under relays.always, or use a feed: carillon serve --feed",
-                    isGrave: false
+                    severity: .warning
                 )
             )
         }

@@ -98,16 +98,16 @@ package struct ListenerCounts: Sendable {
             counts.map { (name: listener, counts: $0) }
         }
         return [
-            .gauge("carillon_connections", "Open connections of the router's listeners.", of: doors) {
-                $0.add($1.counts.openConnections, ["door": $1.name])
+            .gauge("carillon_connections", "Open connections of the router's listeners.", of: listeners) {
+                $0.add($1.counts.openConnections, ["listener": $1.name])
             },
             .counter(
                 "carillon_clients_refused_total",
                 "Connections, messages and requests that listeners rejected, by exceeded limit.",
-                of: doors
-            ) { family, door in
-                for (limit, count) in door.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                    family.add(count, ["door": door.name, "why": limit.rawValue])
+                of: listeners
+            ) { family, listener in
+                for (limit, count) in listener.counts.refused.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                    family.add(count, ["listener": listener.name, "why": limit.rawValue])
                 }
             },
         ]

@@ -117,7 +117,7 @@ import TimeTestSupport
         let mistake = Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")
         readiness.facts.refusedReload = ([mistake, mistake, mistake], Self.now)
         #expect(
-            readiness.issues.map(\.detail) == [
+            readiness.issues.map(\.message) == [
                 "reload-refused: the reload at 1970-01-01 00:00:00 UTC failed, so the previous configuration is active: "
                     + "a.yaml:2:1: no, and 2 more"
             ]

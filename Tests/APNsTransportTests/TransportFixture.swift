@@ -26,7 +26,8 @@ struct TransportFixture: TransportBench {
         _ more: [String: any Sendable] = [:],
         host: FakeHost = FakeHost()
     ) throws {
-        var block: [String: Any] = ["topic": "com.example.app", "environment": environment]
+        var block: [String: Any] = ["topic": "com.example.app"]
+        block[environment.hasPrefix("https://") ? "base_url" : "environment"] = environment
         block["sandbox"] = sandbox
         if let certificate {
             block["certificate_file"] = CertificateFiles.path(certificate)

@@ -98,7 +98,7 @@ class Lab:
             "team_id": apns["team_id"],
             "key_id": apns["key_id"],
             "key_file": apns["key_file"],
-            "environment": apns["url"],
+            "base_url": apns["url"],
         }
 
     @property

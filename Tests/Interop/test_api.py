@@ -128,7 +128,7 @@ def test_metrics_are_what_prometheus_reads(console, stopped_router, lab, alice, 
             "topic": "com.example.other",
             "certificate_file": str(certificate),
             "certificate_key_file": str(key),
-            "environment": lab.ios["environment"],
+            "base_url": lab.ios["base_url"],
         }
     }
     console.start()

@@ -15,7 +15,7 @@ def app_by_certificate(lab) -> dict:
     apns = lab.addresses["apns"]
     return {
         "topic": apns["topic"],
-        "environment": apns["url"],
+        "base_url": apns["url"],
         "certificate_file": apns["certificate_p12_file"],
         "certificate_password_file": apns["certificate_password_file"],
     }

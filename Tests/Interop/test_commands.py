@@ -209,7 +209,7 @@ def test_rules_try_prints_the_request_of_the_specification_and_sends_nothing(
     event = Person().event(kind, content, [*tags, ["p", alice.hex]])
     trial = Trial(stopped_router, alice, event, "--author", "alice", "--token", "cd" * 32)
     assert json.loads(trial.body) == expected_of_seed_000(kind, title, body, event, refers)
-    assert trial.request == f"POST {lab.ios['environment']}/3/device/{'cd' * 32}"
+    assert trial.request == f"POST {lab.ios['base_url']}/3/device/{'cd' * 32}"
     assert trial.headers["apns-push-type"] == "alert"
     assert trial.headers["apns-topic"] == lab.ios["topic"]
     assert trial.mode == "alert"

@@ -76,7 +76,7 @@ def pushes(router, alice, bob, count: int, content: str = "hello") -> str:
 
 def test_apple_gets_a_token_and_requests_that_others_can_read(router_towards, lab, serve, alice, bob):
     server = serve(apple)
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     token = pushes(router, alice, bob, 3)
     requests = server.wait(3)
     assert server.connections == 1
@@ -108,7 +108,7 @@ def test_apple_gets_a_token_and_requests_that_others_can_read(router_towards, la
 def test_no_device_is_in_the_tables_of_header_compression(router_towards, serve, alice, bob):
     """RFC 7541, section 7: what is indexed can be guessed by whoever shares the connection."""
     server = serve(apple)
-    token = pushes(router_towards(ios={"environment": server.url}), alice, bob, 5)
+    token = pushes(router_towards(ios={"base_url": server.url}), alice, bob, 5)
     identifiers = {request.header("apns-id") for request in server.wait(5)}
     assert ("apns-push-type", "alert") in server.indexed
     values = {value for _, value in server.indexed}
@@ -132,7 +132,7 @@ AWKWARD_SETTINGS = {
 @pytest.mark.parametrize("settings", AWKWARD_SETTINGS.values(), ids=AWKWARD_SETTINGS.keys())
 def test_what_a_server_announces_is_obeyed(router_towards, serve, alice, bob, settings):
     server = serve(apple, settings=settings)
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 20, content="x" * 2_000)
     requests = server.wait(20)
     assert len({request.header("apns-id") for request in requests}) == 20
@@ -149,7 +149,7 @@ def test_long_headers_padding_and_many_small_answers_are_understood(router_towar
         return Answer(200, headers, body=b" " * 500, padding=200)
 
     server = serve(wordy)
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 5)
     router.wait_for_deliveries(5)
     assert len(server.requests) == 5
@@ -157,7 +157,7 @@ def test_long_headers_padding_and_many_small_answers_are_understood(router_towar
 
 def test_nothing_is_lost_or_sent_twice_when_connections_end_in_order(router_towards, serve, alice, bob):
     server = serve(apple, requests_per_connection=4, settings={SettingCodes.MAX_CONCURRENT_STREAMS: 2})
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 20)
     router.wait_for_deliveries(20)
     identifiers = [request.header("apns-id") for request in server.requests]
@@ -219,7 +219,7 @@ def test_everything_goes_through_the_proxy(router_towards, stopped_router, serve
     server = serve(apple)
     stopped_router.secrets.add("secret-of-the-proxy")
     stopped_router.configuration["http"]["proxy"] = f"http://carillon:secret-of-the-proxy@127.0.0.1:{proxy.port}"
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     carol = Person()
     with Socket(router) as socket:
         content = {"platform": "android", "token": lab.android_token(), "filters": ALL_SIGNALS}
@@ -236,7 +236,7 @@ def test_everything_goes_through_the_proxy(router_towards, stopped_router, serve
 def test_a_proxy_that_refuses_us_loses_nothing(router_towards, stopped_router, serve, proxy, alice, bob):
     server = serve(apple)
     stopped_router.configuration["http"]["proxy"] = f"http://127.0.0.1:{proxy.port}"
-    router = router_towards(ios={"environment": server.url})
+    router = router_towards(ios={"base_url": server.url})
     pushes(router, alice, bob, 1)
     router.wait_for_log("outcome=retry")
     assert router.stop() == 1
@@ -246,7 +246,7 @@ def test_a_proxy_that_refuses_us_loses_nothing(router_towards, stopped_router, s
 def test_apple_is_shown_the_apps_certificate(router_towards, stopped_router, serve, authority, lab, alice, bob):
     server = serve(apple, client_authority=authority.file)
     certificate, key = authority.push_certificate(lab.ios["topic"])
-    stopped_router.configuration["apps"]["default"]["ios"] = {"topic": lab.ios["topic"], "environment": server.url}
+    stopped_router.configuration["apps"]["default"]["ios"] = {"topic": lab.ios["topic"], "base_url": server.url}
     router = router_towards(ios={"certificate_file": str(certificate), "certificate_key_file": str(key)})
     pushes(router, alice, bob, 3)
     for request in server.wait(3):

@@ -136,7 +136,7 @@ def test_a_dead_device_ends_the_subscription_and_nothing_else_does(ingress, lab)
 def test_development_builds_are_reached_at_the_other_server(stopped_router, lab):
     """`?sandbox=true`: the lab plays Apple's sandbox, and nobody production."""
     ios = stopped_router.configuration["apps"]["default"]["ios"]
-    ios.update(environment=f"https://localhost:{free_port()}", sandbox=ios["environment"])
+    ios.update(base_url=f"https://localhost:{free_port()}", sandbox=ios["base_url"])
     port = free_port()
     stopped_router.configuration["sealed_ingress"] = {"listen": f"127.0.0.1:{port}"}
     stopped_router.start()
@@ -195,7 +195,7 @@ def test_the_seeds_environment_variables_are_enough(tmp_path, lab):
                 "TOPIC": apns["topic"],
                 "CONNECTION_POOL_SIZE": "2",
                 "PORT": str(port),
-                "CARILLON_APNS_ORIGIN": apns["url"],
+                "CARILLON_APNS_BASE_URL": apns["url"],
                 "CARILLON_CA_FILE": str(lab.ca_file),
             },
         )
@@ -229,7 +229,7 @@ def test_the_seeds_environment_variables_are_enough(tmp_path, lab):
         ("TOPIC", "no bundle id"),
         ("APPLE_TEAM_ID", "T"),
         ("APNS_KEY_ID", "ABC"),
-        ("CARILLON_APNS_ORIGIN", "ftp://x"),
+        ("CARILLON_APNS_BASE_URL", "ftp://x"),
         ("CARILLON_CA_FILE", "/nowhere.pem"),
         ("CONNECTION_POOL_SIZE", "many"),
         ("PORT", "http"),

@@ -84,7 +84,7 @@ def answers(lab: Lab, folder: Path, **more) -> dict:
             "team_id": lab.ios["team_id"],
             "key_id": lab.ios["key_id"],
             "key_file": lab.ios["key_file"],
-            "environment": lab.ios["environment"],
+            "base_url": lab.ios["base_url"],
         },
         "android": {"service_account": lab.android["service_account"], "base_url": lab.android["base_url"]},
         "web": {"subject": "mailto:ops@example.org"},
@@ -534,7 +534,7 @@ def test_ctrl_c_leaves_no_copies_of_credentials(tmp_path, lab, monkeypatch):
     del given["android"], given["web"]
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(PATIENCE)
-        given["ios"]["environment"] = f"https://127.0.0.1:{server.getsockname()[1]}"
+        given["ios"]["base_url"] = f"https://127.0.0.1:{server.getsockname()[1]}"
         (tmp_path / "answers.yaml").write_text(json.dumps(given))
         process = subprocess.Popen(
             [built("carillon"), "setup", "--answers", "answers.yaml"], cwd=tmp_path, stdout=subprocess.DEVNULL

@@ -82,7 +82,7 @@ class Server:
             "team_id": "TEAMID1234",
             "key_id": "ABCDEFGHIJ",
             "key_file": str(self.key_file),
-            "environment": f"https://localhost:{self.port}",
+            "base_url": f"https://localhost:{self.port}",
         }
 
     @property

@@ -6,8 +6,8 @@ import PluginKit
 struct APNsConfiguration: Sendable {
     private static let keys: [StaticString] = [
         "topic", "team_id", "key_id", "key_file", "key", "certificate_file", "certificate_key_file",
-        "certificate_password_file", "environment", "sandbox", "port", "try_other_environment", "broadcast_key_file",
-        "broadcast_management",
+        "certificate_password_file", "environment", "base_url", "sandbox", "port", "try_other_environment",
+        "broadcast_key_file", "broadcast_management",
     ]
 
     /// Apple's servers also listen on 2197, for networks that block 443.
@@ -70,29 +70,21 @@ struct APNsConfiguration: Sendable {
         return key
     }
 
-    /// Reads the servers. `environment` applies to devices whose registration names none; a custom server (a lab)
-    /// serves all environments. `sandbox` replaces Apple's server for development builds. `port` applies to Apple's
-    /// servers.
+    /// Reads the servers. `environment` applies to devices whose registration names none. `base_url` replaces Apple's
+    /// servers of all environments, and `sandbox` the one for development builds. `port` applies to Apple's servers.
     private static func origins(_ block: JSONObject) throws(PluginError) -> Origins {
-        let expected = "production, sandbox or https://host:port"
         let suffix = try port(block).map { $0 == 443 ? "" : ":\($0)" }
-        let apple = Origins.apple.map { $0 + (suffix ?? "") }
-        let ownSandbox = try origin(block, "sandbox")
-        switch try block.text("environment", expected: expected) {
-        case nil, "production":
-            return Origins(of: PerEnvironment(production: apple.production, sandbox: ownSandbox ?? apple.sandbox))
-        case "sandbox":
-            return Origins(
-                of: PerEnvironment(production: apple.production, sandbox: ownSandbox ?? apple.sandbox),
-                main: .sandbox
-            )
-        case let text?:
-            let own = try origin(text, under: "environment", expected: expected)
-            guard suffix == nil else {
-                throw PluginError("port: not allowed with an environment that is https://host:port")
-            }
-            return Origins(of: PerEnvironment(production: own, sandbox: ownSandbox ?? own))
+        let own = try origin(block, "base_url")
+        guard own == nil || suffix == nil else { throw PluginError("port: not allowed together with base_url") }
+        let apple = Origins.apple.map { own ?? $0 + (suffix ?? "") }
+        let sandbox = try origin(block, "sandbox") ?? apple.sandbox
+        let main: Environment
+        switch try block.text("environment", expected: "production or sandbox") {
+        case nil, "production": main = .production
+        case "sandbox": main = .sandbox
+        default: throw PluginError("environment: expected production or sandbox; a server belongs under base_url")
         }
+        return Origins(of: PerEnvironment(production: apple.production, sandbox: sandbox), main: main)
     }
 
     private static func managementOrigins(_ block: JSONObject) throws(PluginError) -> PerEnvironment<String> {
@@ -111,14 +103,6 @@ struct APNsConfiguration: Sendable {
     private static func origin(_ block: JSONObject, _ key: StaticString) throws(PluginError) -> String? {
         let expected = "https://host:port"
         guard let text = try block.text(key, expected: expected) else { return nil }
-        return try origin(text, under: key, expected: expected)
-    }
-
-    private static func origin(
-        _ text: String,
-        under key: StaticString,
-        expected: String
-    ) throws(PluginError) -> String {
         guard let url = HTTPURL(text), url.isSecure, url.target.isEmpty else {
             throw PluginError("\(key): expected \(expected)")
         }

@@ -69,9 +69,10 @@ public enum APNsDescription {
                   "description": "A file with the passphrase of either.", "type": "string", "file": true
                 },
                 "environment": {
-                  "description": "production, sandbox or https://host:port; production when left out.",
-                  "type": "string"
+                  "description": "The environment of devices whose registration names none. Default: production.",
+                  "enum": ["production", "sandbox"]
                 },
+                "base_url": {"description": "https://host:port to use instead of Apple's servers.", "type": "string"},
                 "sandbox": {
                   "description": "https://host:port in place of Apple's server for development builds.",
                   "type": "string"
@@ -105,8 +106,9 @@ public enum APNsDescription {
                 "distinctive": true
               },
               "TOPIC": {"key": "topic", "doc": "the app's bundle id", "required": true},
-              "CARILLON_APNS_ORIGIN": {
-                "key": "environment", "doc": "production, sandbox or https://host:port"
+              "CARILLON_APNS_ENVIRONMENT": {"key": "environment", "doc": "production (default) or sandbox"},
+              "CARILLON_APNS_BASE_URL": {
+                "key": "base_url", "doc": "https://host:port to use instead of Apple's servers"
               }
             }
           },

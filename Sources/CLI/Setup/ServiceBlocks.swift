@@ -40,7 +40,11 @@ struct ServiceBlocks: Sendable {
     private func block(_ service: String) -> [String] {
         switch service {
         case "ios":
-            written("Your app on iPhones.", "ios", ["topic", "team_id", "key_id", "key_file", "environment"])
+            written(
+                "Your app on iPhones.",
+                "ios",
+                ["topic", "team_id", "key_id", "key_file", "environment", "base_url"]
+            )
         case "android": written("Your app on Android.", "android", ["service_account", "base_url"])
         case "web":
             written(

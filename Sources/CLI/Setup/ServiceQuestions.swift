@@ -67,10 +67,11 @@ struct ServiceQuestions: Sendable {
             ) { text throws(SetupRefusal) in try SetupChecks.p256Key(text, machine) },
             SetupQuestion(
                 key: "ios.environment",
-                prompt: "iPhone: production, sandbox (development builds), or an https:// address of a lab",
+                prompt: "iPhone: production or sandbox (development builds)",
                 help: "Apps from the App Store and TestFlight use production.",
                 suggestion: "production"
-            ) { text throws(SetupRefusal) in try SetupChecks.appleEnvironment(text) },
+            ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: ["production", "sandbox"]) },
+            server("ios.base_url", "iPhone: server instead of Apple's"),
         ]
     }
 
@@ -82,7 +83,7 @@ struct ServiceQuestions: Sendable {
                 prompt: "Android: file with Firebase's service account (JSON)",
                 help: "Firebase console, Project settings, Service accounts, Generate new private key."
             ) { text throws(SetupRefusal) in try SetupChecks.serviceAccount(text, machine) },
-            server("android.base_url", "Android: server in place of Google's"),
+            server("android.base_url", "Android: server instead of Google's"),
         ]
     }
 

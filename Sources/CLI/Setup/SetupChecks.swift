@@ -109,12 +109,6 @@ enum SetupChecks {
         return text
     }
 
-    /// Reads `production`, `sandbox`, or the URL of another server.
-    static func appleEnvironment(_ text: String) throws(SetupRefusal) -> String {
-        if text.hasPrefix("https://"), isHost(String(text.dropFirst(8))) { return text }
-        return try choice(text, among: ["production", "sandbox"])
-    }
-
     /// Reads `https://host` with an optional port.
     static func origin(_ text: String, expected: String = "https://ntfy.sh, or no") throws(SetupRefusal) -> String {
         let bare = text.hasSuffix("/") ? String(text.dropLast()) : text

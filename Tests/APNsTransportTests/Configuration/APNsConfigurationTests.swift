@@ -40,15 +40,20 @@ struct APNsConfigurationTests {
         #expect(configuration.warnings == [])
     }
 
+    /// A server is given under `base_url`, and one of Apple's environments by name.
+    private static func key(_ server: String?) -> String {
+        server?.hasPrefix("https://") == true ? "base_url" : "environment"
+    }
+
     @Test(
         arguments: [
             (nil, "https://api.push.apple.com"), ("production", "https://api.push.apple.com"),
             ("https://127.0.0.1:2197", "https://127.0.0.1:2197"), ("https://localhost", "https://localhost"),
         ] as [(String?, String)]
     )
-    func knowsTheEnvironments(_ environment: String?, _ origin: String) throws {
+    func knowsTheEnvironments(_ server: String?, _ origin: String) throws {
         var block = good
-        block["environment"] = environment
+        block[Self.key(server)] = server
         let origins = try read(block).origins
         #expect(origins.all[origins.main] == origin)
     }
@@ -68,14 +73,14 @@ struct APNsConfigurationTests {
     )
     func knowsWhereDevicesOfEachEnvironmentAre(
         _ port: Int?,
-        _ environment: String?,
+        _ server: String?,
         _ sandbox: String?,
         _ productionOrigin: String,
         _ sandboxOrigin: String
     ) throws {
         var block = good
         block["port"] = port
-        block["environment"] = environment
+        block[Self.key(server)] = server
         block["sandbox"] = sandbox
         let origins = try read(block).origins
         #expect(origins.all.production == productionOrigin)
@@ -83,7 +88,7 @@ struct APNsConfigurationTests {
         #expect(origins.differ == (productionOrigin != sandboxOrigin))
         guard port != nil else { return }
         // The port is for Apple's servers.
-        block["environment"] = "https://lab:2"
+        block["base_url"] = "https://lab:2"
         #expect(throws: PluginError.self) { try read(block) }
     }
 
@@ -123,16 +128,16 @@ struct APNsConfigurationTests {
             ("team_id", "TEAMID123\"", "team_id: expected the team's id, 10 letters and digits"),
             ("key_id", "ABCDEFGHIJK", "key_id: expected the key's id, 10 letters and digits"),
             ("key_id", true, "key_id: expected the key's id, 10 letters and digits, found true or false"),
-            ("environment", "prod", "environment: expected production, sandbox or https://host:port"),
-            ("environment", "http://localhost", "environment: expected production, sandbox or https://host:port"),
-            ("environment", "https://lab/3/device", "environment: expected production, sandbox or https://host:port"),
-            ("environment", ["x"], "environment: expected production, sandbox or https://host:port, found a list"),
+            ("environment", "prod", "environment: expected production or sandbox; a server belongs under base_url"),
+            ("environment", ["x"], "environment: expected production or sandbox, found a list"),
+            ("base_url", "http://localhost", "base_url: expected https://host:port"),
+            ("base_url", "https://lab/3/device", "base_url: expected https://host:port"),
             ("key", nil, "key_file: expected the path of Apple's .p8 file, or its text under key; found neither"),
             ("key_file", "/nowhere", "key: expected either key_file or key, found both"),
             (
                 "enviroment", "sandbox",
                 "enviroment: unknown key, expected only topic, team_id, key_id, key_file, key, certificate_file, "
-                    + "certificate_key_file, certificate_password_file, environment, sandbox, port, "
+                    + "certificate_key_file, certificate_password_file, environment, base_url, sandbox, port, "
                     + "try_other_environment, broadcast_key_file, broadcast_management"
             ),
             ("sandbox", "http://localhost", "sandbox: expected https://host:port"),

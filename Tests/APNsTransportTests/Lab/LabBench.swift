@@ -32,7 +32,7 @@ final class LabBench: Sendable {
         let keyFile = folder.appending(path: "broadcast.key")
         try LabBench.broadcastKey.write(to: keyFile, atomically: true, encoding: .utf8)
         var block: [String: Any] = [
-            "topic": lab.credentials.topic, "environment": addresses.url,
+            "topic": lab.credentials.topic, "base_url": addresses.url,
             "sandbox": try #require(lab.addresses.apnsSandbox?.url),
             "broadcast_management": addresses.channelsURL, "broadcast_key_file": keyFile.path,
         ]

@@ -62,7 +62,7 @@ import WebIngress
     @Test func theRestIsObeyed() throws {
         let further = [
             "PORT": "80", "STATE_DIRECTORY": "/var/lib/carillon:/var/lib/other", "CONNECTION_POOL_SIZE": "2",
-            "CARILLON_APNS_ORIGIN": "https://127.0.0.1:4433", "CARILLON_CA_FILE": "/etc/ca.pem",
+            "CARILLON_APNS_BASE_URL": "https://127.0.0.1:4433", "CARILLON_CA_FILE": "/etc/ca.pem",
             "APNS_AUTH_KEY": "first\nsecond\n",
         ]
         let configuration = try #require(try configuration(Self.seed.merging(further) { $1 }))
@@ -72,7 +72,7 @@ import WebIngress
         #expect(configuration.lanes.caFile == "/etc/ca.pem")
         let json = configuration.apps["default"]?.platforms["ios"]?.json ?? ""
         let block = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String]
-        #expect(block?["environment"] == "https://127.0.0.1:4433" && block?["key"] == "first\nsecond\n")
+        #expect(block?["base_url"] == "https://127.0.0.1:4433" && block?["key"] == "first\nsecond\n")
     }
 
     @Test func whatIsMissingOrWrongIsToldAllAtOnce() {

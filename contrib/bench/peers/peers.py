@@ -67,7 +67,7 @@ def measure(python: str, pushes: int, folder: Path) -> dict[str, float]:
     environment = os.environ | {"SYGNAL_CONF": str(folder / "sygnal.yaml"), "SSL_CERT_FILE": str(lab.ca_file)}
     start = Path(__file__).with_name("sygnal_start.py")
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([python, start, str(urlsplit(lab.ios["environment"]).port)], env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen([python, start, str(urlsplit(lab.ios["base_url"]).port)], env=environment, stdout=log, stderr=log)
     try:
         programs.wait_until(lambda: is_answered(f"http://127.0.0.1:{port}/health"), "Sygnal answers", process)
         send(url, body, max(CONNECTIONS, pushes // 10))

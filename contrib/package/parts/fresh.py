@@ -278,7 +278,7 @@ def setups(machine: Machine, dist: Path) -> None:
     machine.install(*new)
     lab = laboratory(machine)
     try:
-        block = {key: lab.ios[key] for key in ["topic", "team_id", "key_id", "key_file", "environment"]}
+        block = {key: lab.ios[key] for key in ["topic", "team_id", "key_id", "key_file", "base_url"]}
         answers = {
             "listen": f"127.0.0.1:{free_port()}", "monitoring": "no", "services": ["ios", "unifiedpush"], "ios": block,
             "ca_file": lab.addresses["ca_file"], "allow_private": ["127.0.0.0/8", "::1/128"],

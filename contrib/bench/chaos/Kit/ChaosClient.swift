@@ -116,7 +116,7 @@ final class ChaosClient {
             block = .object([
                 "topic": .string(lab.credentials.topic), "team_id": .string(lab.credentials.teamID),
                 "key_id": .string(lab.credentials.keyID), "key": .string(lab.credentials.keyPEM),
-                "environment": .string(lab.apnsURL),
+                "base_url": .string(lab.apnsURL),
             ])
         case .fcm:
             guard let fcm = lab.fcm else { throw ChaosError("the lab plays no FCM") }

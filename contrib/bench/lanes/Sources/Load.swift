@@ -89,7 +89,7 @@ final class PluginLoad: Load {
             app: "bench",
             configuration: """
                 {"topic":"com.example.app","team_id":"TEAM123456","key_id":"KEY1234567","key_file":"\(keyFile)",
-                "environment":"\(origin)"}
+                "base_url":"\(origin)"}
                 """,
             settings: InstanceSettings(sender: lanes, log: log)
         )

@@ -36,7 +36,7 @@ struct EnvironmentTests {
         #expect(url == "https://\(host)/3/device/\(TransportFixture.deviceToken)")
     }
 
-    /// Anybody can register a device of the other environment, for which the operator's key need not hold.
+    /// Users can register devices of the other environment, for which the operator's key may be invalid.
     @Test(
         arguments: ["BadEnvironmentKeyIdInToken", "InvalidProviderToken", "TopicDisallowed"],
         [("sandbox", carillon_outcome_kind.CARILLON_REJECTED), ("production", .CARILLON_MISCONFIGURED)]

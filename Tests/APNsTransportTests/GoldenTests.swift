@@ -28,10 +28,10 @@ struct GoldenTests {
     }
 }
 
-/// A payload copied by hand from where it is specified, and the notification that has to become it.
+/// A payload copied by hand from its specification, and the notification that must produce it.
 ///
-/// Each file under `Goldens` is a list of them. A member of `notification` that is an object or a list is handed over
-/// as the JSON text that plugins get; a token in `registration` is written short and repeated to a token's length.
+/// Each file under `Goldens` is a list of them. A member of `notification` that is an object or a list is passed
+/// as the JSON text that plugins get. A token in `registration` is abbreviated and repeated to a token's length.
 struct Golden: CustomTestStringConvertible, Sendable {
     struct Unreadable: Error {}
 

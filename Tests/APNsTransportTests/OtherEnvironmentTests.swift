@@ -130,7 +130,7 @@ struct OtherEnvironmentTests {
         fixture.accept()
         #expect(urls == [Self.production + call, Self.sandbox + call, Self.production, Self.sandbox])
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_DELIVERED])
-        // What was learned holds for all tokens of the device.
+        // The learned environment applies to all tokens of the device.
         _ = try fixture.deliver(.wake("dm"), to: device)
         #expect(urls.last == Self.sandbox)
     }

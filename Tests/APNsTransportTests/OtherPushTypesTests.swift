@@ -55,14 +55,14 @@ struct OtherPushTypesTests {
 
     @Test(
         arguments: [
-            // What the block asks for.
+            // Set in the block.
             ("alert", 1, carillon_urgency.CARILLON_NORMAL, "1"), ("alert", 5, .CARILLON_HIGH, "5"),
             ("alert", 10, .CARILLON_LOW, "10"), ("voip", 5, .CARILLON_NORMAL, "5"),
             ("liveactivity", 5, .CARILLON_HIGH, "5"), ("liveactivity", 10, .CARILLON_LOW, "10"),
             // Which Apple may not take.
             ("background", 10, .CARILLON_HIGH, "5"), ("background", 1, .CARILLON_HIGH, "5"),
             ("liveactivity", 1, .CARILLON_HIGH, "5"),
-            // What follows from the notification.
+            // Derived from the notification.
             ("alert", nil, .CARILLON_LOW, "5"), ("alert", nil, .CARILLON_NORMAL, "10"),
             ("voip", nil, .CARILLON_LOW, "10"),
             ("background", nil, .CARILLON_HIGH, "5"), ("liveactivity", nil, .CARILLON_NORMAL, "5"),

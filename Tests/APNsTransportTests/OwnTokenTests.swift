@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import APNsTransport
 
-/// Pushes that go to tokens of their own, and what becomes of those whose token is dead.
+/// Pushes to a device's separate tokens, and the handling of dead ones.
 struct OwnTokenTests {
     struct Kind: Sendable, CustomTestStringConvertible {
         let type: String
@@ -132,7 +132,7 @@ struct OwnTokenTests {
         #expect(requests[1].headers["apns-id"] == requests[0].headers["apns-id"])
         fixture.accept()
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_DELIVERED])
-        // From now on the token is left alone.
+        // From now on the plugin does not use the token.
         _ = try fixture.deliver(sample(kind), to: device(kind), ticket: 2)
         #expect(isToDevice(try #require(fixture.host.requests.last)))
         #expect(fixture.host.requests.count == 3)
@@ -152,7 +152,7 @@ struct OwnTokenTests {
         #expect(fixture.host.requests.last?.url.hasSuffix(kind.token) == true)
     }
 
-    /// What Apple found dead before the device was registered says nothing of it, but the push did not arrive.
+    /// An end that Apple dates before the registration leaves the token valid, but the push did not arrive.
     @Test func anOldEndCostsTheTokenNothing() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(sample(kind), to: device(kind, registeredAt: 2000))

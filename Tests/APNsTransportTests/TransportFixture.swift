@@ -17,8 +17,8 @@ struct TransportFixture: TransportBench {
     let key = P256PrivateKey()
     let transport: APNsTransport
 
-    /// `more` are further keys of the block, those that are nil being left out. With a `certificate`, one of the files
-    /// of ``CertificateFiles``, there is no key for provider tokens.
+    /// `more` contains additional keys of the block; it may have nil values. With a `certificate`, a file of
+    /// ``CertificateFiles``, the block has no key for provider tokens.
     init(
         environment: String = "production",
         sandbox: String? = nil,

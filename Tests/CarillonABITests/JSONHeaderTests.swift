@@ -36,7 +36,7 @@ import Testing
         #expect(Lent(text).type == CARILLON_JSON_NONE)
     }
 
-    /// As RFC 3629 forbids them: alone, too long, surrogates, beyond the last character, cut off.
+    /// Forbidden by RFC 3629: stray bytes, overlong forms, surrogates, values beyond the last character, truncation.
     @Test(
         arguments: [
             [0x80], [0xff], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80],

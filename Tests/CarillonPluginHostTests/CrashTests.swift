@@ -6,7 +6,7 @@ import Testing
 
 /// What is known of a process that died.
 @Suite struct CrashTests {
-    /// The best report of a crash, and whether an address of it lies in the fixture.
+    /// Returns the last report of a crash, and the addresses in it.
     private func report(_ child: Child) throws -> (report: carillon_crash_report, addresses: [UInt64]) {
         var report = try #require(child.crashReports().last)
         #expect(report.magic == CARILLON_CRASH_MAGIC)

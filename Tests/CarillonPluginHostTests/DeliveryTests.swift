@@ -116,7 +116,7 @@ import Testing
         child.deliver(1, "silent")
         child.send { $0.frame(.cancel, id: 1) { InstanceMessage(instance: 1).write(to: &$0) } }
         #expect(try child.completed() == (1, "cancelled"))
-        // It is not in hand any more, and that instance has never been.
+        // The delivery has ended, and that instance never existed.
         child.send { writer in
             writer.frame(.cancel, id: 1) { InstanceMessage(instance: 1).write(to: &$0) }
             writer.frame(.cancel, id: 2) { InstanceMessage(instance: 9).write(to: &$0) }

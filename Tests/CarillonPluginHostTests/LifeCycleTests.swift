@@ -4,7 +4,7 @@ import Glibc
 import PluginProtocol
 import Testing
 
-/// How the process begins and ends, and what it says of libraries.
+/// How the process starts and ends, and what it reports about libraries.
 @Suite struct LifeCycleTests {
     @Test func itNamesItsThreads() throws {
         let child = try Child()

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// What the honest router cannot send: one alone, and one twice.
+    /// An honest router never sends a batch of fewer than two deliveries, or a delivery twice.
     @Test(arguments: [[1], [], [1, 1]] as [[UInt64]])
     func nonsenseEndsTheProcess(_ tickets: [UInt64]) throws {
         let child = try Child.guest()

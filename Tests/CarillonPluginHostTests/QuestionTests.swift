@@ -109,7 +109,7 @@ import Testing
         let late = try decide(child, signal: "dm", isRendered: true)
         #expect(late.verdict == 1)
         #expect(late.edits == ["reason=why", "title=New title"])
-        // The edit with two lines counts as a mistake, each time.
+        // The edit with two lines counts as an error, each time.
         #expect(try child.result(.mistake).read { try MistakeMessage(reading: $0).rule } == .edit)
     }
 

@@ -5,7 +5,7 @@ import Foundation
 import PluginProtocol
 import Testing
 
-/// What plugins can reach: as far as the kernel knows how to keep them from it.
+/// The resources that plugins can reach, as far as the kernel can restrict them.
 @Suite struct SandboxTests {
     private static let isComplete = UInt32(CARILLON_CONFINED_FILES | CARILLON_CONFINED_CALLS)
 
@@ -187,7 +187,7 @@ private struct EllipticKey: Sendable {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// A configuration with these texts; the key's name is to follow.
+    /// Returns a configuration with these values; the caller adds the key's name.
     func json(_ texts: [String: String]) -> (String) -> String {
         { name in
             var texts = texts

@@ -3,7 +3,7 @@ import Core
 import PluginProtocol
 import Testing
 
-/// What an instance keeps, between the process and its router.
+/// The state of an instance, between the process and its router.
 @Suite struct StateTests {
     private let child: Child
 
@@ -60,7 +60,7 @@ import Testing
         #expect(try kept(5) == "none")
     }
 
-    /// What the router does not send.
+    /// A router never sends these keys and values.
     @Test(arguments: [("", "x"), ("ä", "x"), (String(repeating: "k", count: 65), "x")])
     func keysThatAreNoneEndTheProcess(_ key: String, _ value: String) throws {
         child.send { writer in

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import CarillonRouter
 
-/// Rules of access end at their time, without anybody looking every few seconds.
+/// Access rules end at their time, without polling.
 @Suite(.timeLimit(.minutes(1)))
 struct AccessDeadlineTests {
     private struct DiskFull: Error {}
@@ -100,7 +100,7 @@ struct AccessDeadlineTests {
         #expect(await waits.next() == .seconds(30))
         deadline.stop()
         #expect(await ends.next() == "cancelled")
-        // Nothing begins after the end.
+        // No wait starts after the end.
         deadline.follow(clock.now())
         end.finish()
         #expect(await ends.next() == nil)

@@ -27,7 +27,7 @@ import TimeTestSupport
         #expect(desk.due(at: 0) == [] && desk.nextAttempt == nil)
         desk.advertise(event, now: 0)
         #expect(desk.due(at: 0) == [one, two])
-        // Not twice while nobody answered.
+        // Not twice while a response is pending.
         #expect(desk.due(at: .distantFuture) == [] && desk.nextAttempt == nil)
         #expect(desk.answered(event, at: [one, two], [one: .accepted, two: .unanswered], now: 0) == [two])
         #expect(desk.nextAttempt == minute)
@@ -75,7 +75,7 @@ import TimeTestSupport
         #expect(desk.answered(event, at: [one], [one: .accepted], now: 0) == [])
         desk.advertise(changed, now: 1)
         #expect(desk.due(at: 1) == [one, two])
-        // What the second relay says now is about the former one.
+        // The second relay's response is about the former event.
         #expect(desk.answered(event, at: [two], [two: .accepted], now: 2) == [])
         #expect(desk.answered(changed, at: [one, two], [one: .accepted, two: .unanswered], now: 3) == [two])
         #expect(desk.event == changed)

@@ -64,7 +64,7 @@ import TimeTestSupport
             + #""registrations_per_hour":60,"seconds_ahead":600,"window_seconds":0},"name":"Carillon","#
             + #""terms_of_service":"https://example.com/terms"}"#
         #expect(event.content == content)
-        // Who asks over HTTP is told all of the event.
+        // HTTP clients get the whole event.
         let document = try JSONSerialization.jsonObject(with: Data(advertisement.document(of: identity.publicKey)))
         var expected = try #require(JSONSerialization.jsonObject(with: Data(content.utf8)) as? [String: Any])
         expected["pubkey"] = identity.publicKey.hex

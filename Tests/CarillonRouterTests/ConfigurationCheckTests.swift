@@ -116,7 +116,7 @@ import TimeTestSupport
         try write("carillon.key", String(repeating: "11", count: 32))
         try makeRegistry(withKey: 0x11)
         let check = ConfigurationCheck(path: folder + "/carillon.yaml")
-        // Nobody is registered: this is a first start that did not get to its outbox.
+        // No device is registered: this is a first start that failed before it created its outbox.
         #expect(try await mistakes() == [] && check.warnings().isEmpty)
         let database = try DatabaseQueue(path: folder + "/carillon.sqlite")
         try await database.write { database in

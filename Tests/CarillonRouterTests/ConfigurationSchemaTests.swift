@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// What a schema names as choices is what the reader takes.
+    /// The schema's choices are those that the reader accepts.
     @Test(arguments: [
         ["defaults", "mode"], ["relays", "per_user"], ["hints", "mode"],
         ["filters", "any", "devices"], ["filters", "any", "on_error"],
@@ -60,7 +60,7 @@ import Testing
         #expect(message.hasSuffix("is none of " + choices.joined(separator: ", ")))
     }
 
-    /// Whoever begins with the example finds everything there is.
+    /// The example shows every key.
     @Test func exampleShowsEveryKeyAndIsRead() throws {
         let example = try String(
             contentsOf: Self.file.deletingLastPathComponent().appending(path: "../examples/carillon.yaml"),
@@ -76,7 +76,7 @@ import Testing
         #expect(throws: Never.self) { try reader.read(example) }
     }
 
-    /// What the reader says is known where an unknown key stands.
+    /// Returns the known keys that the reader lists after an unknown key.
     private func keysKnown(at path: [String]) throws -> Set<String> {
         let message = try #require(
             try mistakes(with: 1, at: path + [Self.unknown]).first { $0.contains(Self.unknown) },

@@ -37,7 +37,7 @@ import TimeTestSupport
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Registers a device with these further members.
+    /// Registers a device with these additional members.
     private func register(_ members: String) throws -> DeviceID {
         let keys = try KeyPair(random: SecureRandom.bytes)
         let key = try ConversationKey(secret: keys.secret, public: identity.publicKey)

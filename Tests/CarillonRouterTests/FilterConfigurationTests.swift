@@ -41,7 +41,7 @@ import Testing
         #expect(filters[2].settings.contains("/etc/carillon/words.txt"))
     }
 
-    /// Where a name came from the environment it may be secret, and what is no list of texts its plugin refuses.
+    /// A name from the environment may be secret. The plugin rejects a value that is not a list of strings.
     @Test func signalsAreKnownWithTheirPlaces() throws {
         let filters = try ConfigurationReader(
             name: "carillon.yaml",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CarillonRouter
 
-/// The look at who is registered, beside everything else.
+/// The first survey of registered devices, which runs in parallel with the router.
 struct FirstSurveyTests {
     private struct Unreadable: Error {}
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A port of 127.0.0.1 that was free a moment ago, or that somebody listens on as long as this lives.
+/// A port of 127.0.0.1 that was free a moment ago, or that has a listener as long as this value lives.
 final class LoopbackPort {
     struct NoPort: Error {}
 
@@ -13,7 +13,7 @@ final class LoopbackPort {
         self.number = number
     }
 
-    /// To a port that the system gives to nobody by itself, so that it stays free for whoever closes it.
+    /// Binds to a port that the system does not assign automatically, so that it stays free after it is closed.
     private static func bind(_ descriptor: Int32) -> Int? {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

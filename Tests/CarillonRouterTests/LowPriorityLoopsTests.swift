@@ -6,7 +6,7 @@ import Testing
 @testable import CarillonRouter
 
 struct LowPriorityLoopsTests {
-    /// Of the calling thread: Linux has one for each.
+    /// Returns the niceness of the calling thread; on Linux each thread has one.
     @Sendable private static func niceness() -> Int32 { getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
 
     @Test func theirThreadsGoBehindOthersAndNobodyElseDoes() async throws {

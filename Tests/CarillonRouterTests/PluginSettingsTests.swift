@@ -135,7 +135,7 @@ import TimeTestSupport
         #expect(settings.python.interpreter == "/bin/true")
     }
 
-    /// What a reload adds is then refused by name.
+    /// A reload then rejects added plugins by their names.
     @Test func isNotMissedWithoutFolders() throws {
         #expect(try read("{}").processes(places: ["/no/where"]).program == "/no/where")
     }

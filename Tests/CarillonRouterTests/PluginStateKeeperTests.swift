@@ -12,7 +12,7 @@ import TimeTestSupport
 
 @testable import CarillonRouter
 
-/// What plugins keep, in a registry on disk.
+/// The state of plugins, in a registry on disk.
 @Suite final class PluginStateKeeperTests {
     private static let ios = StateOwner.transport(platform: "ios", app: "main")
     private static let mutes = StateOwner.filter("mutes")
@@ -120,7 +120,7 @@ import TimeTestSupport
         return plugins
     }
 
-    /// What plugins said.
+    /// The messages of plugins.
     private final class Lines: Sendable {
         private let kept = Mutex<[String]>([])
 
@@ -145,7 +145,7 @@ import TimeTestSupport
         }
     }
 
-    /// Nobody calls for it.
+    /// The keeper writes without a call of `flush`.
     @Test(.timeLimit(.minutes(1))) func itIsOnDiskBeforeLong() async throws {
         let (keeper, table) = (try keeper(), try table())
         keeper.save(entry("a", "1"), of: Self.ios)
@@ -190,7 +190,7 @@ import TimeTestSupport
         #expect(try table.entries(of: Self.ios.name).entries.count == 1)
     }
 
-    /// Many instances and one keeper: the last value of each is kept, whoever writes meanwhile.
+    /// Many instances and one keeper: the last value of each is kept, even with concurrent writers.
     @Test func manyWritersLoseNothing() async throws {
         let keeper = try keeper()
         await withTaskGroup { group in

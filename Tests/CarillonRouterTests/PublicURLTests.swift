@@ -28,7 +28,7 @@ struct PublicURLTests {
     func itIsTheBeginningOfEachInstancesURL(_ written: String, _ read: String) throws {
         let inbound = try #require(try api(", public_url: \"\(written)\"")?.console.inbound)
         #expect(inbound.publicURL == read)
-        // This machine is the proxy where nothing else is said.
+        // Default: only this machine is a trusted proxy.
         #expect(inbound.isTrustedProxy("127.0.0.1") && !inbound.isTrustedProxy("10.1.2.3"))
         #expect(
             InboundCall.url(publicURL: read, platform: "bot", app: "default") == "\(read)/plugins/bot/default"

@@ -10,7 +10,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// Starts that fail: whatever was begun by then is closed, so that the next one can have port and store.
+/// If a start fails, the router closes everything it has opened, so that the next start can use the port and the store.
 @Suite final class RouterStartTests {
     private let folder: String
     private var configuration: RouterConfiguration.Configuration

@@ -13,7 +13,7 @@ import Testing
 @testable import Operations
 @testable import RouterConfiguration
 
-/// What a thief of the disk gets without the key file: every file of a store is searched for what must not be in it,
+/// The data that a thief of the disk gets without the key file: the test searches every file of a store for secrets,
 /// while the router runs and after it stopped.
 @Suite final class SecretsAtRestTests {
     private static let deviceToken = String(repeating: "7e57ab1e", count: 8)
@@ -121,7 +121,7 @@ import Testing
         #expect(try registry.apply(farewell) == .deregistered)
     }
 
-    /// A gift wrap whose inside nobody but the owner can read, and a note that names the owner.
+    /// A gift wrap that only the owner can decrypt, and a note that names the owner.
     private func messages(now: Timestamp) throws -> [Event] {
         let key = try ConversationKey(secret: friend.secret, public: owner.publicKey)
         return [
@@ -166,7 +166,7 @@ import Testing
             for (what, needle) in Self.needles {
                 #expect(bytes.range(of: Data(needle)) == nil, "\(what) in \(name)")
             }
-            // What is no secret is found, so the search finds.
+            // The search finds data that is not secret, which proves that it works.
             if bytes.range(of: Data(owner.publicKey.bytes.array)) != nil { found.insert(name) }
         }
         #expect(!found.isEmpty)

@@ -3,8 +3,8 @@ import Delivery
 import Push
 import TimeTestSupport
 
-/// The record of a run in which nothing went wrong, made by hand: two deliveries a transport, each to a device of its
-/// own. Tests spoil it.
+/// The record of a run without failures, made by hand: two deliveries per transport, each to a separate device.
+/// Tests corrupt it.
 enum FlawlessRecord {
     static func make() -> ChaosRecord {
         var plan = ChaosPlan(seed: 1, deliveries: 2 * ChaosTransport.allCases.count, weather: .calm)

@@ -96,7 +96,7 @@ struct APNsAnswerTests {
 
     @Test(arguments: [429, 500, 503] as [UInt32]) func honoursRetryAfter(_ status: UInt32) throws {
         #expect(try outcome(status: status, headers: ["retry-after": "90"]).retryAfter == 90_000)
-        // The manual clock stands at this date minus ten seconds.
+        // The manual clock is ten seconds before this date.
         let date = "Mon, 02 Feb 2026 02:40:10 GMT"
         #expect(try outcome(status: status, headers: ["retry-after": date]).retryAfter == 10_000)
         #expect(try outcome(status: status, headers: ["retry-after": "later"]).retryAfter == 0)
@@ -118,7 +118,7 @@ struct APNsAnswerTests {
         #expect(try outcome(status: 410, body: body("\"x\""), registeredAt: 1001).kind == .CARILLON_GONE)
     }
 
-    /// With a mistake in `topic` or `environment` every device is answered so.
+    /// An error of the operator in `topic` or `environment` gives this response for every device.
     @Test(arguments: [("DeviceTokenNotForTopic", "device-token-not-for-topic"), ("BadDeviceToken", "bad-device-token")])
     func aMistakeOfTheOperatorsCostsNoDevice(_ refusal: String, _ reason: String) throws {
         let fixture = try TransportFixture()
@@ -139,7 +139,7 @@ struct APNsAnswerTests {
         #expect(try refuse(3).kind == .CARILLON_GONE)
     }
 
-    /// The operator says nothing of where those are that name their servers.
+    /// The operator does not configure the environment of devices that register with their own.
     @Test func aBadTokenWhereTheDeviceSaysItIsIsItsEnd() throws {
         let fixture = try TransportFixture()
         #expect(try fixture.deliver(to: TransportFixture.device([("environment", "sandbox")])) == .CARILLON_OK)

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import APNsTransport
 
-/// What an operator does with broadcast channels.
+/// The operator's commands for broadcast channels.
 struct ChannelCommandTests {
     private static let id = BroadcastTests.channel
     private static let app = "/1/apps/com.example.app"

@@ -52,7 +52,7 @@ struct CertificateTests {
         #expect(first.host.presented.first?.connection != second.host.presented.first?.connection)
     }
 
-    /// The manual clock stands in February 2026, and the certificates hold for that year.
+    /// The manual clock is in February 2026, and the certificates are valid for that year.
     @Test func saysWhenItHoldsNoMore() throws {
         let text = #"{"topic":"com.example.app","certificate_file":"\#(CertificateFiles.path("universal.pem"))"}"#
         let block = try JSONObject(parsing: text)
@@ -161,7 +161,7 @@ struct CertificateTests {
 
     private static let own = String(repeating: "c3", count: 32)
 
-    /// What the certificate's list of topics has, and nothing that Apple takes from provider tokens only.
+    /// A certificate covers the push types of its topics, except those that require provider tokens.
     @Test(
         arguments: [
             ("voip", true), ("complication", true), ("location", false), ("liveactivity", false), ("widgets", false),
@@ -182,7 +182,7 @@ struct CertificateTests {
         #expect(fixture.host.log.count == (isCovered ? 0 : 1))
     }
 
-    /// A mistake about the certificate concerns all devices; that a token expired says nothing where there is none.
+    /// A rejected certificate concerns all devices. With a certificate, `ExpiredProviderToken` does too.
     @Test(arguments: ["BadCertificate", "BadCertificateEnvironment", "MissingProviderToken", "ExpiredProviderToken"])
     func itsRefusalStopsAllPushes(_ reason: String) throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
@@ -192,8 +192,8 @@ struct CertificateTests {
     }
 }
 
-/// The certificates of the tests of Cipher, which the openssl command made: see the README there. Valid in 2026, as the
-/// manual clock is.
+/// The certificates of Cipher's tests, made with the openssl command; see the README there. They are valid in 2026,
+/// like the manual clock.
 enum CertificateFiles {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "../CipherTests/Vectors/X509").standardizedFileURL
@@ -204,7 +204,7 @@ enum CertificateFiles {
         try String(contentsOf: folder.appending(path: name), encoding: .utf8)
     }
 
-    /// Calls `use` with the path of a file that holds `text` meanwhile.
+    /// Calls `use` with the path of a temporary file that contains `text`.
     static func withFile<Result>(_ text: String, _ use: (String) throws -> Result) throws -> Result {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }

@@ -56,7 +56,7 @@ final class LabBench: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// What became of a notification once the lab has answered all that the plugin asked of it.
+    /// Returns the outcome of a notification once the lab has answered all requests of the plugin.
     func outcome(of sample: SampleNotification, to registration: SampleRegistration) async throws -> RecordedOutcome {
         let box = TransportBox(transport, host: try Host(host.pointer))
         let ticket = UInt64(host.outcomes.count) + 1
@@ -68,7 +68,7 @@ final class LabBench: Sendable {
         return try #require(host.outcomes.last { $0.ticket == ticket })
     }
 
-    /// What an operator is told.
+    /// Runs a command of the operator and returns its answer.
     func run(_ words: String...) async throws -> CommandAnswer {
         let answers = Heard<CommandAnswer>()
         let admission = transport.command(words) { answers.add($0) }
@@ -99,7 +99,7 @@ final class LabBench: Sendable {
         }
     }
 
-    /// What the host was asked to present.
+    /// Returns the certificate that the plugin asked the host to present.
     private func certificate() throws -> String? {
         guard let presented = host.presented.first else { return nil }
         let file = folder.appending(path: "presented.pem")

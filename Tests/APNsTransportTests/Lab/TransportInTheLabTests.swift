@@ -6,7 +6,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// What the plugin sends is taken by a service as strict as Apple's, and it understands what that says.
+/// A server as strict as Apple's accepts the plugin's requests, and the plugin understands its responses.
 struct TransportInTheLabTests {
     private static let device = String(repeating: "ab", count: 32)
 
@@ -25,7 +25,7 @@ struct TransportInTheLabTests {
             )
         } + [("background", .wake("dm")), ("alert", .nudge("dm", title: "t"))]
 
-    /// With a token of its own for each kind of push.
+    /// A registration with a separate token for each push type.
     private static var registration: SampleRegistration {
         let tokens = DeviceTokens.fields.enumerated().map { index, name in
             (name.description, String(repeating: "0\(index)", count: 32))

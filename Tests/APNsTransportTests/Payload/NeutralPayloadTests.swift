@@ -2,7 +2,7 @@ import CarillonABI
 import PluginTestSupport
 import Testing
 
-/// What shows neither who nor what: nudges, and sealed notifications.
+/// Payloads without sender and content: nudges and sealed notifications.
 struct NeutralPayloadTests {
     private static let envelope = #"{"v":1,"alg":"nip44","from":"ab","ct":"AgAB+/=="}"#
 
@@ -108,7 +108,7 @@ struct NeutralPayloadTests {
         #expect(request.headers["apns-push-type"] == "background" && request.headers["apns-priority"] == "5")
     }
 
-    /// What stands for several events says how many they are.
+    /// A batch shows the number of its events.
     @Test func aBatchTellsItsSize() throws {
         var sample = SampleNotification.alert(title: "7 new notifications", body: "")
         sample.count = 7

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CarillonLab
 
-/// Whatever is delivered: what goes out is well-formed, fits, is taken by a service as strict as Apple's, and shows no
+/// Every payload is well-formed and within the size limit. A server as strict as Apple's accepts it, and it shows no
 /// more than its mode allows.
 struct PropertyTests {
     private static let reasons: Set<String> = ["payload-too-large", "payload-empty"]
@@ -86,7 +86,7 @@ struct PropertyTests {
             #expect(request.headers["apns-collapse-id"] == nil, place)
             #expect(Set(payload.keys).isSubset(of: ["aps", "t", "n"]), place)
             #expect(Array(aps.keys) == ["content-available"], place)
-        // What else is set there the host has found neutral.
+        // The host has checked that the other members are neutral.
         case .CARILLON_NUDGE:
             #expect(payload["t"] != nil, place)
             #expect(aps["mutable-content"] as? Int == 1, place)

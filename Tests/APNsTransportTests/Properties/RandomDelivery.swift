@@ -5,7 +5,7 @@ import RandomTestSupport
 
 @testable import APNsTransport
 
-/// A notification and a device such as a router might hand over: its JSON is well-formed, its texts are anything.
+/// A random notification and device as a router might pass them: valid JSON with arbitrary strings.
 struct RandomDelivery {
     var notification = SampleNotification()
     var device = SampleRegistration(token: TransportFixture.deviceToken)
@@ -50,7 +50,7 @@ struct RandomDelivery {
         if random.once(in: 3) { device.fields.append(("environment", HostileText.make(&random))) }
     }
 
-    /// Beside Live Activities.
+    /// All except Live Activities.
     static let ownKinds = ["voip", "location", "complication", "fileprovider", "pushtotalk", "widgets", "controls"]
 
     private static func json(_ object: [String: Any], _ random: inout SeededGenerator) throws -> String {
@@ -72,7 +72,7 @@ struct RandomDelivery {
         return data.filter { $0.key != "aps" }
     }
 
-    /// What passes the checks of rules, with any text in it.
+    /// Returns a block that passes the checks of rules and contains arbitrary strings.
     private static func block(_ random: inout SeededGenerator) -> [String: Any] {
         var block: [String: Any] = [:]
         let text = { (random: inout SeededGenerator) in HostileText.makeSecret(&random) }
@@ -119,7 +119,7 @@ struct RandomDelivery {
     }
 }
 
-/// What strangers may write into their events.
+/// Strings that strangers may write into their events.
 enum HostileText {
     /// In every text that only ``Mode/alert`` may show.
     static let secret = "S3CRET"

@@ -13,7 +13,7 @@ struct APNsMisbehaviourTests {
             Misbehaviour(.answer(status: 500), service: .unifiedPush)
         )
         let answers = try await Curl.run(Array(repeating: bench.request(), count: 6))
-        // What must pass one request first lets the next in line have it.
+        // A misbehavior that skips one request leaves that request to the next misbehavior.
         #expect(answers.map(\.status) == [403, 429, 429, 503, 410, 200])
         #expect(
             answers.map(\.reason)

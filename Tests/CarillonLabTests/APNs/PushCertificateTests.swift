@@ -44,7 +44,7 @@ struct PushCertificateTests {
         await bench.lab.shutdown()
     }
 
-    /// Where the value of the extension with the topics begins.
+    /// Returns the offset of the value of the extension with the topics.
     private static func place(of file: String) async throws -> String {
         let lines = try await Tool.run("openssl", ["asn1parse", "-in", file]).text.split(separator: "\n")
         let index = try #require(lines.firstIndex { $0.contains("1.2.840.113635.100.6.3.6") })
@@ -125,7 +125,7 @@ struct PushCertificateTests {
         let frames = try await with(bench.lab.pushCertificate) { file in
             try await bench.frames("--cert=" + file, "--key=" + file)
         }
-        // The first request goes out after both.
+        // The client sends the first request after both.
         let received = frames.components(separatedBy: "recv SETTINGS frame").dropFirst()
         let limits = received.compactMap { frame in
             frame.components(separatedBy: "SETTINGS_MAX_CONCURRENT_STREAMS(0x03):").dropFirst().first?.prefix {

@@ -9,7 +9,7 @@ struct FCMAnswerTests {
         let google: String?
         let code: String?
         let message: String
-        /// The types of the details beside FcmError.
+        /// The types of the details other than FcmError.
         let details: [String]
 
         init(_ text: String, _ google: String?, _ code: String?, _ message: String, _ details: String...) {

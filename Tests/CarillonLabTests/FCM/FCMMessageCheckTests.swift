@@ -5,7 +5,7 @@ import Testing
 struct FCMMessageCheckTests {
     private static let token = FCMBench.token
 
-    /// What is wrong with a message whose further members are `members`; nil where nothing is.
+    /// Returns the error of a message with the additional `members`; nil if the message is valid.
     private func refusal(_ members: String, target: String = #""token":"\#(token)""#) -> FCMRefusal? {
         let separator = target.isEmpty || members.isEmpty ? "" : ","
         return refusal(body: #"{"message":{\#(target)\#(separator)\#(members)}}"#)
@@ -90,7 +90,7 @@ struct FCMMessageCheckTests {
     }
 
     @Test func countsNamesAndValues() {
-        // "a" and "title" are names; é has two bytes, and an escape is none.
+        // "a" and "title" are names; é has two bytes, and an escape sequence does not count as a name.
         let fits = String(repeating: "é", count: 2_044) + #"\n"#
         #expect(refusal(#""data":{"a":"\#(fits)"},"notification":{"title":"t"}"#) == nil)
         let tooLarge = refusal(#""data":{"ab":"\#(fits)"},"notification":{"title":"t"}"#)

@@ -19,7 +19,7 @@ struct FCMTransportInTheLabTests {
         transport = try FCMTransport(configuration: JSONObject(parsing: block), host: Host(host.pointer))
     }
 
-    /// What became of a notification once the lab has answered all that the plugin asked of it.
+    /// Returns the outcome of a notification once the lab has answered all requests of the plugin.
     private func outcome(of sample: SampleNotification, token: String = FCMBench.token) async throws -> RecordedOutcome
     {
         let box = TransportBox(transport, host: try Host(host.pointer))

@@ -113,7 +113,7 @@ struct NtfyTests {
         await lab.shutdown()
     }
 
-    /// A port may have been another program's before, and browsers and clients of relays go on looking for that.
+    /// Browsers and relay clients may keep looking for a program that used this port earlier.
     @Test func whoeverLooksForAnotherProgramIsNotRecorded() async throws {
         let (lab, url) = try await start()
         let gotify = try #require(lab.addresses.gotify?.url)

@@ -45,7 +45,7 @@ struct WaitingTests {
     }
 
     @Test func shutdownFreesPortsAndFolder() async throws {
-        // An address of its own: ports that are free again go to the labs of other tests.
+        // A separate address, because labs of other tests may reuse free ports.
         var configuration = LabConfiguration()
         configuration.host = "127.0.0.77"
         let lab = try await Lab.start(configuration)
@@ -54,7 +54,7 @@ struct WaitingTests {
         #expect(answer.status == 405)
         await lab.shutdown()
         #expect(try await Tool.run("test", ["-e", lab.caFile]).status == 1)
-        // 7: nobody listens.
+        // 7: connection refused.
         #expect(try await Curl.run([["-k"] + there])[0].exit == 7)
     }
 }

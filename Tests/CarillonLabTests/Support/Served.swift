@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// The `carillon-lab` command, running as a process of its own.
+/// A running process of the `carillon-lab` command.
 final class Served {
     private let child: Child
     private var output = ""
@@ -11,7 +11,7 @@ final class Served {
     private var exits: AsyncStream<Int32>.Iterator
 
     init(_ arguments: [String]) throws {
-        // SwiftPM puts the command beside the test bundle.
+        // SwiftPM puts the command next to the test bundle.
         let bundle = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let command = URL(fileURLWithPath: bundle).deletingLastPathComponent().appending(path: "carillon-lab").path
         child = try Child(command, arguments)
@@ -48,10 +48,10 @@ final class Served {
     }
 }
 
-/// A process of its own, with one pipe to it and one from it.
+/// A child process with one pipe to it and one from it.
 ///
-/// Not Foundation's `Process`: where many tests open and close descriptors at a time, its `run` now and then reads
-/// memory that is not its own, and its waiting may miss the exit.
+/// It does not use Foundation's `Process`. If many tests open and close descriptors at a time, `run` sometimes reads
+/// memory that it does not own, and its waiting may miss the exit.
 struct Child: Sendable {
     struct NotStarted: Error {
         var errno: Int32
@@ -75,7 +75,7 @@ struct Child: Sendable {
         for descriptor in 3..<Self.descriptors {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
-        // Dispatch's threads, on which a test may run, block the signals that are to end the child.
+        // Dispatch's threads, on which a test may run, block the signals that end the child.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -99,9 +99,9 @@ struct Child: Sendable {
         output = fromChild.reading
     }
 
-    /// Ends its input and hands over what it writes, until it has ended; then its exit status, -1 after a signal.
+    /// Writes the input and closes it, passes on the output, and then the exit status; -1 after a signal.
     ///
-    /// To be called once; blocks a thread of its own.
+    /// Call it once. It occupies a thread until the child exits.
     func follow(
         input bytes: [UInt8],
         output take: @escaping @Sendable ([UInt8]) -> Void,
@@ -155,12 +155,12 @@ struct Child: Sendable {
         while waitpid(id, &status, 0) < 0 {
             guard errno == EINTR else { return -1 }
         }
-        // What the macros of <sys/wait.h> do, which Swift does not import.
+        // The same as the macros of <sys/wait.h>, which Swift does not import.
         return status & 0x7f == 0 ? status >> 8 & 0xff : -1
     }
 }
 
-/// A program run as a process of its own: the judge that is not our code.
+/// Runs a program that is not our code in a separate process, to verify results.
 enum Tool {
     struct Result: Sendable {
         var status: Int32

@@ -1,9 +1,9 @@
 import CarillonLab
 import Testing
 
-/// The same mistakes at the push services of several vendors, each of which says it in its own way.
+/// The same errors at the push services of several vendors, each of which reports them differently.
 struct WebPushFlavourTests {
-    /// A mistake: a header changed, or what else is wrong.
+    /// An invalid request: a changed header, or another defect.
     enum Mistake: CaseIterable {
         case noTTL, badTTL, zeroTTL, topic, encoding, noVAPID, otherKey, expiredToken, noSubject, method, unknown, gone,
             tooLarge

@@ -4,7 +4,7 @@ import PluginProtocol
 import Testing
 
 extension Child {
-    /// What the process says about a library, and what confines it then.
+    /// Loads a library and returns the process's description of it and its sandbox.
     func load(
         _ path: String,
         among libraries: [String]? = nil,
@@ -72,7 +72,7 @@ extension Child {
         }
     }
 
-    /// Hands out a delivery whose title says what the fixture is to do.
+    /// Sends a delivery whose title names the fixture's behavior.
     func deliver(_ ticket: UInt64, _ title: String, to device: Device = Device(), instance: UInt32 = 1) {
         send { $0.deliver(ticket, title, to: device, instance: instance) }
     }
@@ -133,7 +133,7 @@ extension FrameWriter {
     }
 }
 
-/// Lends texts as the ABI has them.
+/// Calls `body` with the strings as the ABI represents them.
 func withCStrings<Result>(_ texts: [String], _ body: ([carillon_str]) throws -> Result) rethrows -> Result {
     let bytes = Array(texts.joined().utf8)
     return try bytes.withUnsafeBytes { bytes in

@@ -6,13 +6,13 @@ import Testing
 
 /// A process of the program under test, and this side of its sockets.
 final class Child {
-    /// A frame in memory of its own.
+    /// A received frame in its own memory.
     struct Received {
         let kind: FrameKind
         let id: UInt64
         let body: [UInt8]
 
-        /// Lends the frame to `body`.
+        /// Calls `body` with the frame.
         func read<Result>(_ body: (Frame) throws -> Result) throws -> Result {
             try self.body.withUnsafeBytes { try body(Frame(kind: kind, id: id, body: $0)) }
         }
@@ -121,7 +121,7 @@ final class Child {
         return (status & 0x7f, (status >> 8) & 0xff)
     }
 
-    /// What the process wrote to its standard error, once it has ended.
+    /// Returns the standard error of the process once it has ended.
     func errorText() -> String { String(decoding: Self.readAll(errors), as: UTF8.self) }
 
     /// The reports of its crash, once it has ended.
@@ -185,7 +185,7 @@ final class Child {
         }
     }
 
-    /// Above all numbers that the process is to have them as.
+    /// Returns a descriptor above all numbers that the process uses for it.
     private static func raised(_ descriptor: Int32) -> Int32 {
         defer { close(descriptor) }
         return fcntl(descriptor, F_DUPFD_CLOEXEC, 10)

@@ -92,7 +92,7 @@ enum Guest {
         return output
     }
 
-    /// A file that `swift build` made, beside the running tests.
+    /// Returns the path of a file that `swift build` made, next to the running tests.
     static func built(_ name: String) throws -> String {
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         let candidates = [here] + CommandLine.arguments.map { URL(filePath: $0) }

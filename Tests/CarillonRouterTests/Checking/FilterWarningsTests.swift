@@ -9,7 +9,7 @@ import Testing
 @testable import Operations
 @testable import RouterConfiguration
 
-/// What filters are told that is hardly meant.
+/// Filter settings that are probably not intended.
 @Suite struct FilterWarningsTests {
     /// The filters' needs are what plugins would say.
     private func doubts(

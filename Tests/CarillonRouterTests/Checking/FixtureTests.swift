@@ -9,7 +9,7 @@ import Testing
 @testable import Operations
 
 @Suite struct FixtureTests {
-    /// What the match stage takes each for; those left out get a signal from rules only.
+    /// The signal that the match stage assigns to each; the others get a signal from rules only.
     private static let signals: [String: Signal] = [
         "like": .reaction, "reaction": .reaction, "custom-emoji": .reaction, "dislike": .reaction, "repost": .repost,
         "generic-repost": .repost, "audio-repost": .repost, "reply": .reply, "mention": .mention, "quote": .mention,

@@ -104,7 +104,7 @@ import Testing
                 ]
             )
         }
-        // Whoever watches the rules watches these, also while they are wrong.
+        // Watching the rules includes these files, even while they are invalid.
         for name in ["friends.txt", "gone.txt"] {
             let own = try write("own.yaml", rules.replacing("FILE", with: name))
             #expect(RulesCheck(files: [own], KnownPlatforms(.builtIn)).allFiles == [own, "\(folder)/\(name)"])

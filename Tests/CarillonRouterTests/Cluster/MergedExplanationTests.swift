@@ -9,7 +9,7 @@ import Testing
 
 @testable import Operations
 
-/// What becomes of an event whose account's partition moved from one member to another.
+/// The explanation of an event whose account's partition moved from one member to another.
 @Suite struct MergedExplanationTests {
     private static let noon = Timestamp(seconds: 1_773_446_400)
     private let event = EventID(Bytes32(words: (1, 1, 1, 1)))
@@ -73,7 +73,7 @@ import Testing
         let there = DeliveryFacts(contained: ["d1"], predecessors: ["d1": due.milliseconds])
         let waiting = try device(members, [DeliveryFacts(contained: []), there])
         #expect(waiting.outcome.hasPrefix("waits for its turn: an earlier push"))
-        // Nobody has it, and everybody was asked.
+        // All members responded, and none has it.
         let nowhere = [DeliveryFacts(contained: []), DeliveryFacts(contained: [])]
         #expect(try device(members, nowhere).outcome.hasPrefix("its end is not known"))
         // With a member that does not answer that cannot be said.

@@ -72,7 +72,7 @@ struct KeyChangeProgressTests {
     }
 
     @Test func whatDoesNotFitTogetherIsBegunAnew() {
-        // The file is lost, or another one: nobody has the secret of the next key any more.
+        // The file is lost, or replaced: the secret of the next key no longer exists.
         #expect(step(.rotate) { $0.next = Self.new } == .discard)
         #expect(step(.rotate) { ($0.nextFile, $0.next) = (Self.other, Self.new) } == .discard)
         #expect(step(.rotate) { $0.nextFile = Self.old } == .removeNextFile)

@@ -79,7 +79,7 @@ final class KeyChangeTests {
         )
     }
 
-    /// Runs `body` until it stops after so many steps. Returns whether it came to its end before.
+    /// Runs `body` until it stops after `steps` steps. Returns whether it ended before.
     private func isThrough(_ steps: Int, _ body: (KeyChange) throws -> KeyReport) throws -> Bool {
         do {
             _ = try body(change(stopAfter: steps))
@@ -106,7 +106,7 @@ final class KeyChangeTests {
         #expect(mode as? Int == 0o600)
     }
 
-    /// A count is good for a minute; what is registered meanwhile is in the next one.
+    /// A count is valid for a minute; devices that register in that time appear in the next one.
     @Test func devicesAreCountedByTheStateOfTheirKey() async throws {
         let clock = ManualClock(Self.now)
         #expect(try await states(at: clock) == ["current 1"])
@@ -157,7 +157,7 @@ final class KeyChangeTests {
             #expect(!report.keys.contains { $0.state == "former" || $0.state == "next" }, "stopped after \(steps)")
             #expect(try test.key.publicKey == test.first.publicKey)
             #expect(try test.token == "one")
-            // And the other way round: all begins anew.
+            // A rotation after the undo starts from scratch.
             #expect(try test.change().rotate().keys.contains { $0.state == "former" && $0.devices == 1 })
             if isThrough { return }
         }

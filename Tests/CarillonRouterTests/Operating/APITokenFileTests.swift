@@ -44,7 +44,7 @@ import Testing
         #expect(try file.text() == text && text.utf8.count == 43)
     }
 
-    // What root's own group may read of root's files is no leak, and tests may run as root.
+    // Root's own group may read root's files: that is not a leak, and tests may run as root.
     @Test(arguments: [0o604, 0o660])
     func refusesOneThatOthersCanRead(_ mode: Int) throws {
         try write("0123456789abcdef0123456789\n", mode: mode)

@@ -32,7 +32,7 @@ import Testing
         #expect(secrets("{}", fromEnvironment: ["http://host:1"]).blanking("http://host:1/notify/x") == "…/notify/x")
     }
 
-    /// What is short stands everywhere; of two, one of which is part of the other, nothing is left.
+    /// Short values are not blanked. If one secret is part of another, both are blanked completely.
     @Test func shortOnesAreNone() {
         #expect(secrets(#"{"secrets":["abc","abcd","abcdef"]}"#).blanking("abc abcd abcdef") == "abc … …")
     }
@@ -45,7 +45,7 @@ import Testing
         #expect(secrets.blanking("/first-line/second-line") == "/…/…")
     }
 
-    /// Writers of URLs and JSON encode different characters, and nobody knows which.
+    /// Writers of URLs and JSON differ in the characters that they encode.
     @Test(arguments: [
         "https://u:p@h/ é😀", "https:%2F%2Fu:p%40h%2F%20%c3%a9%F0%9F%98%80",
         "https%3A%2F%2Fu%3Ap%40h%2F+%C3%A9%F0%9f%98%80",

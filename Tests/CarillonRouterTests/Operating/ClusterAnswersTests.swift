@@ -73,7 +73,7 @@ private final class ScriptedPeers: Peers {
         await #expect(throws: OperationFailure.invalid("since")) {
             try await Self.ask(peers) { throw OperationFailure.invalid("since") }
         }
-        // What only this member cannot do is no reason to keep the others' answers back.
+        // A failure of only this member does not suppress the other members' responses.
         let result = try await Self.ask(peers) { throw OperationFailure.unavailable("full") }
         #expect(result.answers.map(\.member) == ["a"] && result.asked?.silent.map(\.name) == ["b"])
         let silent = ScriptedPeers("b", ["a": .silence(.absent)])
@@ -89,7 +89,7 @@ private final class ScriptedPeers: Peers {
     ]) func refusalsArriveWithTheirCodes(_ refusal: OperationFailure) async throws {
         let bytes = MemberAnswer.refusal(refusal)
         #expect(throws: refusal) { try MemberAnswer.read(bytes, as: Bool.self) }
-        // Somebody has to answer, or the refusal is the answer.
+        // If no member has an answer, the refusal is the result.
         let result = try await Self.ask(ScriptedPeers("b", ["a": .answer(bytes)]))
         #expect(result.asked?.silent.map(\.says) == [refusal.says])
         #expect(result.asked?.silent.map(\.reason) == ["says: \(refusal.description)"])
@@ -179,7 +179,7 @@ private final class ScriptedPeers: Peers {
             limit: 4,
             Self.asked
         )
-        // What failed comes first; the fifth is for the next answer.
+        // Failed deliveries come first; the fifth is for the next response.
         #expect(list.deliveries.map(\.id) == ["d1", "d5", "d2", "d4"] && list.next == "3.f1")
         #expect(list.deliveries.map(\.member) == ["a", "b", "b", "a"])
     }
@@ -194,7 +194,7 @@ private final class ScriptedPeers: Peers {
             Self.asked
         )
         #expect(list.deliveries.map(\.id) == ["d1", "d2"] && list.next == "0.w2")
-        // A page that shows nothing of a member, since all of it belongs to nobody any more.
+        // A page without deliveries of a member, because none of them belongs to an owner now.
         let empty = QueueList(together: [("a", Self.page([], next: "0.f5"))], limit: 2, Self.asked)
         #expect(empty.deliveries.isEmpty && empty.next == "0.f5")
     }

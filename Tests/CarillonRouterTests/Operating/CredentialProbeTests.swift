@@ -6,7 +6,7 @@ import Testing
 import TimeTestSupport
 
 struct CredentialProbeTests {
-    /// Answers every push in the same way, and remembers to whom it went.
+    /// Gives every push the same outcome, and records the recipients.
     private final class Sender: TrialServices {
         private let outcome: Outcome?
         private let addresses = Mutex<[DeviceAddress]>([])

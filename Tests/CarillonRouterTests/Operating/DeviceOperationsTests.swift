@@ -23,7 +23,7 @@ import TimeTestSupport
     /// Push services that answer as a test likes.
     private final class FakeTestPushes: TrialServices {
         let sent = Mutex<[(Push.Notification, DeviceAddress)]>([])
-        /// In the order of the pushes; the last one is all further ones' too.
+        /// The outcomes in the order of the pushes; the last one is also that of all later pushes.
         let outcomes: [Outcome]
 
         init(_ outcomes: Outcome...) {
@@ -343,7 +343,7 @@ import TimeTestSupport
         #expect(!other.isKnown && other.tracedSince == "2026-03-14T00:00:00.000Z")
     }
 
-    /// Accepts deliveries and lets events wait, as the pipeline would.
+    /// Stores deliveries and held events like the pipeline.
     private func fillOutbox(
         _ deliveries: [DeliveryID],
         held: [(event: EventID, signal: Signal, count: UInt32)],
@@ -559,7 +559,7 @@ import TimeTestSupport
             try outcome()
                 == "waits for its turn: an earlier push to this device is tried again from 2026-03-14 00:01:00 UTC on"
         )
-        // One that stands aside keeps nobody waiting.
+        // A delivery that was set aside does not delay others.
         try fail(4)
         #expect(try outcome() == "waits for its turn: no attempt has ended yet")
     }

@@ -37,7 +37,7 @@ import Testing
         )
     }
 
-    /// Of all that are held under one delivery.
+    /// An entry for all deliveries that are held under one delivery.
     private func group(_ step: PipelineStep, _ delivery: DeliveryID, into whole: DeliveryID? = nil) -> TraceEntry {
         TraceEntry(
             TraceStep(
@@ -153,7 +153,7 @@ import Testing
         let refused = explain([step(.notKept)])
         #expect(refused.isKnown && refused.accounts.isEmpty)
         #expect(refused.steps.map(\.words) == ["not kept: the disk refused; it is taken when it comes again"])
-        // A copy may be refused while the event itself is under way.
+        // A copy may be refused while the event itself is in progress.
         let taken = explain([step(.queued, of: alice, on: 1, delivery: "a"), step(.notKept)], outbox: ["a"])
         #expect(taken.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
@@ -195,7 +195,7 @@ import Testing
         let device = explain(history, held: waiting, outbox: []).accounts[0].devices[0]
         #expect(device.steps.map(\.step) == ["batched", "joined", "delivered"])
         #expect(device.outcome == "delivered: ios/default took it (200)")
-        // Nothing was written down of how it went on.
+        // The history has no entry for the later steps.
         let lost = explain(Array(history.prefix(1)), held: waiting, outbox: [])
         #expect(lost.accounts[0].devices[0].outcome.hasPrefix("not sent: the device left"))
     }
@@ -222,7 +222,7 @@ import Testing
         #expect(told.outcome == left && told.steps.map(\.step) == ["held", "left"])
     }
 
-    /// What the words say stands beside them for pages in other languages.
+    /// The result is also a code, so that pages can translate it.
     @Test func programsAreToldHowItEndedAsWell() {
         func ending(
             _ history: [TraceEntry],

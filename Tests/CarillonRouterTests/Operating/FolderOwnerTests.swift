@@ -29,13 +29,13 @@ final class FolderOwnerTests {
 
     @Test func itIsWhoseFolderItIs() {
         #expect(owner(file) == nil)
-        // A file that was given away says nothing where nobody else can have put it there.
+        // If only the folder's owner can create files in it, the file's own owner does not matter.
         #expect(chown(file, 61_001, 61_001) == 0)
         #expect(owner(file) == nil)
         #expect(chown(folder, 61_234, 61_235) == 0)
         #expect(owner(file) == [61_234, 61_235])
         #expect(owner(folder + "/none-yet") == [61_234, 61_235])
-        // Nobody is to have root's group for it.
+        // Root's group is never used as the group.
         #expect(chown(folder, 61_234, 0) == 0)
         #expect(owner(file) == [61_234, 61_234])
         #expect(owner(folder + "/no/folder") == nil)

@@ -12,7 +12,7 @@ import TimeTestSupport
 
 /// The events on which rules are tried, of all members of a cluster.
 @Suite final class KeptEventPagesTests {
-    /// Members that answer from stores of their own.
+    /// Members that answer from their own stores.
     private final class Members: Peers {
         let name: String
         let others: [String]
@@ -113,7 +113,7 @@ import TimeTestSupport
         let found = try await pages("a", a, peers: members).events(since: .epoch)
         #expect(found.events.count == 1)
         #expect(found.asked?.silent.first?.reason.contains("keep_events_hours") == true)
-        // Nobody keeps any.
+        // No member keeps events.
         let none = pages("x", nil, peers: Members("x", ["b": answering(nil)]))
         await #expect(throws: OperationFailure.self) { try await none.events(since: .epoch) }
         let alone = pages("x", nil, peers: nil)

@@ -178,7 +178,7 @@ struct LiveFeedTests {
         let count = text.components(separatedBy: "event: step").count - 1
         #expect(count > 0 && count < 20)
         #expect(text.hasSuffix("event: lost\ndata: {\"why\":\"slow\",\"count\":\(20 - count + 5)}\n\n"))
-        // The numbers tell of those that nobody got, too.
+        // The sequence numbers also count the events that no reader got.
         let next = Self.text(feed.take([Self.step(1)], lost: 0, now: 2).map(\.frame))
         #expect(next.hasPrefix("id: run1.26\n"))
     }

@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// What members of a cluster show each other of what happens.
+/// The live events that members of a cluster show each other.
 struct LiveSharingTests {
     private static func key(_ byte: UInt8) -> PublicKey { PublicKey(Bytes32(words: (UInt64(byte), 0, 0, 0))) }
     private static func event(_ byte: UInt8) -> EventID { EventID(Bytes32(words: (UInt64(byte), 0, 0, 0))) }
@@ -30,7 +30,7 @@ struct LiveSharingTests {
     /// Two members: `a` reads, `b` is asked.
     private var (reader, asked) = (LiveSharing("a"), LiveSharing("b"))
 
-    /// Has `a` say what is read there, and `b` hear it.
+    /// Sends the filters that are read at `a` to `b`.
     private mutating func ask(_ filters: Set<LiveFilter> = all, now: Deadline = 0) -> [LiveGap] {
         let (messages, gaps) = reader.round(filters, others: ["b"], now: now)
         for message in messages { _ = asked.receive(message.bytes, now: now) }
@@ -64,7 +64,7 @@ struct LiveSharingTests {
         _ = ask([LiveFilter(kinds: [.outcome], account: Self.key(1)), LiveFilter(event: Self.event(1))], now: 1)
         #expect(asked.needsAccounts && !asked.needsQueues)
         #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(1)])
-        // Nobody reads any more, and that is said once.
+        // The last reader has left, and `a` announces that once.
         _ = ask([], now: 2)
         #expect(!asked.hasAudience)
         #expect(reader.round([], others: ["b"], now: 60_000).0.isEmpty)
@@ -98,7 +98,7 @@ struct LiveSharingTests {
         #expect(ask(now: 73_000) == [LiveGap(cause: .member, count: nil, member: "b")])
     }
 
-    /// Who has nothing to say says so, and does not count as silent.
+    /// A member without news sends a message anyway, so that it does not count as silent.
     @Test mutating func nothingToTellIsAWordToo() {
         for second in 0..<30 {
             let now = Deadline(milliseconds: Int64(second) * 1_000)
@@ -107,7 +107,7 @@ struct LiveSharingTests {
         }
     }
 
-    /// Whoever read and is gone costs nothing after a while.
+    /// A reader that is gone is forgotten after a while.
     @Test mutating func aReaderThatDiesIsForgotten() {
         _ = ask()
         _ = asked.round([], others: ["a"], now: 9_999)
@@ -142,14 +142,14 @@ struct LiveSharingTests {
         for bytes: [UInt8] in [[], [0], [1], [2, 3], [0, 123], [1, 255, 254]] {
             #expect(reader.receive(bytes, now: 0) == nil)
         }
-        // Of one that nobody asked.
+        // A message from a member that was not asked.
         let stranger = LiveFrame.bytes(of: "c", 1, lost: 0, [LiveFrame.line(Self.step(1))])
         let unasked = reader.receive(stranger, now: 0)
         #expect(unasked?.entries.isEmpty == true)
     }
 }
 
-/// Streams of several members that hear each other at once.
+/// Streams of several members that receive each other's messages immediately.
 struct SharedLiveStreamTests {
     private final class Peers: LivePeers {
         let name: String
@@ -175,14 +175,14 @@ struct SharedLiveStreamTests {
         for (name, stream) in streams { stream.share(with: Peers(name, streams)) }
         let reader = try #require(streams["a"]).open(LiveFilter(), after: nil)
         var text = ""
-        // Says what is read by itself; what happens before the others heard that is not shown.
+        // The stream announces its filters automatically. Events from before the others received that are not shown.
         while !names.allSatisfy({ text.contains("\"member\":\"\($0)\"") }) {
             for stream in streams.values {
                 stream.trace([TraceStep(step: .queued, event: EventID(Bytes32(words: (1, 0, 0, 0))))], at: 3)
             }
             text += String(buffer: try #require(await reader.next()))
         }
-        // Nobody hears the same twice: what one shows is not shown on.
+        // No reader gets an event twice: members do not pass on events of other members.
         let ids = text.split(separator: "\n").filter { $0.hasPrefix("id: ") }
         #expect(Set(ids).count == ids.count)
         for stream in streams.values { stream.close() }

@@ -40,7 +40,7 @@ import TimeTestSupport
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// What reaches the pipeline of a request to one account.
+    /// Returns the event of a request to one account as it reaches the pipeline.
     private func event(isSigned: Bool) async throws -> Event {
         let notifier = Notifier(
             RequestQueue(outbox, intake, patience: nil, now: { Self.now }),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Operations
 
-/// What an account sees where several members of a cluster know a part of it.
+/// An account's report if several members of a cluster know a part of it.
 @Suite struct OwnReportOfMembersTests {
     private static func step(_ at: String, _ word: String) -> OwnReport.Step {
         OwnReport.Step(at: at, step: word, words: word)
@@ -72,7 +72,7 @@ import Testing
         #expect(whole.devices.map(\.lastSuccess?.at) == ["2026-01-03T00:00:00Z"])
         #expect(whole.relays.map(\.state) == ["connected", "connected"])
         #expect(whole.tracedSince == "2026-01-02T12:00:00Z")
-        // Without the owner nobody says that nothing waits.
+        // Without the owner, the number of waiting deliveries is unknown.
         let rest = try #require(OwnReport.together([facts[0]], isWhole: false))
         #expect(rest.devices.map(\.waiting) == [nil] && rest.isPartial == true)
     }

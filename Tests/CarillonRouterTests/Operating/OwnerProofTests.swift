@@ -69,7 +69,7 @@ import TimeTestSupport
         }
     }
 
-    /// What came before is not remembered, so none of it counts.
+    /// Earlier proofs are not remembered, so none of them counts.
     @Test func anEventFromBeforeTheStartDoesNotCount() throws {
         let event = try event()
         _ = try ask(authenticator(), event)
@@ -117,14 +117,14 @@ import TimeTestSupport
         for wrong in [try event(kind: .textNote), try event(at: 61), try event(at: -61)] {
             #expect(throws: APIProblem.self) { try ask(authenticator, wrong) }
         }
-        // The same with another content has another id; with this one's signature it is nobody's word.
+        // The same event with another content has another id, so the signature is invalid.
         let json = String(decoding: try event().json, as: UTF8.self)
         let forged = json.replacing(#""content":"""#, with: #""content":"x""#)
         #expect(forged != json)
         #expect(throws: APIProblem.self) { try authenticator.principal(head, Base64.encode(Array(forged.utf8))) }
     }
 
-    /// Nothing that a forger sends keeps the real event from counting.
+    /// A forged copy never keeps the real event from counting.
     @Test func aForgedCopyUsesNothingUp() throws {
         let authenticator = authenticator()
         let event = try event()

@@ -4,7 +4,7 @@ import Testing
 @testable import Operations
 @testable import PluginHost
 
-/// What operators are shown of plugins' processes.
+/// Operators' view of plugins' processes.
 @Suite struct PluginOverviewTests {
     private static let shared = PluginProcessReport(
         plugins: ["libA.so", "libB.so"],

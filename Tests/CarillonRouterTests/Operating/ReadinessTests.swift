@@ -35,7 +35,7 @@ import TimeTestSupport
 
     @Test func isReadyWhenNothingIsAmiss() {
         var readiness = Self.fine
-        // The push service's own wish ends by itself.
+        // A pause that the push service requested ends automatically.
         readiness.queues = [Self.status(nil), Self.status(.asked)]
         #expect(readiness.issues.isEmpty)
         let answer = readiness.answer(details: true)

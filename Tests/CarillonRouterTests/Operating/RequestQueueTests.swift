@@ -14,7 +14,7 @@ import TimeTestSupport
 
 /// Requests for notifications on their way to the disk and to the pipeline.
 struct RequestQueueTests {
-    /// Rings when a test says so.
+    /// Rings when a test calls for it.
     private final class Bell: Alarm {
         private let actions = Mutex<[(time: Timestamp, action: @Sendable () -> Void)]>([])
 

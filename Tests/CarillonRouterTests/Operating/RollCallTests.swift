@@ -23,7 +23,7 @@ struct RollCallTests {
             within: .milliseconds(1)
         )
         #expect(missing == ["b", "c"])
-        // Whoever comes later disturbs nobody.
+        // A late response has no effect.
         late.withLock { $0 }?()
     }
 

@@ -54,7 +54,7 @@ import TimeTestSupport
             "carillon_deliveries_total{\(labels),kind=\"retry\",reason=\"timeout\"} 1",
             "carillon_attempts_total{\(labels)} 2",
             "carillon_first_attempt_seconds_count{platform=\"ios\"} 1",
-            // Only what has ended, and of which it is known when it began.
+            // Only deliveries that have ended and have a known start.
             "carillon_delivery_seconds_sum{platform=\"ios\"} 2",
             "carillon_delivery_seconds_count{platform=\"ios\"} 2",
             "carillon_queue_pauses_total{\(labels),cause=\"misconfigured\"} 1",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CarillonRouter
 
-/// What systemd hears, at a datagram socket of the test's own (sd_notify(3)).
+/// The messages that systemd gets at a datagram socket of the test (sd_notify(3)).
 @Suite final class ServiceManagerTests {
     private let folder: URL
     private let path: String

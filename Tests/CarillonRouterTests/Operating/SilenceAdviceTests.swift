@@ -15,7 +15,7 @@ import TimeTestSupport
         return advice.lines.joined(separator: "\n")
     }
 
-    /// Lists of possibilities and commands say what each of their lines is.
+    /// Lists of possible reasons and commands have a code for each line.
     @Test func everyLineSaysWhatItIs() {
         var advice = NoDeliveryHint(recipient: alice, devices: 2, firstRegistered: 1_773_446_400_000)
         advice.traceFault = "there is none"

@@ -47,7 +47,7 @@ import TimeTestSupport
         #expect(try operations.create("other", [.read], for: nil).token != created.token)
     }
 
-    /// Whoever reads a name must know who that is.
+    /// The reader of a token's name must know its owner.
     @Test(arguments: ["the token file", "signed on as alice", "", "a\nb"])
     func noTokenIsCalledAsSomebodyElse(_ name: String) throws {
         #expect(throws: OperationFailure.self) { try operations.create(name, [.read], for: nil) }

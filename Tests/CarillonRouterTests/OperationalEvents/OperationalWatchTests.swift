@@ -41,7 +41,7 @@ struct OperationalWatchTests {
         func kinds(_ kind: DeliveryReport.Kind, hours: Int, lastSuccess: Timestamp? = nil) -> [OperationalEventKind] {
             watch.took([Self.report(kind)], at: Self.noon + .hours(hours)) { _ in lastSuccess }.map(\.kind)
         }
-        // A long silence, and then a failure: nobody knows yet.
+        // A long silence, and then a failure: the state is still unknown.
         let before = Self.noon - .days(30)
         #expect(kinds(.rejected, hours: 0, lastSuccess: before) == [])
         #expect(kinds(.retry, hours: 11, lastSuccess: before) == [])
@@ -185,7 +185,7 @@ struct WebhookQueueTests {
         #expect(queue.messages.isEmpty && queue.due == nil && queue.lost == 3)
     }
 
-    /// What somebody who follows the changes has.
+    /// Applies the queue's changes to `kept`, as a store does.
     private static func kept(_ queue: inout WebhookQueue, _ kept: inout [String: Int]) {
         for change in queue.takeChanges() {
             switch change {
@@ -262,7 +262,7 @@ struct WebhookQueueTests {
         first.close()
 
         var second = file()
-        // Three seconds later, by a monotonic clock that began anew.
+        // Three seconds later, after a restart of the monotonic clock.
         var kept = WebhookQueue(kept: second.messages(for: mine, at: Self.noon + .seconds(3), 0))
         #expect(kept.messages.map(\.id) == ["evt_1", "evt_3"])
         #expect(kept.messages.map { String(decoding: $0.body, as: UTF8.self) } == ["one", "three"])
@@ -270,7 +270,7 @@ struct WebhookQueueTests {
         #expect(kept.next(at: 0)?.id == "evt_3")
         kept.finish(.taken, at: 0)
         #expect(kept.due == 0 + .seconds(2) && kept.takeChanges() == [.remove(id: "evt_3")])
-        // A clock that was set back makes nobody wait longer than the schedule does.
+        // A clock that was set back makes no message wait longer than the schedule.
         #expect(second.messages(for: mine, at: Self.noon - .days(30), 0)[0].due == 0 + .seconds(5))
         second.keepOnly([mine])
         #expect(second.messages(for: other, at: Self.noon, 0).isEmpty)

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import RouterConfiguration
 
-/// What endpoints get, and what a restart leaves of it.
+/// The messages that endpoints get, and those that remain after a restart.
 @Suite(.timeLimit(.minutes(1))) final class WebhooksTests {
     /// Requests wait for the test to answer them.
     private final class Endpoints: HTTPSender {
@@ -117,7 +117,7 @@ import TimeTestSupport
         first.add([event(.deviceGone), event(.queuePaused)])
         let taken = try #require(await calls.next())
         taken.answer(.success(HTTPResponse(status: 204)))
-        // The second goes out when the first has been taken.
+        // The second message is sent after the first has been accepted.
         let open = try #require(await calls.next())
         first.close()
         let second = try webhooks(after, wanted)

@@ -17,7 +17,7 @@ import Testing
         #expect(!gate.enterOrAsk())
         #expect(!gate.enterOrAsk())
         #expect(!gate.leave())
-        // Still under way, and what was asked for before is being done.
+        // The reload is still in progress, and it includes the earlier request.
         #expect(!gate.enter())
         #expect(gate.leave())
         #expect(gate.enterOrAsk())

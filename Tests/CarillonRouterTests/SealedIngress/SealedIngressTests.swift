@@ -119,7 +119,7 @@ import WebIngress
             let ios = QueueName(platform: "ios", app: "default")
             #expect(router.plane.deliveries.courier.capacity.take(for: DeviceID(rawValue: 1), of: ios))
         }
-        // What waits is counted again at a start.
+        // A start counts the waiting pushes again.
         try await run { router async throws in
             #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
         }
@@ -241,7 +241,7 @@ import WebIngress
             trials.deliveriesReported(reports)
             let mixed = [push(31, from: "192.0.2.1"), push(32, from: "192.0.2.2"), push(33, from: "192.0.2.1")]
             #expect(backend.keep(mixed) == [.mistrusted, .queued, .mistrusted])
-            // A proxy on this machine may stand for everybody.
+            // A proxy on this machine may forward requests of all clients.
             #expect(backend.keep([push(34, from: "127.0.0.1")]) == [.queued])
         }
     }

@@ -33,7 +33,7 @@ import Testing
 
     @Test func verifiesWhatItSigns() throws {
         let key = P256PrivateKey()
-        // Enough signatures to meet some whose r or s begins with a zero byte.
+        // Enough signatures that some have an r or s with a leading zero byte.
         for number in 0..<600 {
             let message = Array("message \(number)".utf8)
             let signature = try key.signES256(message)
@@ -52,7 +52,7 @@ import Testing
         #expect(!P256PrivateKey().publicKey.isValidES256(signature, for: [1]))
     }
 
-    /// What openssl 3.0 says of the key in the files `sec1*`, `pkcs8*` and `public*`.
+    /// The scalar that openssl 3.0 shows for the key in the files `sec1*`, `pkcs8*` and `public*`.
     static let scalar = "bee941aebc510e916181c8ba8e2d74a0833ccae69fd7384a623f9421548eb77a"
     static let point =
         "04c04196b566842e7d197aabf5f1b92cb993026ce39c6bd960d21c3345717c6ffc"

@@ -21,7 +21,7 @@ private struct Other: Peers {
     func tell(_ bytes: [UInt8], to member: String) {}
 }
 
-/// What an operator does to a cluster of which this member sees a state after the other.
+/// An operator's commands to a cluster. The member sees a sequence of states.
 @Suite struct ClusterOperationsTests {
     private final class Control: ClusterControl {
         private let calls = Mutex<[String]>([])

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// What operators decide about members and partitions, as two tables carry it out that see each other.
+/// Operators' decisions about members and partitions, carried out by two tables that see each other.
 struct DrainingTests {
     private static let partitions = 8
     private var a = LeaseTable(MemberRecord(name: .known("a"), incarnation: 1), partitions: partitions)
@@ -18,7 +18,7 @@ struct DrainingTests {
         run(from: 0, to: 6_000)
     }
 
-    /// Carries out what a table wants, tells the other one, and finishes drains at once.
+    /// Carries out a table's actions, informs the other one, and finishes drains immediately.
     private mutating func carry(_ actions: [LeaseTable.Action], of isA: Bool, _ now: Deadline) {
         var open = actions
         while !open.isEmpty {
@@ -97,7 +97,7 @@ struct DrainingTests {
         run(from: 6_100, to: 9_000)
         #expect(b.heldPartitions.contains(partition) && !a.heldPartitions.contains(partition))
         #expect(a.members.moves[partition] == .known("b"))
-        // Nothing else moves.
+        // No other partition moves.
         #expect(a.heldPartitions.count + b.heldPartitions.count == Self.partitions)
         a.observed(move: partition, to: nil)
         b.observed(move: partition, to: nil)

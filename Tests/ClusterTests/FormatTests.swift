@@ -35,7 +35,7 @@ struct FormatTests {
     @Test func transactionsHaveTheseBytes() throws {
         let record = LogRecord(identity, .transactions([.sample(1)], firstDelivery: 41))
         let cause = String(repeating: "01", count: 32)
-        // The notification is a blob of its own, which has its own tests.
+        // The notification is a separate blob with its own tests.
         let blob = Delivery.sample(1).notification.blob
         let delivery =
             Self.hex("d1") + "01" + "03696f73" + "0764656661756c74" + "e807" + Hex.encode([UInt8(blob.count)] + blob)

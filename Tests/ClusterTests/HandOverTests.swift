@@ -32,7 +32,7 @@ struct HandOverTests {
         #expect(queue.ended(1, .kept, now: 160) == [.kept([1])])
     }
 
-    /// What a former owner does not answer need not wait until that is too late.
+    /// A queue whose former owner does not respond asks the new owner immediately.
     @Test func aNewOwnerIsAskedAtOnce() {
         var queue = HandOverQueue(sender: 7)
         let batch = Self.sent(queue.add([1], token: 1))[0]
@@ -63,7 +63,7 @@ struct HandOverTests {
         #expect(early.isEmpty)
         #expect(receiver.kept(through: 4).isEmpty)
         #expect(receiver.kept(through: 5) == ["a", "b"])
-        // What leads to nothing new is answered at once, if everything before is kept.
+        // A batch without new deliveries is acknowledged immediately, if all earlier ones are kept.
         _ = receiver.receive(two, reply: "c")
         let known = receiver.worked(two, awaiting: 5, hasLease: true).replies
         #expect(known == ["c"])
@@ -77,7 +77,7 @@ struct HandOverTests {
         _ = receiver.receive(one, reply: "a")
         let without = receiver.worked(one, awaiting: 0, hasLease: false)
         #expect(without.answer == .later && without.replies == ["a"])
-        // Whoever asks again with a lease gets another answer.
+        // A later request under a lease gets another answer.
         _ = receiver.receive(one, reply: "b")
         let with = receiver.worked(one, awaiting: 0, hasLease: true)
         #expect(with.answer == .kept && with.replies == ["b"])

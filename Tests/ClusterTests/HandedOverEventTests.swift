@@ -6,7 +6,7 @@ import Testing
 
 @testable import Cluster
 
-/// What members hand over to each other: the bytes may come from anybody who may write to the servers.
+/// The events that members pass to each other. Any client with write access to the servers may have sent the bytes.
 @Suite struct HandedOverEventTests {
     private static let json = Array(#"{"id":"1"}"#.utf8)
     private static let alice = PublicKey(Bytes32(words: (2, 2, 2, 2)))

@@ -21,7 +21,7 @@ struct LeaseTableTests {
         actions.compactMap { if case .write(_, let record, let over) = $0 { (record, over) } else { nil } }
     }
 
-    /// What the table does now, with each write successful at once.
+    /// Returns the table's actions if each write succeeds immediately.
     private mutating func tick(_ now: Deadline) -> [LeaseTable.Action] {
         var actions = table.tick(now: now)
         for (record, _) in Self.writes(actions) {
@@ -59,7 +59,7 @@ struct LeaseTableTests {
         #expect(table.lastValidity == 4_000)
         _ = tick(3_000)
         #expect(table.lastValidity == 5_000)
-        // It stays so until somebody notices, also after a standstill.
+        // The lease stays until another member notices, even after a standstill.
         for (record, _) in Self.writes(table.tick(now: 4_000)) {
             _ = table.wrote(partition: 0, record, .unknown, now: 4_100)
         }
@@ -139,7 +139,7 @@ struct LeaseTableTests {
         #expect(!table.maySend(for: 0, at: 2_500))
     }
 
-    /// One process may be restarted under the name of another that still runs: the name alone is no lease.
+    /// A process may be restarted under the name of another that still runs, so the name does not prove a lease.
     @Test mutating func aNamesakeIsAnotherMember() {
         let former = LeaseRecord(holder: a.name, incarnation: 7, isFree: false, beat: 3)
         _ = table.observed(partition: 0, former, revision: 50, now: 2_000)
@@ -165,7 +165,7 @@ struct LeaseTableTests {
         #expect(Self.writes(tick(9_000)).isEmpty)
     }
 
-    /// The share of a member that joins moves one partition after the other, and only when nobody comes or goes.
+    /// The share of a new member moves partition by partition, and only while the set of members is stable.
     @Test func aPartitionMovesToWhoeverRanksFirst() {
         var table = LeaseTable(a, partitions: 32)
         table.becameCurrent(now: 0)
@@ -186,12 +186,12 @@ struct LeaseTableTests {
             draining.append(drains)
         }
         #expect(table.heldPartitions.count == 32)
-        // The first one has not finished, so no second one begins.
+        // The first drain has not finished, so no second one starts.
         #expect(draining.flatMap(\.self).count == 1 && draining.firstIndex { !$0.isEmpty } == 6)
         #expect(Placement.owner(of: draining[6][0], among: [a.name, b.name]) == b.name)
     }
 
-    /// Declines the partition, and returns what the table announces meanwhile. The lease is free then.
+    /// Declines the partition, and returns the lists that the table announces for it. The lease is free then.
     private mutating func decline(_ now: Deadline) -> [[Int]] {
         let actions = table.decline(0, now: now)
         for (record, _) in Self.writes(actions) {
@@ -203,7 +203,7 @@ struct LeaseTableTests {
         return actions.compactMap { if case .announce(let record) = $0 { record.declined } else { nil } }
     }
 
-    /// What this member cannot read it leaves to others, for longer and longer.
+    /// A member leaves partitions that it cannot read to others, with growing pauses.
     @Test mutating func aDeclinedPartitionIsLeftToOthers() {
         take()
         #expect(decline(3_000) == [[0]])
@@ -214,19 +214,19 @@ struct LeaseTableTests {
         #expect(decline(33_100) == [[0]])
         #expect(Self.writes(tick(93_000)).isEmpty)
         #expect(tick(93_100).contains(.acquired(partition: 0)))
-        // Once it could be read, it begins with the first pause again.
+        // After a successful read, the pauses start with the first one again.
         table.accept(0)
         #expect(decline(94_000) == [[0]])
         #expect(Self.writes(tick(123_900)).isEmpty)
         #expect(tick(124_000).contains(.acquired(partition: 0)))
     }
 
-    /// The servers elect a leader: nobody can renew anything, and nobody is gone for that.
+    /// While the servers elect a leader, no member can renew a lease, but all members count as living.
     @Test func membersOutliveASilentBucket() throws {
         let c = MemberRecord(name: .known("c"), incarnation: 3)
         var table = LeaseTable(a, partitions: 8)
         var revision: UInt64 = 100
-        /// What is taken when each write succeeds at once.
+        /// Returns the partitions that the table takes if each write succeeds immediately.
         func tick(_ now: Deadline) -> Set<Int> {
             var taken: Set<Int> = []
             for action in table.tick(now: now) {
@@ -250,7 +250,7 @@ struct LeaseTableTests {
         table.becameCurrent(now: 0)
         for second in 0..<4 { see([b, c], Deadline(milliseconds: Int64(second) * 1_000)) }
         #expect(tick(3_000) == share([a.name, b.name, c.name]))
-        // From now on there are no servers for seven seconds; this member's leases end meanwhile.
+        // From now on there are no servers for seven seconds; this member's leases end in that time.
         for now: Deadline in [5_000, 7_000, 9_900] {
             for action in table.tick(now: now) {
                 if case .write(let partition, let record, _) = action {
@@ -261,7 +261,7 @@ struct LeaseTableTests {
             #expect(Set(table.members.living(at: now).map(\.name)) == [a.name, b.name, c.name])
         }
         #expect(table.heldPartitions.isEmpty)
-        // Then it takes what was its own, and nothing of those who had no time to write yet.
+        // Then it takes its own partitions, and none of members that had no time to write yet.
         #expect(tick(10_300) == share([a.name, b.name, c.name]))
         see([b], 10_800)
         #expect(tick(11_700).isEmpty)

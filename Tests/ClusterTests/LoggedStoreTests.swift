@@ -9,7 +9,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// The log of one partition, which acknowledges at once.
+/// The log of one partition, which acknowledges immediately.
 private final class InstantLog: Sendable {
     private struct Log {
         var state = PartitionState()
@@ -32,7 +32,7 @@ private final class InstantLog: Sendable {
 
     func refuse(_ error: PartitionLogError) { log.withLock { $0.refusal = error } }
 
-    /// A store that is made from what the log has, as a new owner makes it.
+    /// Returns a store made from the log, the way a new owner makes it.
     func store() throws -> LoggedStore {
         let store = try LoggedStore(state, limit: 1_000) { [weak self] transaction throws(PartitionLogError) in
             guard let self else { throw .notOpen }
@@ -183,7 +183,7 @@ struct LoggedStoreTests {
         return keys
     }
 
-    /// Has the deliveries fail for good at that moment.
+    /// Lets the deliveries fail permanently at that moment.
     private static func bury(_ stored: [StoredDelivery], in store: LoggedStore, at moment: Timestamp) throws {
         var changes = OutboxChanges()
         changes.removals = stored.map(\.key)
@@ -222,7 +222,7 @@ struct LoggedStoreTests {
         #expect(try Self.letters(next).map(\.id) == ["d1"] && next.outbox.count == 2)
         #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d1"])
         #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d3"])
-        // One that is gone meanwhile is not sent.
+        // A delivery that has ended since then is not sent.
         #expect(try next.revive([found[1]].compactMap(\.letter), at: 901) { _ in } == 0)
         // Its second end leads to the right number in the log.
         try Self.bury(again, in: next, at: 950)

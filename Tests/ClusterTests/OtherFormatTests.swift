@@ -7,7 +7,7 @@ import TimeTestSupport
 
 /// A member meets a partition whose log has a format that it cannot read.
 struct OtherFormatTests {
-    /// Members over one storage, in steps of a tenth of a second. Drains end at once.
+    /// Members over one storage, in steps of a tenth of a second. Drains end immediately.
     private final class World {
         let storage = SimulatedStorage(partitions: 1, looksAtIDsFirst: true, bug: .none)
         private var members: [MemberName: MemberState] = [:]
@@ -93,7 +93,7 @@ struct OtherFormatTests {
             change(name) { $0.observed(partition: 0, lease.record, revision: lease.revision, now: $1) }
         }
 
-        /// To an older program a version that it does not know is like any other that nobody knows.
+        /// Replaces the version with an unknown one, because older programs treat a newer version like any unknown one.
         private func seen(_ answer: LogAnswer, by name: MemberName) -> LogAnswer {
             guard old.contains(name) else { return answer }
             func strange(_ bytes: [UInt8]) -> [UInt8] { [99] + bytes.dropFirst() }
@@ -121,7 +121,7 @@ struct OtherFormatTests {
         world.crash("gone")
         world.start(older, isOld: true)
         world.run(.seconds(5))
-        // It had it, said why not, and does not take it again.
+        // The member had it, reported the reason, and does not take it again.
         #expect(world.errors.contains(.otherFormat(found: 99)) && !world.isOpen(older))
         #expect(world.storage.leases[0]?.record.isFree == true)
         #expect(world.storage.members[.known(older)]?.record.declined == [0])

@@ -19,7 +19,7 @@ struct PartitionLogTests {
         PartitionLog(partition: 0, member: .known("m\(author)"), author: author, settings: settings)
     }
 
-    /// Carries questions to the storage until nothing is left. Returns what the log says.
+    /// Sends the log's requests to the storage until none are left. Returns the log's other actions.
     private func run(_ log: inout PartitionLog, _ actions: [PartitionLog.Action]) -> [PartitionLog.Action] {
         var (said, open): ([PartitionLog.Action], [PartitionLog.Action]) = ([], actions)
         while !open.isEmpty {
@@ -56,7 +56,7 @@ struct PartitionLogTests {
         #expect(second.state.isKnown([UInt8](repeating: 2, count: 32)))
     }
 
-    /// One message of somebody else used to close a partition for good.
+    /// A foreign message must not close the partition permanently.
     @Test func whatNoMemberWroteIsPassedOver() throws {
         var first = opened(1)
         _ = try commit(.sample(1), to: &first)
@@ -77,7 +77,7 @@ struct PartitionLogTests {
         #expect(storage.violation == nil)
     }
 
-    /// How far relays were read lies in the log: marks wait for no commit and delay none.
+    /// The log contains the positions in relays: marks wait for no commit and delay none.
     @Test func marksAreThereForTheNext() throws {
         var first = opened(1)
         var actions = first.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
@@ -106,7 +106,7 @@ struct PartitionLogTests {
         #expect(opened(3).state.waiting.isEmpty)
     }
 
-    /// One append is on its way at a time; what comes meanwhile shares the next record.
+    /// One append is in flight at a time; commits that arrive until then share the next record.
     @Test func commitsShareRecords() throws {
         var log = opened(1)
         var actions = try log.commit(.sample(1), now: 0).actions

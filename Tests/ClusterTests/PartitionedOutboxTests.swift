@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// What a router's outbox becomes when its store becomes a cluster.
+/// The conversion of a router's outbox when its store becomes a cluster.
 @Suite final class PartitionedOutboxTests {
     private static let noon: Timestamp = 1_773_446_400_000
 
@@ -22,7 +22,7 @@ import TimeTestSupport
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Devices 10, 11 and 12 are in the partitions 0, 1 and 2. What else is in the outbox is for nobody registered.
+    /// Devices 10, 11 and 12 are in the partitions 0, 1 and 2. All other devices are unregistered.
     private func parts(atOnce: Int = 100) -> PartitionedOutbox {
         var limits = PartitionState.Limits()
         limits.causes = 2
@@ -50,7 +50,7 @@ import TimeTestSupport
         try fill([10, 10, 11, 12, 12, 12, 99])
         #expect(try parts().groups().groups == [0..<4])
         #expect(try parts(atOnce: 3).groups().groups == [0..<2, 2..<4])
-        // One that is too large alone is a group of its own.
+        // A delivery over the limit forms a separate group.
         #expect(try parts(atOnce: 1).groups().groups == [0..<1, 1..<2, 2..<3, 3..<4])
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Cluster
 
-/// Who owns which partition.
+/// The owner of each partition.
 struct PlacementTests {
     private let members = ["a", "b", "c", "d"].compactMap { MemberName($0) }
 

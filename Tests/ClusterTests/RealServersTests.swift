@@ -62,7 +62,7 @@ struct RealServersTests {
         let a = try await Self.join("a", server.client(), replicas: 1)
         #expect(await eventually { a.member.openPartitions.count == 4 })
         await Self.handOver(0..<4, through: a.member)
-        // Somebody else begins an epoch, as a member does that took the lease while this one slept.
+        // Another client starts an epoch, like a member that took the lease while this one slept.
         let stream = JetStream(try await server.client())
         let last = try #require(try await stream.last(of: "test.log.0", in: "test_LOG"))
         let before = try LogRecord(try #require(Self.seal.open(last.payload, of: "test.log.0"))).identity
@@ -88,13 +88,13 @@ struct RealServersTests {
         let epoch = try LogRecord(try #require(Self.seal.open(end.payload, of: "test.log.0"))).identity.epoch
         #expect(end.sequence == sequence || epoch > before.epoch + 1)
         #expect(!a.work.sent.contains("d1"))
-        // The lease is still its own, so it begins the next epoch.
+        // The member still has the lease, so it starts the next epoch.
         #expect(await eventually { a.member.openPartitions.count == 4 })
         a.member.stop()
         a.client.close()
     }
 
-    /// What somebody else puts into a bucket hides nothing that members put there.
+    /// Messages from outside never hide the entries of members.
     @Test func whatNoMemberPutIntoABucketIsNotThere() async throws {
         let server = try RealServer()
         let stream = JetStream(try await server.client())
@@ -118,7 +118,7 @@ struct RealServersTests {
         #expect(other.value == nil)
     }
 
-    /// Whoever may write to the servers gets no partition, and whoever holds one goes on.
+    /// Outsiders with write access to the servers get no partition, and the members keep theirs.
     @Test func leasesOfOthersTakeNothingOver() async throws {
         let server = try RealServer()
         let a = try await Self.join("a", server.client(), replicas: 1)
@@ -147,7 +147,7 @@ struct RealServersTests {
         #expect(isShorter)
         #expect(await eventually { a.work.sent.count == 80 })
         await a.member.leave()
-        // The next one begins where the snapshots end, at once: the leases are free.
+        // The next member starts immediately from the snapshots, because the leases are free.
         let b = try await Self.join("b", server.client(), replicas: 1)
         #expect(await eventually { b.member.openPartitions.count == 4 })
         await Self.handOver(0..<80, through: b.member)

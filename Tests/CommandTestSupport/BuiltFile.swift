@@ -19,8 +19,8 @@ package enum BuiltFile {
             .first { FileManager.default.fileExists(atPath: $0) }
     }
 
-    /// A folder with copies of files that others cannot write, as plugins have to be. It stays until the tests end, as
-    /// a plugin's process may be started again.
+    /// A folder with copies of files that others cannot write: plugins require that. It stays until the tests end,
+    /// because a plugin's process may be restarted.
     package static func folder(of names: [String]) throws -> String {
         let files = FileManager.default
         let folder = files.temporaryDirectory.resolvingSymlinksInPath()

@@ -4,7 +4,7 @@ import Foundation
 /// A command of the machine that has ended: others' software to judge ours by, or to prepare a test with.
 package struct CommandRun {
     package let status: Int32
-    /// What it wrote, to its standard output and error alike.
+    /// Its standard output and standard error together.
     package let output: String
 
     /// Runs a command and waits for its end.

@@ -16,7 +16,7 @@ import TimeTestSupport
 struct ConsoleServerTests {
     private static let token = "0123456789abcdef0123456789"
 
-    /// Knows a token for everything, one for reading, and whoever says `Nostr a`.
+    /// Knows a token for everything, one for reading, and accepts `Nostr a` as an owner.
     private struct Tokens: APIAuthenticator {
         func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
             if head.credentials("nostr") == "bad" { throw APIProblem(401, "this proves nothing") }
@@ -31,7 +31,7 @@ struct ConsoleServerTests {
 
     private final class Calls: Sendable {
         let all = Mutex<[String]>([])
-        /// Of the endpoint that waits to be let go.
+        /// Used by the endpoint that waits for its release.
         let entered = AsyncStream.makeStream(of: Void.self)
         let released = AsyncStream.makeStream(of: Void.self)
         let live = Parts()
@@ -106,7 +106,7 @@ struct ConsoleServerTests {
             ends.continuation.yield()
         }
 
-        /// Returns when somebody said that it ends.
+        /// Returns after a call of `end`.
         func ended() async {
             for await _ in ends.stream { break }
         }
@@ -317,7 +317,7 @@ struct ConsoleServerTests {
             }
             let other = try await ask(port, "GET /v1/devices?limit=1", token: Self.token, "If-None-Match: \(tag)\r\n")
             #expect(other.hasPrefix("HTTP/1.1 200 "))
-            // Whoever may not see it does not learn whether it changed.
+            // Unauthorized clients do not learn whether it changed.
             #expect(try await ask(port, "GET /v1/devices", "If-None-Match: \(tag)\r\n").hasPrefix("HTTP/1.1 401 "))
         }
     }
@@ -335,7 +335,7 @@ struct ConsoleServerTests {
             var text = ""
             while !text.hasSuffix("0\r\n\r\n") { text += try await connection.part() }
             #expect(text == "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
-            // The connection goes on with the next request.
+            // The connection continues with the next request.
             await connection.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await connection.status() == 200)
             await connection.close()
@@ -360,7 +360,7 @@ struct ConsoleServerTests {
         }
     }
 
-    /// A token may be revoked while somebody reads.
+    /// A token may be revoked while a client reads.
     @Test func whoMayReadNoMoreIsSentAway() async throws {
         final class Once: APIAuthenticator {
             private let asked = Atomic<Int>(0)
@@ -420,7 +420,7 @@ struct ConsoleServerTests {
         }
     }
 
-    /// A page of another site gets nothing that its browser would let it read, and no leave to send what needs one.
+    /// Pages of other sites get no CORS headers for reading, and no permission to send requests that need it.
     @Test func otherSitesGetNoLeave() async throws {
         try await run { port in
             let origin = "Origin: https://evil.example\r\n"
@@ -438,7 +438,7 @@ struct ConsoleServerTests {
         #expect(calls.all.withLock { $0 }.count == 2)
     }
 
-    /// Web clients of users are such pages; what they send is signed for one request, and no browser adds it by itself.
+    /// Web clients of users are such pages. Each request is signed, and browsers never add a signature automatically.
     @Test func ownersAskFromAnyPage() async throws {
         try await run { port in
             let origin = "Origin: https://client.example\r\n"
@@ -498,7 +498,7 @@ struct ConsoleServerTests {
                 for _ in 0..<5 { #expect(try await ask(port, line).hasPrefix("HTTP/1.1 200 "), "\(line)") }
             }
             #expect(try await ask(port, "GET /healthz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 200 "))
-            // It would tell whether a token is right, as often as anybody likes.
+            // Otherwise, clients could test tokens without a limit.
             #expect(try await ask(port, "GET /readyz", token: "wrong-wrong-wrong").hasPrefix("HTTP/1.1 429 "))
             #expect(try await ask(port, "GET /readyz", token: Self.token).contains("\"who\":\"all\""))
         }
@@ -520,7 +520,7 @@ struct ConsoleServerTests {
             var silent: [RawConnection] = []
             for number in 0..<120 {
                 silent.append(try await RawConnection(port: port))
-                // Part of a header, or of a body, is no request.
+                // Partial headers or bodies do not count as requests.
                 if number % 3 == 1 { await silent[number].send("GET /healthz HTTP/1.1\r\nHost:") }
                 if number % 3 == 2 {
                     await silent[number].send("POST /v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")

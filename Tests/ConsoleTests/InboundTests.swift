@@ -120,7 +120,7 @@ struct InboundTests {
                 try await [status("192.0.2.1"), status("192.0.2.1"), status("192.0.2.1")] == ["201", "201", "429"]
             )
             #expect(try await status("192.0.2.2") == "201")
-            // What nobody names is this machine, which may be a proxy.
+            // Without the header, the client is this machine, which may be a proxy.
             #expect(try await ask(port, "GET /plugins/bot/my%20app").hasPrefix("HTTP/1.1 201 "))
             let refused = try await ask(port, "GET /plugins/bot/my%20app")
             #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 1"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EmailTransport
 
-/// Dialogues with a mail server, as the host's streams carry them.
+/// Dialogues with a mail server over the host's streams.
 struct EmailTransportTests {
     private func outcome(
         _ kind: carillon_outcome_kind,
@@ -116,7 +116,7 @@ struct EmailTransportTests {
         try fixture.deliver(ticket: 1)
         fixture.welcome()
         fixture.take()
-        // The server has closed it, which shows only when the next message begins.
+        // The server has closed it, which shows only when the next message starts.
         try fixture.deliver(ticket: 2)
         fixture.host.streams.end(0, "reset")
         #expect(fixture.host.streams.all.count == 2)

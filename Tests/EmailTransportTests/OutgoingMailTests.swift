@@ -9,7 +9,7 @@ import TimeTestSupport
 @testable import EmailTransport
 
 struct OutgoingMailTests {
-    /// What goes out for a sample, with its lines' ends as line feeds.
+    /// The message that is sent for a sample, with line feeds as line ends.
     private func message(
         _ sample: SampleNotification,
         _ more: [String: any Sendable] = [:],

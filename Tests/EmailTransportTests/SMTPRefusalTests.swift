@@ -3,7 +3,7 @@ import Testing
 
 @testable import EmailTransport
 
-/// What servers refuse, row by row (RFC 5321 section 4.2.3, RFC 3463, RFC 4954 section 6).
+/// Replies of servers that reject a message, row by row (RFC 5321 section 4.2.3, RFC 3463, RFC 4954 section 6).
 struct SMTPRefusalTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let phase: SMTPRefusal.Phase
@@ -69,7 +69,7 @@ struct SMTPRefusalTests {
         Row(.recipient, 530, "5.7.0 authentication required", .misconfigured, "login-required"),
         Row(.recipient, 554, "5.7.1 relay access denied", .rejected, "policy"),
         Row(.recipient, 550, "5.7.25 no reverse DNS", .rejected, "policy"),
-        // It may be about us: without an enhanced status nobody is forgotten.
+        // The rejection may concern the router: without an enhanced status the device is not removed.
         Row(.recipient, 550, "mailbox unavailable", .rejected, "mailbox-refused"),
         Row(.recipient, 550, "4.1.1 of another kind than the code", .rejected, "mailbox-refused"),
         Row(.recipient, 553, "mailbox name not allowed", .rejected, "mailbox-refused"),

@@ -51,7 +51,7 @@ struct TransportFixture: TransportBench {
     /// The mail server says a line.
     func say(_ line: String, on index: Int = 0) { host.streams.receive("\(line)\r\n", on: index) }
 
-    /// The mail server takes the message under way.
+    /// The mail server accepts the message in flight.
     func take(on index: Int = 0) {
         for line in ["250 sender", "250 recipient", "354 go ahead", "250 2.0.0 queued"] { say(line, on: index) }
     }

@@ -3,7 +3,7 @@ import Logging
 import PluginHost
 import Testing
 
-/// The plugins that `swift build` made, in a folder of their own, loaded once for all tests.
+/// The plugins that `swift build` made, in a separate folder, loaded once for all tests.
 struct BuiltPlugins: Sendable {
     static let names = [
         "APNs", "FCM", "Gotify", "HTTPTemplate", "Ntfy", "Telegram", "UnifiedPush", "Webhook", "WebPush",
@@ -13,7 +13,7 @@ struct BuiltPlugins: Sendable {
         "android", "gotify", "http", "ios", "ntfy", "telegram", "unifiedpush", "web", "webhook",
     ]
 
-    /// Platforms that are no HTTP, so that no request tells what goes out, and their plugins.
+    /// Platforms without HTTP, whose sent bytes no request shows, and their plugins.
     static let overStreams = ["email": "libCarillonEmail.so", "mqtt": "libCarillonMQTT.so"]
 
     private static let usual = Result { try BuiltPlugins(names, serving: platforms) }
@@ -25,7 +25,7 @@ struct BuiltPlugins: Sendable {
     let path: String
     private let host: PluginHost
 
-    /// `all`: also those over streams.
+    /// `all` includes those over streams.
     init(all: Bool = false) throws { self = try (all ? Self.whole : Self.usual).get() }
 
     private init(_ names: [String], serving platforms: [String]) throws {

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 /// The example rules on every event that comes with Carillon, as `carillon rules try` shows them.
 struct ExampleRulesTests {
-    /// The rule that decides about each fixture, by file; those that are left out wake nobody.
+    /// The rule that decides about each fixture, by file; the other fixtures send no notification.
     private static let deciding: [String: [String: String]] = [
         "social": [
             "like": "like", "reaction": "reaction", "custom-emoji": "reaction", "repost": "repost",
@@ -75,11 +75,11 @@ struct ExampleRulesTests {
         #expect(Set(names) == Set(Self.deciding.keys))
     }
 
-    /// A rule that no fixture reaches would be one that nobody tried.
+    /// A rule that no fixture reaches would be untested.
     @Test func everyRuleOfTheExamplesDecidesSomething() throws {
         for (name, deciding) in Self.deciding {
             let rules = Set(try RuleFiles.example(name).rules.filter { !$0.drops }.map(\.name))
-            // Asks whom the recipient follows; see below.
+            // It asks for the accounts that the recipient follows; see below.
             #expect(rules.subtracting(deciding.values).subtracting(["zap-from-a-friend"]).isEmpty, "\(name)")
         }
     }

@@ -13,7 +13,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// Whatever strangers write: what goes out is whole JSON, in whole header lines, and not over the push service's limit.
+/// Strings from strangers: each payload is complete JSON in complete header lines, within the push service's limit.
 struct HostileEventsTests {
     private static let events = TestLength.rounds(300, long: 1_500)
     /// As many as there are processors on a small machine.

@@ -12,7 +12,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import Rules
 
-/// What may be in the bytes that go out: who, what, which event and which relay only in mode `alert`.
+/// The bytes that are sent: only mode `alert` may show the sender, the content, the event and the relay.
 struct ModeTests {
     private static let content = "MEETMEATNOON"
     private static let name = "BOBTHEBUILDER"
@@ -49,7 +49,7 @@ struct ModeTests {
         )
     }
 
-    /// What only an alert may hold, in every spelling that a payload could have it in.
+    /// Secrets that only an alert may contain, in every spelling that a payload could have them in.
     private func secrets(of input: RuleInput) -> [String] {
         let keys = [input.event.id.bytes, input.event.pubkey.bytes, input.referenced?.id.bytes].compactMap { $0 }
         return [Self.content, Self.name, Self.note, Self.relay, String(input.event.createdAt)]

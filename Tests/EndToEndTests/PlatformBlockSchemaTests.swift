@@ -10,7 +10,7 @@ import Testing
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// Platform blocks belong to plugins, which alone know their keys; the configuration's schema must know the same.
+/// Only plugins know the keys of their platform blocks; the configuration's schema must have the same.
 struct PlatformBlockSchemaTests {
     private static let unknown = "an_unknown_key"
 

@@ -5,7 +5,7 @@ import Storage
 
 @testable import Rules
 
-/// Every rule there is to try: the built-in ones, the examples, and one that uses all there is.
+/// Every rule that the tests try: the built-in ones, the examples, and one that uses all features.
 enum RuleFiles {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

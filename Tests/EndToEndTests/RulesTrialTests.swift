@@ -83,7 +83,7 @@ struct RulesTrialTests {
         #expect((platforms["ios"]?["headers"] as? [String: String])?["apns-push-type"] == "alert")
     }
 
-    /// Whoever shows what they see shows no credentials.
+    /// Users may publish the output, so it must not contain complete credentials.
     @Test func credentialsAreCutShort() async throws {
         var order = order
         order.fields = ["access_token": "tk_averysecrettokenofsomebody"]

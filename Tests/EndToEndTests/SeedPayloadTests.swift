@@ -17,7 +17,7 @@ struct SeedPayloadTests {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// What only a plugin can be handed, as the rules refuse it: with the key that they name.
+    /// Values that reach only a plugin, because the rules reject them, with the key that the rules name.
     private static let refused = [
         "missing mutable-content": "mutable-content", "missing required fields": "label",
         "unknown category": "unknown.category",
@@ -100,7 +100,7 @@ struct SeedPayloadTests {
         #expect(seen > 8)
     }
 
-    /// A Live Activity without a `timestamp` gets the plugin's own clock, which stands still in the golden alone.
+    /// A Live Activity without a `timestamp` gets the plugin's own clock, which stands still only in the golden.
     private func withoutTimestampOfNow(_ sent: NSDictionary, _ golden: Golden) throws -> NSDictionary {
         guard golden.native["timestamp"] == nil, let expected = golden.payload["aps"] as? NSDictionary,
             let timestamp = expected["timestamp"], let aps = sent["aps"] as? NSDictionary,

@@ -7,7 +7,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 @testable import Operations
 
-/// What a person is made to notice, by rules that went through the plugins as they were built.
+/// The sounds and banners that a device shows, by rules that passed through the built plugins.
 struct SilenceTests {
     private let plugins: BuiltPlugins
 
@@ -15,7 +15,7 @@ struct SilenceTests {
         plugins = try BuiltPlugins()
     }
 
-    /// What becomes of a fixture by `rules` on every platform.
+    /// Returns the results of a fixture by `rules` on every platform.
     private func deliveries(_ rules: String, fixture: String = "reply", mode: String) async throws -> [String: Seen] {
         let file = URL(filePath: plugins.path).appending(path: "rules-\(UUID().uuidString).yaml")
         try "version: 1\n\(rules)".write(to: file, atomically: true, encoding: .utf8)

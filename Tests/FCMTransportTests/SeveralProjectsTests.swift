@@ -5,7 +5,7 @@ import PluginTestSupport
 import Testing
 import TimeTestSupport
 
-/// Two apps, each with a project of its own.
+/// Two apps, each with its own project.
 struct SeveralProjectsTests {
     private let first: TransportFixture
     private let second: TransportFixture

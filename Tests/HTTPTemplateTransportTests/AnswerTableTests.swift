@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPTemplateTransport
 
-/// What becomes of answers: the rows that an operator wrote, and what counts without any.
+/// The outcomes of responses: by the rows that an operator wrote, and by default.
 struct AnswerTableTests {
     private static let rows = """
         [{"status":200,"when":{"/ok":false,"/error/code":7},"outcome":"gone","reason":"unknown"},
@@ -62,7 +62,7 @@ struct AnswerTableTests {
         #expect(outcome.retryAfter == wait && outcome.scope == scope)
     }
 
-    /// Nothing is forgotten and nothing pauses unless a row says so.
+    /// Default: no response removes a device or pauses the queue.
     @Test(
         arguments: [
             (204, .CARILLON_DELIVERED, "delivered"), (301, .CARILLON_REJECTED, "redirect"),

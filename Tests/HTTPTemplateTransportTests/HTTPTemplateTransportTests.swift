@@ -99,7 +99,7 @@ struct HTTPTemplateTransportTests {
         #expect(try request(service, .wake("dm", count: 3)).bodyText.contains("3 new notifications"))
         let nudge = SampleNotification.nudge("dm", title: "New message", body: "Open the app")
         #expect(try request(service, nudge).bodyText == #"{"m":"nudge","s":"dm","t":"New message","b":"Open the app"}"#)
-        // A title alone is the body.
+        // A title without a body becomes the body.
         #expect(try request(service, .alert(title: "alone", body: "")).bodyText.hasSuffix(#","b":"alone"}"#))
         let fixture = try TransportFixture(configuration: Self.block(service))
         #expect(try fixture.deliver(.envelope("{}", title: "New message")) == .CARILLON_UNSUPPORTED)
@@ -165,7 +165,7 @@ struct HTTPTemplateTransportTests {
         #expect(fixture.refusal(of: SampleRegistration(token: "abc", fields: [(name: "tag", value: "x")])) == nil)
     }
 
-    /// Each names the key and says what was expected.
+    /// Each error names the key and the expected value.
     @Test(arguments: [
         (#"{}"#, "services: expected 1 to"),
         (#"{"services":{}}"#, "services: expected 1 to"),

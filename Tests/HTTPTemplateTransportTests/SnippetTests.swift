@@ -9,7 +9,7 @@ import Testing
 
 /// The services in `contrib/examples/push-services`, as operators copy them.
 struct SnippetTests {
-    /// One request, as its service documents it.
+    /// One request from the documentation of its service.
     struct Sample: Sendable, CustomTestStringConvertible {
         var service: String
         var token: String
@@ -185,7 +185,7 @@ struct SnippetTests {
         }
     }
 
-    /// A wake-up has neither title nor link, and every service takes a text alone.
+    /// A wake-up has neither title nor link, and every service accepts a message without them.
     @Test(arguments: samples) func aWakeUpSaysTheOperatorsSentence(_ sample: Sample) throws {
         let fixture = try Self.fixture(sample.service)
         #expect(try fixture.deliver(.wake("dm"), to: SampleRegistration(token: sample.token)) == .CARILLON_OK)

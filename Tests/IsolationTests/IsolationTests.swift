@@ -33,7 +33,7 @@ import Testing
             names: NameLookups(operators: names, users: names)
         )
 
-        // Each device has a host of its own: limits for a host do not help against whoever has many.
+        // Each device has a separate host, because limits for a host do not stop an attacker with many hosts.
         var devices = Devices()
         let now = Timestamp.now()
         let harm =

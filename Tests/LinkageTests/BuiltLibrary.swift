@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// A library that `swift build` made, as the ELF file says what it exports and needs.
+/// A library that `swift build` made, with the exports and dependencies that its ELF file lists.
 struct BuiltLibrary {
     let path: String
     let image: ELFImage
 
-    /// Looks beside the running test for a file of that name.
+    /// Returns the file of that name next to the running test.
     static func named(_ name: String) throws -> BuiltLibrary {
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         let candidates = [here] + CommandLine.arguments.map { URL(filePath: $0) }

@@ -1,4 +1,4 @@
-/// What the dynamic linker reads of a 64-bit little-endian ELF file: the libraries it needs and the symbols it exports.
+/// The dynamic linker's view of a 64-bit little-endian ELF file: the libraries it needs and the symbols it exports.
 struct ELFImage {
     enum Mistake: Error {
         case notELF64

@@ -22,7 +22,7 @@ package final class RawConnection: Sendable {
             .connect(host: "127.0.0.1", port: port).get()
     }
 
-    /// Bytes that a server no longer takes are no failure of the test's.
+    /// Bytes that a server no longer accepts are not an error of the test.
     package func send(_ text: String) async {
         try? await channel.writeAndFlush(ByteBuffer(string: text))
     }
@@ -56,7 +56,7 @@ package final class RawConnection: Sendable {
         try await Int(heads()[0].split(separator: " ")[1]) ?? 0
     }
 
-    /// What comes next. Throws when the connection ends before.
+    /// Returns the next part. Throws if the connection ends before.
     package func part() async throws -> String {
         for await part in received { return part }
         throw Ended()

@@ -93,7 +93,7 @@ struct MQTTReaderTests {
         #expect(throws: MQTTReader.Malformed.self) { try reader.take(bytes) }
     }
 
-    /// Whatever a broker sends is read or refused; nothing is read past its end.
+    /// The codec reads or rejects any bytes of a broker, and never reads past their end.
     @Test func oddBytesEndInAnErrorAtWorst() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2000 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MQTTTransport
 
-/// What a broker's codes mean, row by row (MQTT 3.1.1 section 3.2.2.3; MQTT 5 sections 3.2.2.2, 3.4.2.1 and 3.14.2.1).
+/// A broker's codes, row by row (MQTT 3.1.1 section 3.2.2.3; MQTT 5 sections 3.2.2.2, 3.4.2.1 and 3.14.2.1).
 struct MQTTReasonTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let code: UInt8

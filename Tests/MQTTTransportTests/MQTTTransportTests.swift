@@ -15,7 +15,7 @@ private struct Fixture {
     let host = FakeHost()
     let clock = ManualClock()
     let transport: MQTTTransport
-    /// One for all deliveries: its end is the transport's, and that of its timers.
+    /// One box for all deliveries: its end also ends the transport and its timers.
     private let box: TransportBox
 
     init(_ more: [String: any Sendable] = [:]) throws {
@@ -155,14 +155,14 @@ struct MQTTTransportTests {
         let fixture = try Fixture()
         try fixture.deliver(ticket: 1)
         fixture.welcome()
-        // Nobody knows whether the broker has it.
+        // It is unknown whether the broker has it.
         fixture.host.streams.end(0, "reset")
         let lost = outcome(.CARILLON_RETRY, "reset", scope: .CARILLON_SCOPE_TRANSPORT)
         #expect(fixture.host.outcomes == [lost] && fixture.host.streams.all.count == 1)
         try fixture.deliver(ticket: 2)
         fixture.welcome(1)
         fixture.acknowledge(1)
-        // While idle, and the broker says why.
+        // While idle, and the broker sends a reason.
         fixture.host.streams.receive([0xE0, 2, 0x8B, 0], on: 1)
         #expect(fixture.host.streams.all[1].isClosing)
         // Before the end of the old one is known, the next message waits for it.

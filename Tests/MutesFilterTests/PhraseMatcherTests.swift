@@ -19,7 +19,7 @@ struct PhraseMatcherTests {
         }
     }
 
-    /// Few characters make many phrases that begin and end like each other.
+    /// Few characters make many phrases that share their start and end.
     @Test(arguments: UInt64(0)..<40) func findsWhatASlowSearchFinds(seed: UInt64) {
         var random = SmallRandom(state: seed &+ 1)
         func text(_ lengths: ClosedRange<Int>) -> String {

@@ -185,7 +185,7 @@ struct WebhookQueueTests {
         #expect(queue.messages.isEmpty && queue.due == nil && queue.lost == 3)
     }
 
-    /// Applies the queue's changes to `kept`, as a store does.
+    /// Applies the changes of the queue to `kept`, like a store.
     private static func kept(_ queue: inout WebhookQueue, _ kept: inout [String: Int]) {
         for change in queue.takeChanges() {
             switch change {

@@ -39,7 +39,7 @@ struct ConnectionStateTests {
         String(try #require(action).split(separator: " ")[1])
     }
 
-    /// Connects the dialed attempt up to the state in which commands go out.
+    /// Connects the dialed attempt up to the state in which the client sends commands.
     private mutating func connect(_ attempt: Int, now: Deadline) -> [String] {
         var words = Self.words(state.connected(attempt: attempt, now: now))
         words += Self.words(state.received((Self.info + "}\r\n").utf8, attempt: attempt, now: now))

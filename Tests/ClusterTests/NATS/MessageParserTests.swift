@@ -2,7 +2,7 @@ import Testing
 
 @testable import Cluster
 
-/// What servers send, in pieces of every size.
+/// Messages from servers, in pieces of every size.
 struct MessageParserTests {
     private static let stream =
         "INFO {\"server_name\":\"a\",\"version\":\"2.15.1\",\"max_payload\":1048576,\"headers\":true,\"new\":[1]} \r\n"

@@ -67,8 +67,8 @@ struct RealServerTests {
             Issue.record("\(String(describing: refusal))")
             return
         }
-        // Whoever did not hear the answer asks again. A single server looks at the expectation first, so that the last
-        // message has to tell whose it is.
+        // A writer that missed the response retries. A single server checks the expectation first, so the last message
+        // must identify its writer.
         await #expect(throws: NATSError.self) {
             try await stream.append("log.1", [2], expecting: .init(lastOfSubject: first.seq, messageID: "b"))
         }
@@ -139,7 +139,7 @@ struct RealServerTests {
                 return true
             }
         )
-        // The consumer in memory is gone: another one begins where it was.
+        // The consumer in memory is gone: another one starts at its position.
         let last = KeyValueBucket.Entry(key: "k.1", value: [100], revision: revision)
         #expect(
             await eventually {

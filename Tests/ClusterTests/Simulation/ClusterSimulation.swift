@@ -7,12 +7,12 @@ import RouterConfiguration
 
 @testable import Cluster
 
-/// A cluster of three members in one thread, with a clock, a network and a storage that a seed rules: crashes, pauses,
-/// cut links, outages, delays, lost and doubled messages. The same seed always leads to the same course.
+/// A cluster of three members in one thread. A seed controls its clock, network and storage: crashes, pauses, cut
+/// links, outages, delays, lost and doubled messages. The same seed always leads to the same run.
 ///
-/// Relays have events, and say that some are deleted, perhaps to another member; members read them and hand them over;
-/// owners make one delivery of each, send it unless it was deleted meanwhile, and note the outcome. Judged are the
-/// storage's appends, each send, and at the end whether everything was sent.
+/// Relays publish events and deletions, which may reach different members. Members pass them to owners. An owner makes
+/// one delivery for each event, sends it unless it was deleted, and records the outcome. The simulation checks the
+/// storage's appends, each send, and at the end that everything was sent.
 final class ClusterSimulation {
     static let partitions = 4
     private static let memberNames = ["a", "b", "c"]
@@ -42,10 +42,10 @@ final class ClusterSimulation {
     /// Events in each relay, by number.
     private(set) var relayEvents: [[UInt64]] = Array(repeating: [], count: relays)
     private var sent: [DeliveryID: Int] = [:]
-    /// Events that somebody was told to be kept, and those that were deleted since.
+    /// Events that an owner confirmed as kept, and those that were deleted since.
     private var accepted: Set<UInt64> = []
     private var deleted: Set<UInt64> = []
-    /// Those of them that nobody had sent when all owners had kept the deletion.
+    /// Deleted events that no member had sent when all owners had kept the deletion.
     private(set) var withdrawn: Set<UInt64> = []
     private(set) var repeats = 0
     private(set) var openings = 0
@@ -78,14 +78,14 @@ final class ClusterSimulation {
         return storage.violation ?? (isSettled ? nil : "it did not settle: \(openQuestions)")
     }
 
-    /// An author takes back what somebody has accepted, at whichever relay.
+    /// An author deletes an event that a member has accepted, at a random relay.
     private func delete(_ event: UInt64) {
         guard accepted.contains(event) else { return }
         deleted.insert(event)
         relayEvents[Int(number(0...Int64(Self.relays - 1)))].append(event | SimulatedMember.deletion)
     }
 
-    /// Whoever read it was told that everything that it leads to is kept.
+    /// Records that the reader of an item got the confirmation that its results are kept.
     func kept(_ item: UInt64) {
         let event = item & ~SimulatedMember.deletion
         guard item != event else {
@@ -163,7 +163,7 @@ final class ClusterSimulation {
         }
     }
 
-    /// Hands a batch to whoever is subscribed to the partition.
+    /// Passes a batch to the subscriber of the partition.
     func request(
         _ member: SimulatedMember,
         _ batch: HandOverBatch,
@@ -198,7 +198,7 @@ final class ClusterSimulation {
         }
     }
 
-    /// Everybody who follows the bucket hears of it.
+    /// All members that follow the bucket get it.
     func tellOfMember(_ name: MemberName) {
         guard let entry = storage.members[name] else { return }
         for member in members where !member.isCut {
@@ -217,7 +217,7 @@ final class ClusterSimulation {
         }
     }
 
-    /// Whoever opens a partition says so, and not everybody hears it.
+    /// A partition's new owner announces it, and some members may miss the message.
     func tellOfOwner(_ partition: Int) {
         for member in members where !member.isCut {
             if let span = travel() { member.later(span, member.life) { member.heardOfOwner(partition) } }

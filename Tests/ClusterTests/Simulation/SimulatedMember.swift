@@ -9,13 +9,13 @@ import RouterConfiguration
 
 /// A member in the simulation: the real machines, and a small router on top of them.
 final class SimulatedMember {
-    /// What runs on an open partition.
+    /// The state of an open partition.
     private struct Work {
         var epoch: UInt64
         var receiver = HandOverReceiver<(HandOverAnswer) -> Void>()
         var pendingCauses: Set<[UInt8]> = []
         var underWay: Set<Int64> = []
-        /// What deletions took back: it is not sent any more, although the log may not say so yet.
+        /// Deliveries that deletions withdrew: they are not sent, although the log may not record that yet.
         var withdrawn: Set<Int64> = []
         var isDraining = false
         var whenKept: [UInt64: (Int64) -> Void] = [:]
@@ -44,7 +44,7 @@ final class SimulatedMember {
     private var queues: [HandOverQueue] = []
     private var marks: [ReadingMark] = []
     private var positions: [Int] = []
-    /// Numbers the times that this member began to read each relay.
+    /// Counts the reads of each relay that this member started.
     private var readings: [Int] = []
     private var places: [UInt64: (relay: Int, reading: Int, place: UInt64)] = [:]
     /// The owners who have not answered, by what they were asked to keep.
@@ -246,7 +246,7 @@ final class SimulatedMember {
         world.opened()
         work[partition] = Work(epoch: state.identity.epoch)
         for relay in world.relayEvents.indices where ClusterSimulation.partition(ofRelay: relay) == partition {
-            // Goes on from where the last reader was.
+            // Continues at the last reader's position.
             positions[relay] = Int(state.relays["\(relay)"] ?? 0)
             marks[relay] = ReadingMark()
             readings[relay] += 1
@@ -418,7 +418,7 @@ final class SimulatedMember {
     }
 }
 
-/// How far a relay has been read such that everything before is kept somewhere: where reading goes on after a crash.
+/// The position in a relay before which everything is kept: reading continues there after a crash.
 struct ReadingMark: Sendable {
     private var open: Set<UInt64> = []
     private var places: Deque<(place: UInt64, value: Int64)> = []

@@ -98,7 +98,7 @@ final class SimulatedStorage {
         return .stored(sequence: logSequence)
     }
 
-    /// Somebody who is no member writes to the log: rubbish, or a record that is there already.
+    /// A client that is not a member writes to the log: garbage, or a copy of an existing record.
     func intrude(_ partition: Int, repeating number: Int? = nil) {
         let records = logs[partition].records
         logSequence += 1
@@ -127,7 +127,7 @@ final class SimulatedStorage {
 
     func note(_ violation: String) { self.violation = self.violation ?? violation }
 
-    /// What a member that reads everything anew would have.
+    /// Returns the state of a member that reads the whole log again.
     func rebuilt(_ partition: Int) -> PartitionState? {
         var state = PartitionState()
         var after: UInt64 = 0
@@ -146,7 +146,7 @@ final class SimulatedStorage {
     }
 }
 
-/// What the simulation must find, to show that it would find such a mistake in the code.
+/// The bugs that the simulation must find, to show that it would find them in the code.
 enum PlantedBug: CaseIterable {
     case none
     /// Appends are accepted without their condition.
@@ -157,8 +157,8 @@ enum PlantedBug: CaseIterable {
     case unconditionalHead
     /// Events are answered before the append is acknowledged.
     case earlyAnswer
-    /// Whoever reads a relay notes how far before the owner has answered.
+    /// The reader of a relay records its position before the owner has responded.
     case earlyMark
-    /// Whoever reads that an event was deleted tells one owner, whoever holds it.
+    /// The reader of a deletion informs only the current owner.
     case deletionToOneOwner
 }

@@ -41,7 +41,7 @@ struct SimulationTests {
         #expect(runs[0] == runs[1])
     }
 
-    /// What the simulation is worth: it finds mistakes that were made on purpose.
+    /// The simulation finds bugs that were planted on purpose.
     @Test(arguments: PlantedBug.allCases.filter { $0 != .none })
     func plantedMistakesAreFound(_ bug: PlantedBug) {
         let found = (0..<UInt64(400)).first { ClusterSimulation(seed: $0, bug: bug).run() != nil }

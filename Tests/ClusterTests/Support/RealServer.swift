@@ -15,13 +15,13 @@ final class RealServer: Sendable {
 
     private let folder: URL
     private let extra: String
-    // Only one test uses a server, and not from two tasks at once.
+    // Only one test uses a server, and never from two tasks at the same time.
     private nonisolated(unsafe) var process: Process?
     private(set) nonisolated(unsafe) var port = 0
-    /// Of its monitoring, in HTTP.
+    /// The port of its HTTP monitoring.
     private(set) nonisolated(unsafe) var monitoringPort = 0
 
-    /// `extra` are further lines of its configuration.
+    /// `extra` contains additional lines of its configuration.
     init(_ extra: String = "") throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "nats-\(UUID().uuidString)")
         self.extra = extra

@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import Cluster
 
-/// A small router on a member: one delivery for each event, which counts as delivered at once.
+/// A small router on a member: one delivery for each event, which counts as delivered immediately.
 final class RecordingWork: PartitionWork {
     private struct State {
         weak var member: ClusterMember?
@@ -22,7 +22,7 @@ final class RecordingWork: PartitionWork {
         set { state.withLock { $0.member = newValue } }
     }
 
-    /// What was sent, in order.
+    /// The sent deliveries, in order.
     var sent: [DeliveryID] { state.withLock(\.sent) }
 
     var closed: [Int: PartitionLogError] { state.withLock(\.closed) }

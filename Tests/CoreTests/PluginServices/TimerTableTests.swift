@@ -119,7 +119,7 @@ struct TimerTableTests {
         #expect(table.start(of: 1, after: 0, every: 0, now: 0, "a") == .full)
     }
 
-    /// What a plugin starts and cancels all the time takes no room.
+    /// Timers that a plugin starts and cancels all the time use no memory.
     @Test func whatWasCancelledIsForgotten() {
         _ = table.start(of: 1, after: 1_000_000, every: 0, now: 0, "last")
         for _ in 0..<10_000 {
@@ -174,7 +174,7 @@ private struct TimerModel {
         let number: UInt64
         let instance: UInt64
         let every: Int64
-        /// Nil: a call is under way.
+        /// Nil while a call is in progress.
         var due: Deadline?
         var lastDue: Deadline
         var isLast: Bool

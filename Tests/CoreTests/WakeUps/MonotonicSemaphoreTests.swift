@@ -3,8 +3,8 @@ import Testing
 
 @testable import Core
 
-/// By which clock it waits is for `Tests/Interop/test_clock.py` to see: nobody may set the clock of the machine that
-/// tests run on.
+/// `Tests/Interop/test_clock.py` checks which clock it uses: tests must not set the clock of the machine that they run
+/// on.
 @Suite struct MonotonicSemaphoreTests {
     private let semaphore = MonotonicSemaphore()
 

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// What authors delete is tried no more, and their other events are.
+/// Authors' deleted events are no longer retried, and their other events are.
 struct CourierDeletionTests {
     private let time = ManualTime()
     private let observer = RecordingObserver()
@@ -26,7 +26,7 @@ struct CourierDeletionTests {
         return try Courier(environment, log: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
 
-    /// Event `number` for a device of its own.
+    /// Event `number` for a separate device.
     private func delivery(_ number: UInt64, address: Int64? = nil) -> Delivery {
         var delivery = Delivery.sample(Int(number), device: Int64(number))
         delivery.notification.origin = EventOrigin(
@@ -64,7 +64,7 @@ struct CourierDeletionTests {
                 Withdrawal(author: author, .event(SIMD4(2, 0, 0, 0))),
                 Withdrawal(author: author, .address(5), until: 3),
                 Withdrawal(author: author, .everything, until: 1),
-                // Another's, and one that concerns later events alone.
+                // Another author's, and one that concerns only later events.
                 Withdrawal(author: other, .event(SIMD4(4, 0, 0, 0))),
                 Withdrawal(author: other, .everything, until: 100),
                 Withdrawal(author: author, .olderVersions(5), until: 100)
@@ -93,7 +93,7 @@ struct CourierDeletionTests {
         try courier.accept([delivery(1)])
         let attempt = await transport.attempts(1)[0]
         try courier.accept([], pace: changes(Withdrawal(author: author, .event(SIMD4(1, 0, 0, 0)))))
-        // What goes out in a stricter form is about the same event.
+        // A push that is sent in a stricter form concerns the same event.
         attempt.complete(Outcome(.retry, status: 429, reason: "slow down"))
         await observer.record { $0.reports.count == 1 }
         await courier.settle()

@@ -33,7 +33,7 @@ struct CourierHostTests {
         #expect(driver.wakeAt == driver.now + .milliseconds(250))
         driver.advance(by: .milliseconds(250))
         #expect(driver.numbersUnderWay == Array(201...210) + [1])
-        // They may not be without end: so many in all, beside those that are not slow.
+        // Slow deliveries have a limit too: up to 15 in addition to those that are not slow.
         driver.accept((301...330).map { .sample($0, device: Int64($0)) })
         #expect(driver.numbersUnderWay.count == 20)
         driver.advance(by: .milliseconds(250))
@@ -165,7 +165,7 @@ struct CourierHostTests {
                 break
             }
         }
-        // Two at once, one that proves it, and then after 5, 10, 20, 40, 60, 60, … seconds.
+        // Two immediately, one that proves it, and then after 5, 10, 20, 40, 60, 60, … seconds.
         #expect(attempts >= 55 && attempts <= 70)
         driver.accept(.sample(99, device: 99))
         while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
@@ -214,7 +214,7 @@ struct CourierHostTests {
                 break
             }
         }
-        // Four at once, and then after 5, 10, 20, 40, 60, 60, … seconds.
+        // Four immediately, and then after 5, 10, 20, 40, 60, 60, … seconds.
         #expect(refused >= 12 && refused <= 18)
         #expect(driver.reports.count { $0.kind == .delivered } == 30)
         #expect(driver.postponed.contains { $0.reason == "endpoint-refuses" })

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Tokens that a push service has not taken yet, which anybody may have made up.
+/// Tokens that a push service has not accepted yet, which may be invented.
 struct CourierNewDeviceTests {
     private let delivered = Outcome(.delivered, status: 200, reason: "ok")
     private let madeUp = Outcome(.rejected, status: 400, reason: "BadDeviceToken")

@@ -92,7 +92,7 @@ import Testing
             courier.capacity.settle()
             if device == 4 { #expect(lookups.withLock { $0 } == 0) }
         }
-        // Of the first four nobody has looked yet where they are.
+        // The first four have not been looked up yet.
         #expect(courier.capacity.usage(of: Self.ios).waiting == 8)
         #expect(takes(courier, 10))
     }

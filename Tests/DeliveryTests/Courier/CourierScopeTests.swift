@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Whom a retry is about: one device, a host that a user chose, or a push service as a whole.
+/// The scope of a retry: one device, a host that a user chose, or a push service as a whole.
 struct CourierScopeTests {
     private let delivered = Outcome(.delivered, status: 200, reason: "ok")
     private let ios = QueueName(platform: "ios", app: "default")

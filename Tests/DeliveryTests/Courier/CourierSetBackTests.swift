@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Of a clock that is put back: nothing waits for it to be there again, and nothing goes earlier for it.
+/// A clock that is set back: it delays no delivery until the clock catches up, and expedites none.
 struct CourierSetBackTests {
     private static let steps: [Duration] = [.minutes(1), .hours(1), .days(365)]
     private let delivered = Outcome(.delivered, status: 200, reason: "ok")
@@ -156,7 +156,7 @@ struct CourierSetBackTests {
             row(1, now + .hours(1), now + .hours(1) + .seconds(5)),
             // Put off since the clock was put back.
             row(2, now + .hours(1), now + .seconds(9)),
-            // Nothing is wrong with this one: a push service asked for it.
+            // This one is correct: a push service asked for it.
             row(3, now, now + .hours(2)),
         ]
         var driver = QueuesDriver(

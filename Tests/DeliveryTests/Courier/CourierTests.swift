@@ -57,7 +57,7 @@ struct CourierTests {
         let record = await observer.record { $0.reports.count == 40 }
         await courier.shutdown(deadline: .distantFuture)
         #expect(record.reports.allSatisfy { $0.kind == .delivered && $0.attempt == 1 })
-        // One of each device, as its deliveries go in order.
+        // One of each device, because a device's deliveries are sent in order.
         #expect(transport.batches.reduce(0, +) == 40 && transport.batches.max() == 20, "\(transport.batches)")
         #expect(Set(transport.attempts.prefix(20).map(\.delivery.device)).count == 20)
     }
@@ -188,7 +188,7 @@ struct CourierTests {
         } member: { _ in
         } held: { _ in
         }
-        // What a push service had and refused counts; what expired before it was sent does not.
+        // Pushes that a push service received and rejected count; a delivery that expired before it was sent does not.
         #expect(rows.map(\.underWay) == [nil, nil, nil])
         #expect(rows.map(\.pushedAt) == [time.now, time.now, 0])
         #expect(rows.map(\.pushes) == [1, 1, 0])
@@ -309,7 +309,7 @@ struct CourierTests {
         #expect(outbox.count == 0)
     }
 
-    /// What a proxy answers while the push service behind it restarts.
+    /// The response of a proxy while the push service behind it restarts.
     @Test(arguments: [false, true])
     func notFoundCostsADeviceThatWorkedOnlyAfterAnHour(worksInBetween: Bool) async throws {
         let outbox = try Outbox(DatabaseQueue())

@@ -8,7 +8,7 @@ import TimeTestSupport
 struct QueuesDriver {
     var queues: CourierQueues
     var now: Timestamp = 1_700_000_000_000
-    /// Attempts under way, in the order in which they began.
+    /// Attempts in flight, in the order in which they started.
     private(set) var attempts: [Attempt] = []
     private(set) var reports: [DeliveryReport] = []
     private(set) var postponed: [DeliveryReport] = []
@@ -17,7 +17,7 @@ struct QueuesDriver {
     private(set) var pauses: [QueuePause] = []
     private(set) var resumed: [QueueName] = []
     private(set) var wakeAt: Timestamp?
-    /// What a lookup finds.
+    /// The result of a lookup.
     var resolve: (Delivery) -> Resolution = { _ in .found(host: nil) }
     private var nextSequence: Int64 = 1
 
@@ -30,7 +30,7 @@ struct QueuesDriver {
         queues = CourierQueues(limits: limits, policy: policy, waiting: waiting, random: random)
     }
 
-    /// Ids of the deliveries under way, by the number they were made of.
+    /// The numbers from which the deliveries in flight were made.
     var numbersUnderWay: [Int] { attempts.map { $0.stored.delivery.number } }
 
     @discardableResult
@@ -48,7 +48,7 @@ struct QueuesDriver {
         return stored
     }
 
-    /// Ends the attempt under way for the delivery made of `number`.
+    /// Ends the attempt in flight for the delivery made of `number`.
     mutating func end(_ number: Int, _ outcome: Outcome) {
         guard let index = attempts.firstIndex(where: { $0.stored.delivery.number == number }) else { return }
         handle(.ended(attempts.remove(at: index), outcome))

@@ -162,7 +162,7 @@ struct Simulation {
         }
     }
 
-    /// An operator drops some of what waits at this moment, or has it tried at once.
+    /// An operator drops some of the deliveries that wait now, or retries them immediately.
     mutating func operate() throws {
         let all = try database.read {
             try QueueRows.entries(QueueSelection(), from: .start, limit: 10_000, isWanted: { _ in true }, $0)

@@ -109,12 +109,12 @@ struct DeadLetterTests {
         var revived: [StoredDelivery] = []
         #expect(try outbox.revive(letters, at: now + .hours(30)) { revived += $0 } == 1)
         try folder.snapshot(of: "outbox", as: "after")
-        // What a second operator asks for at the same time finds nothing.
+        // A second operator's request at the same time finds no dead letters.
         #expect(try outbox.revive(letters, at: now) { revived += $0 } == 0)
         let delivery = try #require(revived.first?.delivery)
         #expect(revived.count == 1 && delivery.id == stored[0].delivery.id)
         #expect(delivery.notification == stored[0].delivery.notification)
-        // Its time begins anew.
+        // Its lifetime starts again.
         #expect(delivery.acceptedAt == now + .hours(30) && revived[0].attempts == 0 && revived[0].due == nil)
         for (name, waiting) in [("before", 0), ("after", 1)] {
             let copy = try Outbox(path: folder.path(name))
@@ -151,7 +151,7 @@ struct DeadLetterTests {
         changes.forgotten = [DeviceID(rawValue: 2)]
         try outbox.apply(changes)
         #expect(try failed(folder.path("outbox")).map(\.device.rawValue) == [3])
-        // Where none are kept any more, those from before go as well.
+        // If dead letters are disabled, existing ones are removed too.
         let without = try Outbox(path: folder.path("outbox"), deadLetters: DeadLetterLimits(days: 0))
         try without.pruneDeadLetters(at: now) { _ in true }
         #expect(without.deadLetterCount == 0)

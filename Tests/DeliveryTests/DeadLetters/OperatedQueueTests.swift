@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Operators drop deliveries, and have them tried at once.
+/// Operators drop deliveries, and retry them immediately.
 struct OperatedQueueTests {
     private let unavailable = Outcome(.retry, status: 503, reason: "unavailable")
 
@@ -40,7 +40,7 @@ struct OperatedQueueTests {
         #expect(result.dropped == 1 && result.underWay == 1 && result.absent.isEmpty)
         driver.end(1, Outcome(.delivered, status: 200, reason: "ok"))
         #expect(driver.numbersUnderWay == [4, 3])
-        // One that has ended is nobody's any more.
+        // A delivery that has ended is absent.
         #expect(drop([stored[0]], &driver).absent.map(\.id) == [stored[0].delivery.id])
     }
 
@@ -126,7 +126,7 @@ struct OperatedQueueTests {
         #expect(outbox.count == 30)
         #expect(observer.record.ended(.discarded).count == 30)
         #expect(courier.status.map(\.waiting) == [30])
-        // Again: there is nothing to drop any more.
+        // Again: no deliveries are left to drop.
         #expect(await courier.drop(all.filter { $0.device.rawValue < 30 }) == QueueDrop(dropped: 0, underWay: 0))
         _ = await courier.hasten(all.filter { $0.device.rawValue >= 30 })
         await observer.record { $0.ended(.retry).count == 90 }
@@ -159,7 +159,7 @@ struct OperatedQueueTests {
         await courier.settle()
         let letters = try OutboxReader(path: folder.path("outbox")).entries(QueueSelection(), limit: 10)
         #expect(letters.map(\.attempts) == [1])
-        // Longer than its life; that begins anew.
+        // Longer than its lifetime, which starts again.
         time.advance(by: .hours(30))
         #expect(try courier.revive(letters) == 1)
         #expect(try courier.revive(letters) == 0)

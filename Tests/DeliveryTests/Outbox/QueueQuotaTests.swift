@@ -3,13 +3,13 @@ import Testing
 
 @testable import Delivery
 
-/// Of an outbox for 64 a queue has 16, and a host of users' choice four of these.
+/// In an outbox for 64, a queue has 16 places, and a host that users chose has four of these.
 @Suite final class QueueQuotaTests {
     private var share = QueueQuota(of: 64)
 
     private static func device(_ number: Int) -> DeviceID { DeviceID(rawValue: Int64(number)) }
 
-    /// One more delivery, as the pipeline brings it and the courier finds where it goes.
+    /// Adds a delivery, first without its host like the pipeline, then with the host that the courier finds.
     private func bring(_ device: Int, at host: String? = nil) -> Bool {
         let device = Self.device(device)
         var verdict = share.take(device)

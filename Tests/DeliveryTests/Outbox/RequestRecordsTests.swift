@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// What was asked to be sent, remembered so that it is not sent twice.
+/// Records of requests, so that a notification is not sent twice.
 struct RequestRecordsTests {
     private static func record(
         _ id: UInt8,

@@ -95,7 +95,7 @@ struct SharedNotificationTests {
         let second = try insert(deliveries(10..<20, Self.note("second")))
         try end(first[0..<9])
         try end(second[1..<10])
-        // What has ended already counts once.
+        // A second end of the same deliveries does not count.
         try end(first[0..<9])
         #expect(try shared() == [first[0].key.sequence, second[0].key.sequence])
         #expect(try waiting(in: outbox) == [first[9].delivery, second[0].delivery])
@@ -121,7 +121,7 @@ struct SharedNotificationTests {
         }
         try end(rest.dropFirst(), in: reopened)
         #expect(try waiting(in: reopened) == [stored[9].delivery])
-        // A start finds out which nobody needs.
+        // A start finds the notifications without deliveries.
         let again = try Outbox(pool)
         #expect(try shared(pool) == [stored[0].key.sequence])
         try end([rest[0]], in: again)
@@ -201,7 +201,7 @@ struct SharedNotificationTests {
         let first = try insert(deliveries(0..<10, Self.note("first")))
         let between = try insert((10..<15).map { Delivery.sample($0) })
         let second = try insert(deliveries(15..<25, Self.note("second")))
-        // Of the first and the second, one each stays.
+        // One delivery each of the first and the second notification stays.
         try end((first + between + second).dropFirst().dropLast().reversed())
         #expect(try shared() == [first[0].key.sequence, second[0].key.sequence])
         #expect(try waiting(in: outbox) == [first[0].delivery, second[9].delivery])
@@ -241,7 +241,7 @@ struct SharedNotificationTests {
         use.add(20...29, count: 10)
         let keys = keys(5..<10)
         #expect(use.unneeded(after: ends(of: keys, in: use)) == [5...9])
-        // Nothing was applied, so it is the same again, and one of them alone ends nothing.
+        // The ends were not applied, so the result is the same again; a part of them ends no notification.
         #expect(use.unneeded(after: ends(of: keys.dropLast(), in: use)) == [])
         #expect(use.unneeded(after: ends(of: keys, in: use)) == [5...9])
         use.apply(ends(of: keys, in: use))

@@ -68,5 +68,5 @@ final class FailingStore: DeliveryStore {
     }
 }
 
-/// What a fake disk says.
+/// An error of a fake disk.
 struct DiskFailure: Error {}

@@ -1,7 +1,7 @@
 import Push
 import Synchronization
 
-/// Answers as told: at once on the caller's thread, or when the test says so.
+/// Responds as configured: immediately on the caller's thread, or when the test completes the attempt.
 final class FakeTransport: Transport {
     struct Attempt: Sendable {
         let delivery: Delivery
@@ -18,12 +18,12 @@ final class FakeTransport: Transport {
     private let answer: @Sendable (Delivery) -> Outcome?
     private let sizes = Mutex<[Int]>([])
 
-    /// `answer` gives the outcome at once; nil leaves it to the test.
+    /// `answer` returns the outcome immediately; with nil, the test completes the attempt.
     init(_ answer: @escaping @Sendable (Delivery) -> Outcome? = { _ in nil }) {
         self.answer = answer
     }
 
-    /// How many came at once, each time.
+    /// The size of each batch.
     var batches: [Int] { sizes.withLock(\.self) }
 
     var attempts: [Attempt] { state.withLock { $0.attempts } }

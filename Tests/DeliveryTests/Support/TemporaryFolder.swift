@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of its own, gone with this value.
+/// A temporary folder, deleted with this value.
 final class TemporaryFolder {
     let url: URL
 

@@ -78,7 +78,7 @@ struct FCMAnswerTests {
         AnswerRow(413, body: "<html>", .CARILLON_REJECTED, "payload-too-large"),
         AnswerRow(403, body: error("PERMISSION_DENIED"), .CARILLON_MISCONFIGURED, "permission-denied"),
         AnswerRow(403, .CARILLON_MISCONFIGURED, "permission-denied"),
-        // Nothing is known but the status: it goes by that.
+        // Only the status is known, so it decides.
         AnswerRow(
             400,
             body: error("INVALID_ARGUMENT", code: "UNSPECIFIED_ERROR"),
@@ -117,7 +117,7 @@ struct FCMAnswerTests {
             "quota-exceeded",
             .CARILLON_SCOPE_TRANSPORT
         ),
-        // One device gets too much, which anybody can bring about.
+        // One device gets too many pushes, which any sender can cause.
         AnswerRow(
             429,
             body: error(

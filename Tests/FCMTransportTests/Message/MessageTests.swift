@@ -285,7 +285,7 @@ struct MessageTests {
                 let registration = SampleRegistration(token: token)
                 #expect(try fixture.deliver(one, to: registration, ticket: UInt64(place + 1)) == .CARILLON_OK)
                 if place == 0 { fixture.grant() }
-                // One that is made for this device alone, by a transport that knows no other.
+                // A message made only for this device, by a transport without other devices.
                 let alone = try TransportFixture()
                 alone.clock.advance(by: .seconds(100 * place))
                 try alone.deliver(one, to: registration)

@@ -10,7 +10,7 @@ struct AccessTokenCacheTests {
     private static let grant = AccessGrant(authorization: "Bearer a", lifetime: .hours(1))
     private var cache = AccessTokenCache<Int>()
 
-    /// What became of the waiter, in one word.
+    /// Returns the waiter's result as a short string.
     private mutating func ask(_ waiter: Int, now: Timestamp) -> (String, mustRequest: Bool) {
         let (reply, mustRequest) = cache.ask(waiter, now: now)
         let word =

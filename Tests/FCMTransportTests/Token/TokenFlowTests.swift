@@ -141,7 +141,7 @@ struct TokenFlowTests {
     func troubleAtTheEndpointPasses(_ status: UInt32, _ body: String, _ reason: String) throws {
         try fixture.deliver()
         host.answer(0, status: status, body: body, failure: status == 0 ? "timeout" : "")
-        // Nothing of the project's can be sent without.
+        // Without a token, the project cannot send any push.
         #expect(host.outcomes == [outcome(.CARILLON_RETRY, reason, status: status, scope: .CARILLON_SCOPE_TRANSPORT)])
     }
 

@@ -32,7 +32,7 @@ struct AddressGuardTests {
         #expect(AddressGuard().permits(try #require(IPAddress(text))))
     }
 
-    /// What a URL alone tells: a name's addresses are judged when a connection is made.
+    /// A URL shows only this much: a name's addresses are checked when a connection is made.
     @Test(arguments: [
         ("https://192.0.2.1/x", false), ("http://[::1]:8080/", false), ("https://localhost/x", false),
         ("http://ntfy.LOCALHOST:80/", false), ("https://[::ffff:10.0.0.1]/", false), ("https://8.8.8.8/", true),

@@ -3,7 +3,7 @@ import Testing
 @testable import HTTPClient
 
 struct FairSharesTests {
-    /// How much each of `count` gets when all take in turn until nobody may.
+    /// Returns each share's part when all take in turn until none may.
     private func shares(_ count: UInt32, of room: Int) -> [Int] {
         var shares = FairShares(room: room)
         var taken = [Int](repeating: 0, count: Int(count))
@@ -32,7 +32,7 @@ struct FairSharesTests {
             while shares.hasRoom(for: share) { shares.take(share) }
         }
         #expect(shares.taken < 512 || hungry > 8)
-        // With so many that nothing was left for halving, what comes back goes to whoever has nothing.
+        // If no capacity is left for halving, a returned part goes to a share that has none.
         if shares.taken == 512 { shares.giveBack(1) }
         #expect(shares.hasRoom(for: 0))
     }

@@ -25,7 +25,7 @@ struct HostileHostTests {
     func aHostOfTwoReadingsIsNone(host: String) {
         for scheme in ["http", "https"] {
             let parsed = URLParts("\(scheme)://\(host)/")
-            // What stands before the fragment is the host there, and the rest is never sent.
+            // The part before the fragment is the host there, and the rest is never sent.
             let isFragment = host.contains("#")
             #expect(parsed == nil || isFragment && parsed?.origin.address.map { AddressGuard().permits($0) } == false)
         }

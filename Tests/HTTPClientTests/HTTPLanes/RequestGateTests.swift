@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// A member of a cluster that stood still past its leases must not send what waited meanwhile.
+/// A member of a cluster that stood still past its leases must not send the requests that waited in that time.
 struct RequestGateTests {
     private let clock = ManualClock()
     private let gate: RequestGate

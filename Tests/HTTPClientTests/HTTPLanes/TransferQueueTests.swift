@@ -100,7 +100,7 @@ struct TransferQueueTests {
         end(due + [last])
     }
 
-    /// As many requests as there are begin; those of `hosts` in their order.
+    /// Starts as many requests as possible, and returns them in order.
     private func begin(_ queue: inout TransferQueue) -> [Exchange] {
         var begun: [Exchange] = []
         while let next = queue.next() { begun.append(next) }

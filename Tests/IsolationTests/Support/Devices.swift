@@ -5,7 +5,7 @@ import Foundation
 import Push
 import TimeTestSupport
 
-/// Devices by number, each with a URL of its own, and a delivery for each.
+/// Devices by number, each with a separate URL, and a delivery for each.
 struct Devices: DeviceDirectory {
     private var addresses: [DeviceID: DeviceAddress] = [:]
 

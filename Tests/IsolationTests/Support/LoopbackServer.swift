@@ -36,7 +36,7 @@ final class LoopbackServer: Sendable {
         port = channel.localAddress?.port ?? 0
     }
 
-    /// Waits until so many are connected.
+    /// Waits until `count` clients are connected.
     func connections(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLockedValue { state in

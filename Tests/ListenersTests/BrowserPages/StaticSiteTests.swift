@@ -117,7 +117,7 @@ struct APIPagesTests {
         #expect(style == parts.joined())
     }
 
-    /// Nothing is inline, nothing comes from elsewhere, no text becomes markup, and what a script imports is there.
+    /// Pages have no inline code, load only their own files, and never turn strings into markup. All imports exist.
     @Test(arguments: ["me": "me.js", "console": "console.js"])
     func pagesAreWhole(_ page: String, _ first: String) throws {
         let document = try text("/\(page)/")

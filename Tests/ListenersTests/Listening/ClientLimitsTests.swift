@@ -12,7 +12,7 @@ import TimeTestSupport
 
     @Test(arguments: [
         ("192.0.2.1", [], "192.0.2.1"),
-        // Anybody can write the field; it counts from a proxy alone.
+        // Any client can write the field, so it counts only from a proxy.
         ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),
         ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
         ("10.0.0.1", ["203.0.113.9, 198.51.100.7"], "198.51.100.7"),
@@ -25,7 +25,7 @@ import TimeTestSupport
         #expect(client(peer, lines, proxies: ["10.0.0.1", "10.0.0.2"]) == client(expected))
     }
 
-    /// Everybody may be behind it.
+    /// All clients may be behind it.
     @Test(arguments: [[], [""], ["unknown"], ["198.51.100.7, _hidden"], ["10.0.0.2, 10.0.0.1"]])
     func aProxyThatNamesNobodyIsNoClient(lines: [String]) {
         #expect(client("10.0.0.1", lines, proxies: ["10.0.0.1", "10.0.0.2"]) == nil)
@@ -48,7 +48,7 @@ import TimeTestSupport
 @Suite struct ClientRatesTests {
     private func client(_ text: String) throws -> ClientAddress { try #require(ClientAddress(text)) }
 
-    /// How many of so many clients pass with one each.
+    /// Returns how many of `count` clients pass with one request each.
     private func passing(_ count: Int, _ rates: inout ClientRates, _ address: (Int) -> String) throws -> Int {
         try (0..<count).count { rates.take(try client(address($0)), now: 0) }
     }

@@ -5,7 +5,7 @@ import NIOWebSocket
 import Testing
 
 struct FrameRulesTests {
-    /// What the handlers make of frames: the texts of messages, and the code that the connection is to be closed with.
+    /// Returns the handlers' result for frames: the texts of messages, and the close code of the connection.
     private func messages(
         _ frames: [WebSocketFrame],
         from sender: FrameRules.Sender
@@ -61,7 +61,7 @@ struct FrameRulesTests {
         for frames in [long, many] { #expect(try messages(frames, from: .server) == ([], .messageTooLarge)) }
     }
 
-    /// What comes behind the rule for lengths when these bytes come, in pieces of `size`; and whether they broke it.
+    /// Returns the bytes that pass `FrameLengths` if they arrive in pieces of `size`, and whether they break its rule.
     private func checked(_ bytes: [UInt8], inPiecesOf size: Int) throws -> (bytes: [UInt8], isBroken: Bool) {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandler(FrameLengths())

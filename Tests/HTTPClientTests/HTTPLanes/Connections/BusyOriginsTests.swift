@@ -16,7 +16,7 @@ import TimeTestSupport
         #expect(origins.note(try self.origin("other.example.com"), now: 29_600) == false)
     }
 
-    /// Half a minute later it is still busy, and without requests in that time it is not any more.
+    /// Half a minute later it is still busy; after another one without requests it is not.
     @Test func itStaysBusyForAPeriod() throws {
         var origins = BusyOrigins()
         let (origin, other) = (try origin(), try self.origin("other.example.com"))

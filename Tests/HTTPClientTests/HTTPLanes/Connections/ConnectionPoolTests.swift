@@ -85,7 +85,7 @@ struct ConnectionPoolTests {
         pool.retire(scope)
         network.settle()
         #expect(!network.connections[0].channel.isActive)
-        // Who comes late is served, and leaves nothing behind.
+        // A late request is served, and its connection is closed afterwards.
         try send(2, scope: scope, through: pool)
         network.connections[1].peer.answer(1)
         network.settle()

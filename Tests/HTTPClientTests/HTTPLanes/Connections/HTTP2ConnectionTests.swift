@@ -26,7 +26,7 @@ struct HTTP2ConnectionTests {
         network.settle()
 
         let peer = try #require(network.connections.first?.peer)
-        // The window is 65,535 bytes: the rest waits for the peer, whose WINDOW_UPDATE nghttp2 sends by itself.
+        // The window is 65,535 bytes: the rest waits for the peer, whose WINDOW_UPDATE nghttp2 sends automatically.
         let request = try #require(peer.requests.first)
         #expect(request.isComplete)
         #expect(request.body == body)
@@ -70,7 +70,7 @@ struct HTTP2ConnectionTests {
         peer.answer(1)
         network.settle()
         #expect(peer.open.count == 39)
-        // A lane that has proved nothing yet is no reason for a second connection.
+        // A lane that has proved nothing yet does not justify a second connection.
         #expect(network.connections.count == 1)
         for stream in peer.open { peer.answer(stream) }
         network.settle()
@@ -179,7 +179,7 @@ struct HTTP2ConnectionTests {
         let connection = try #require(network.connections.first)
         network.pass(.milliseconds(4))
         #expect(answers.count == 0)
-        // From now on nothing that is sent arrives.
+        // From now on no sent data arrives.
         network.loop.advanceTime(by: .milliseconds(1))
         #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: true))
         while let buffer = try connection.channel.readOutbound(as: ByteBuffer.self) {

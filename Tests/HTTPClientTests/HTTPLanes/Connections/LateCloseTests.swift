@@ -7,7 +7,7 @@ import TimeTestSupport
 
 /// Connections that end at the worst moments.
 struct LateCloseTests {
-    /// Closes the channel in the middle of the first write, as a socket does whose peer is gone.
+    /// Closes the channel in the middle of the first write, like a socket whose peer is gone.
     private final class BrokenSocket: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

@@ -39,7 +39,7 @@ struct RebindingTests {
         }.get().compactMap(\.ipAddress)
     }
 
-    /// Of a name that has good and bad addresses, only the good ones are ever handed to who connects.
+    /// If a name has good and bad addresses, connections get only the good ones.
     @Test func badAddressesAmongGoodOnesAreLeftOut() async throws {
         let names = FickleNames([
             ["127.0.0.1", "1.1.1.1", "169.254.169.254", "::1", "2606:4700::1111", "::ffff:10.0.0.1"]
@@ -60,7 +60,7 @@ struct RebindingTests {
         await #expect(throws: HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)) { try await resolve(next) }
     }
 
-    /// Through lanes: a name that leads outside at first and inside later reaches nobody inside, on any connection.
+    /// Through lanes: a name that leads outside first and inside later reaches no inside host, on any connection.
     @Test(arguments: [["127.0.0.1"], ["::ffff:127.0.0.1"], ["169.254.169.254"], ["64:ff9b::7f00:1"], ["fd00:ec2::254"]])
     func aLaneNeverConnectsInside(_ inside: [String]) async throws {
         let server = try await PlainServer()

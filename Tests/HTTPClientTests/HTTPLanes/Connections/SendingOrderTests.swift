@@ -27,7 +27,7 @@ struct SendingOrderTests {
     @Test func whatWaitedForThePeersWindowLeavesBeforeAnswersAreTaken() throws {
         let origin = try openOrigin()
         let connection = try #require(network.connections.first)
-        // Uses up the connection's window, so that nothing more begins.
+        // Uses up the connection's window, so that no other request starts.
         let leftWhenAnswered = NIOLockedValueBox<[RawFrame]?>(nil)
         let large = try #require(answers.exchange(1, body: [UInt8](repeating: 7, count: 65_535)))
         let watched = Exchange(request: large.request, url: large.url, deadline: large.deadline) { [network] result in
@@ -65,7 +65,7 @@ struct SendingOrderTests {
         let origin = try openOrigin()
         let connection = try #require(network.connections.first)
         for number in 1...500 {
-            // Another value each time, so that it goes out whole.
+            // The value differs each time, so that it is sent in full.
             let headers: HTTPFields = [HTTPField("apns-id", String(repeating: "~", count: 250) + "\(number)")]
             #expect(origin.post(try #require(answers.exchange(number, headers: headers))))
         }

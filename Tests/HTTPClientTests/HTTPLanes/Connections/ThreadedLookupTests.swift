@@ -49,7 +49,7 @@ struct ThreadedLookupTests {
             servers.release.signal()
             #expect(await group.reduce(0, +) == 50)
         }
-        // Whoever came after the first had its answer is a look-up of its own.
+        // A request that came after the first had its response is a separate lookup.
         #expect(servers.asked.withLockedValue { $0.filter { $0 == "slow.example" }.count } < 50)
         let before = servers.asked.withLockedValue { $0.count }
         _ = await find("slow.example", with: lookup)

@@ -15,9 +15,9 @@ final class CapriciousServer {
     }
 
     private(set) var requests: [Int32: Request] = [:]
-    /// What was answered, by path.
+    /// The responses, by path.
     private(set) var responses: [String: HTTPResponse] = [:]
-    /// What nghttp2 found wrong.
+    /// The errors that nghttp2 found.
     private(set) var complaints: [String] = []
     private(set) var lastByGoAway: Int32?
     private(set) var resets: [Int32: UInt32] = [:]
@@ -97,7 +97,7 @@ final class CapriciousServer {
         let open = requests.filter { $0.value.resetBy == nil }.keys.sorted()
         guard let stream = open.randomElement(using: &random), nghttp2_session_find_stream(session, stream) != nil
         else { return }
-        // What has been answered cannot have been refused.
+        // An answered request cannot be refused.
         let codes = [NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_NO_ERROR]
         let isRefusable = requests[stream]?.isAnswered == false
         let code = (isRefusable ? codes + [NGHTTP2_REFUSED_STREAM] : codes).randomElement(using: &random)?.rawValue ?? 0
@@ -200,7 +200,7 @@ final class CapriciousServer {
         return piece.count
     }
 
-    /// Lends `fields` as nghttp2 takes them; it copies them.
+    /// Calls `body` with `fields` as nghttp2 takes them; it copies them.
     private func submit(_ fields: [HTTPField], _ body: (UnsafeMutablePointer<nghttp2_nv>?, Int) -> Void) {
         var texts = fields.flatMap { Array($0.name.utf8) + Array($0.value.utf8) }
         texts.withUnsafeMutableBufferPointer { texts in

@@ -34,7 +34,7 @@ import TimeTestSupport
             }
             transfer(session, server, &random)
             for _ in 0..<random.number(0...3) { server.act() }
-            // At the end, and now and then, nothing is held back.
+            // At the end, and now and then, the server holds back no frame.
             if next == total, rounds > 2_000 { server.calmDown() }
             #expect(transfer(server, session, &random))
             if random.once(in: 50) { _ = session.expire(now: now) }

@@ -118,7 +118,7 @@ import TimeTestSupport
             try check(exchange(fields: [HTTPField("x-trace", "trace \(number)"), HTTPField("ttl", "60")]), &encoder)
         }
         #expect(judge.table.filter { $0.name == "x-trace" }.count == 4)
-        // One that begins to repeat gets in again.
+        // A field that repeats from now on gets in again.
         for _ in 0..<3 { try check(exchange(fields: [HTTPField("x-trace", "the same")]), &encoder) }
         #expect(judge.table.first == HeaderJudge.Field(name: "x-trace", value: "the same"))
     }

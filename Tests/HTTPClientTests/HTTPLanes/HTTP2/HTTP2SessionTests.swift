@@ -29,7 +29,7 @@ struct HTTP2SessionTests {
     @Test func whatNeverLeftBeforeAGoAwayIsRefusedNotFailed() throws {
         #expect(session.submit(try #require(answers.exchange(1)), now: 0))
         exchangeBytes()
-        // Held back, as when the socket takes no more.
+        // Held back, like output that the socket does not accept.
         #expect(session.submit(try #require(answers.exchange(2)), now: 0))
         #expect(session.submit(try #require(answers.exchange(3)), now: 0))
         peer.goAway(lastStreamID: 1)

@@ -20,7 +20,7 @@ struct MalformedFramesTests {
 
     private let answers = Answers()
 
-    /// A session with three requests under way, greeted by its peer.
+    /// A session with three requests in flight, greeted by its peer.
     private func session() throws -> HTTP2Session {
         let session = try #require(HTTP2Session(streamLimit: 100))
         #expect(feed([.settings((4, 65_535)), .settingsAck], to: session))
@@ -69,7 +69,7 @@ struct MalformedFramesTests {
         settle(session)
         #expect(answers.failure(1) == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
         #expect(answers.count == 1)
-        // What the peer had under way on it is passed over; the others go on.
+        // The peer's frames in flight for it are ignored; the other requests continue.
         let late: [RawFrame] = [
             .headers(1, [0x88], endStream: false), .data(1, [1, 2, 3]), .windowUpdate(1, 1), .reset(1, 8),
             .headers(3, [0x88]), .headers(5, [0x8d]),

@@ -7,8 +7,8 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// What a server said, damaged in every way that comes to mind: no damage may crash, hang, or end a request other than
-/// once. Serialized, as everything busy here: tests with time limits run beside it.
+/// A server's output, damaged in many ways: no damage may crash, hang, or end a request other than once. Serialized,
+/// like all busy tests here, because tests with time limits run in parallel.
 @Suite(.serialized) struct MutatedStreamTests {
     private static let requests = 10
 

@@ -55,13 +55,13 @@ struct RawFrame: Equatable {
         Array(Self.bigEndian(UInt32(payload.count)).dropFirst()) + [type, flags] + Self.bigEndian(stream) + payload
     }
 
-    /// The number that the payload begins with.
+    /// The number at the start of the payload.
     var number: UInt32? { Self.number(payload, at: 0) }
 
     /// The error code of a GOAWAY frame.
     var goAwayCode: UInt32? { type == 7 ? Self.number(payload, at: 4) : nil }
 
-    /// Cuts `bytes` into frames; what is no whole frame at their end is one of its own, without a header's meaning.
+    /// Cuts `bytes` into frames; an incomplete frame at their end is a separate one, without a meaningful header.
     static func all(in bytes: some Collection<UInt8>) -> [RawFrame] {
         var frames: [RawFrame] = []
         var rest = Array(bytes)[...]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Who says and acknowledges SETTINGS.
+/// The exchange and acknowledgement of SETTINGS.
 struct SettingsExchangeTests {
     private var exchange = SettingsExchange()
 

@@ -22,7 +22,7 @@ struct StreamBudgetTests {
         window.sent(767)
         #expect(window.untilUpdate(initially: 65_535) == 32_767)
         window.sent(32_767)
-        // The odd byte is nobody's half.
+        // The odd byte belongs to neither half.
         #expect(window.untilUpdate(initially: 65_535) == .max)
         _ = window.grow(by: 65_534 + 1_000_000, initially: 65_535)
         // A window beyond the initial one is opened by other rules.

@@ -22,14 +22,14 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
     let loop = EmbeddedEventLoop()
     private(set) var connections: [Connection] = []
     private(set) var attempts = 0
-    /// What the next attempts meet.
+    /// The error of the next attempts.
     var failure: HTTPFailure?
     var negotiated: String? = "h2"
-    /// What a peer says first.
+    /// Sends a peer's first frames.
     var greets: (ScriptedPeer) -> Void = { $0.settings(maxConcurrentStreams: 100) }
     /// Connections get through, and then nothing happens.
     var isMute = false
-    /// While true, nothing that a peer says arrives.
+    /// While true, no data from a peer arrives.
     var isWithheld = false
     var gate: RequestGate?
     let handedOver = NIOLockedValueBox<[Exchange]>([])

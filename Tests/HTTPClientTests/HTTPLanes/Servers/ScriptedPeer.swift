@@ -136,7 +136,7 @@ final class ScriptedPeer {
 
     func reset(_ stream: Int32, code: UInt32) {
         answered.insert(stream)
-        // What was submitted before goes out before.
+        // Earlier submissions are sent first.
         takeOutputFirst()
         nghttp2_submit_rst_stream(session, 0, stream, code)
     }

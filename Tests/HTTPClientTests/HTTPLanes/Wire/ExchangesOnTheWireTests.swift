@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// What one exchange with a server leaves behind for the next, and what is wrong with a server in one word.
+/// The effects of one exchange with a server on the next, and the short reasons for a server's errors.
 struct ExchangesOnTheWireTests {
     private func request(_ server: TalkativeServer) -> HTTPRequest {
         HTTPRequest(method: "GET", url: "http://localhost:\(server.port)/", timeout: .seconds(20))
@@ -32,7 +32,7 @@ struct ExchangesOnTheWireTests {
         await server.stop()
     }
 
-    /// It was taken for the answer to the next request on the connection: a 404 would have cost somebody else's device.
+    /// Such bytes must not become the response to the next request: a 404 would remove another user's device.
     @Test(arguments: ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "{\"id\":\"x\"}\n"])
     func whatComesBehindAnAnswerIsNotTheNextOnes(_ more: String) async throws {
         let server = try await TalkativeServer(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

@@ -33,7 +33,7 @@ import Testing
         let (one, other) = (lanes.share(), lanes.share())
         let answers = Answers()
         for number in 0..<600 {
-            // A host each, as whoever wants to harm has a name for each.
+            // A separate host each, because an attacker has a name for each.
             one.send(request("127.1.\(number / 250).\(1 + number % 250)", silent.port)) { answers.record(number, $0) }
         }
         await silent.connections(256)
@@ -41,7 +41,7 @@ import Testing
             let result = await answer(to: request("127.0.0.1", good.port), from: number % 2 == 0 ? other : lanes)
             #expect((try? result.get())?.status == 200)
         }
-        // What hangs leaves its place after a moment, also to others of the same account.
+        // A hanging request frees its place after a moment, even for other requests of the same account.
         let own = await answer(to: request("127.0.0.1", good.port), from: one)
         #expect((try? own.get())?.status == 200)
         #expect(answers.count == 0)
@@ -121,7 +121,7 @@ import Testing
             return (try? SocketAddress(ipAddress: "127.0.0.1", port: port)).map { [$0] } ?? []
         }
         var configuration = HTTPLanes.Configuration(caFile: caFile, allowPrivate: ["127.0.0.0/8"])
-        // As long as the requests have: a machine may take its time with so many threads.
+        // As long as the requests have: a machine may be slow with that many threads.
         configuration.lanes.connectTimeout = .seconds(60)
         let lanes = try HTTPLanes.forTests(configuration, names: NameLookups(operators: names, users: names))
         let answers = Answers()

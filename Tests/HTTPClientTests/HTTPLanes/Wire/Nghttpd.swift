@@ -10,7 +10,7 @@ final class Nghttpd: @unchecked Sendable {
     let port: Int
     private let process = Process()
 
-    /// None of those that the system gives to others by itself before nghttpd has it.
+    /// Returns a port that the system does not assign automatically to others before nghttpd has it.
     private static func freePort() async throws -> Int {
         let bootstrap = ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
         while true {

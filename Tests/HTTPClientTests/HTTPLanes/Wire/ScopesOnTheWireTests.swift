@@ -66,7 +66,7 @@ import Testing
         try await ask(ConnectionScope())
         #expect(server.connections == 3)
         lanes.retire(scope)
-        // Who comes late gets a connection of its own, each time.
+        // Each late request gets a separate connection.
         for _ in 0..<2 { try await ask(scope) }
         #expect(server.connections == 5)
         try await ask(nil)

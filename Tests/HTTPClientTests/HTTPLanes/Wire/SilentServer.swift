@@ -37,7 +37,7 @@ final class SilentServer: Sendable {
     /// The most connections there were at a time.
     var most: Int { state.withLockedValue { $0.most } }
 
-    /// Waits until so many are connected.
+    /// Waits until `count` clients are connected.
     func connections(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLockedValue { state in

@@ -2,8 +2,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// An HTTP proxy on the loopback that knows CONNECT alone, and leads wherever it is told instead of where it is asked
-/// to.
+/// An HTTP proxy on the loopback that supports only CONNECT, and connects to a configured target instead of the
+/// requested one.
 final class TunnelServer: Sendable {
     enum Manner: Sendable {
         /// Connects to a port of the loopback.

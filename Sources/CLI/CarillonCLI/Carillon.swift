@@ -11,19 +11,19 @@ import RouterConfiguration
 struct Carillon: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "carillon",
-        abstract: "A push router for Nostr: events come in, the right devices are woken.",
+        abstract: "A push router for Nostr: it receives events and notifies the right devices.",
         discussion: """
-            Answer some questions, and have a configuration:
+            Answer some questions to get a configuration:
 
               carillon setup
 
-            Or start with a key, a configuration of your own and a look at both:
+            Or start with a key and your own configuration, and check both:
 
               carillon keys new carillon.key
               carillon check --config carillon.yaml
               carillon serve --config carillon.yaml
 
-            See what events become, without sending anything and without any configuration:
+            Show the notifications for sample events, without sending anything and without any configuration:
 
               carillon rules try --all
               carillon rules try --rules rules.yaml --fixture reply --platform ios
@@ -93,7 +93,7 @@ struct AnswerOptions: ParsableArguments {
 struct PluginsOption: ParsableArguments {
     @Option(
         name: .customLong("plugins"),
-        help: "A folder with plugins, in place of the configuration's or those beside the program; may be repeated."
+        help: "A folder with plugins. Default: those of the configuration or next to the program. May be repeated."
     )
     var names: [String] = []
 
@@ -109,8 +109,8 @@ struct PluginsOption: ParsableArguments {
         let catalog = plugins.platforms.catalog
         if catalog.platforms.isEmpty {
             Terminal.error(
-                "no plugins in \(plugins.folders.joined(separator: ", ")), so no platform's keys are known; "
-                    + "--plugins names a folder with some"
+                "no plugins in \(plugins.folders.joined(separator: ", ")), so the keys of platforms are unknown; "
+                    + "use --plugins to name a folder with plugins"
             )
         }
         return catalog

@@ -7,9 +7,10 @@ import RouterConfiguration
 struct ClusterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
-        abstract: "Look at several routers that work as one, and at the servers that carry them.",
+        abstract: "Show and manage a cluster of routers, and check its NATS servers.",
         discussion: """
-            A router whose configuration has the block 'cluster' joins it when it serves, and hands over what it has when it stops.
+            A router with the block 'cluster' joins the cluster at its start, and passes its partitions on when it \
+            stops.
 
               carillon cluster check
               carillon cluster status
@@ -27,11 +28,11 @@ struct ClusterCommand: AsyncParsableCommand {
     /// `carillon cluster members`
     struct Members: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the members with their versions and configurations, and say where they differ.",
+            abstract: "List the members with their versions and configurations, and show differences.",
             discussion: """
-                Asks the router that runs on the configuration. WIRE is the newest format that a member reads; what is written \
-                goes by the oldest. Configurations are compared without names, addresses and folders. Exits with status 1 when a \
-                member went away without a word or members differ, and 3 when no router answers.
+                Asks the router that runs on the configuration. WIRE is the newest message format that a member reads; \
+                members write the oldest of these. Names, addresses and folders are not compared. Exits with status 1 \
+                if a member is missing without having stopped or members differ, and 3 if no router responds.
 
                   carillon cluster members
                   carillon cluster members --json | jq '.members[] | select(.is_living | not) | .name'
@@ -51,11 +52,11 @@ struct ClusterCommand: AsyncParsableCommand {
     /// `carillon cluster drain`
     struct Drain: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Have a member hand over all its partitions and take none, without stopping.",
+            abstract: "Move all partitions away from a member, without stopping it.",
             discussion: """
-                It goes on taking events and registrations, and hands over what is others' as before. It stays so until --undo \
-                or until it is started again. When all members are drained, all serve. Exits with status 1 when it still owns \
-                partitions after a while, when there is no such member, or when it cannot be reached.
+                The member continues to receive events and registrations and passes them to the owners. The state \
+                lasts until --undo or its next start. If all members are drained, all of them own partitions. Exits \
+                with status 1 if the member still owns partitions after a while, is unknown or cannot be reached.
 
                   carillon cluster drain router-2
                   carillon cluster drain router-2 --undo
@@ -67,7 +68,7 @@ struct ClusterCommand: AsyncParsableCommand {
         @Argument(help: "The member's name, as carillon cluster members shows it.")
         var member: String
 
-        @Flag(help: "Have it take its share again.")
+        @Flag(help: "Let it own partitions again.")
         var undo = false
 
         func run() async throws {
@@ -83,8 +84,9 @@ struct ClusterCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move a partition to a member.",
             discussion: """
-                It stays there while that member lives and is not drained, also over restarts; --undo has it belong wherever the \
-                members place it. What is under way is sent first. Exits with status 1 when it is not there after a while.
+                The partition stays there while that member runs and is not drained, even after restarts. --undo lets \
+                the members place it. Pushes in flight are completed first. Exits with status 1 if it has not moved \
+                after a while.
 
                   carillon cluster move 7 router-1
                   carillon cluster move 7 --undo
@@ -99,7 +101,7 @@ struct ClusterCommand: AsyncParsableCommand {
         @Argument(help: "The member's name, as carillon cluster members shows it.")
         var member: String?
 
-        @Flag(help: "Have it belong wherever the members place it.")
+        @Flag(help: "Let the members place the partition.")
         var undo = false
 
         func validate() throws {
@@ -120,10 +122,10 @@ struct ClusterCommand: AsyncParsableCommand {
     struct ClusterStatusCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "status",
-            abstract: "Say who the members of the cluster are, and who owns which partition.",
+            abstract: "Show the cluster's members and the owner of each partition.",
             discussion: """
-                Asks the router that runs on the configuration, over the socket beside the store; elsewhere over the API. Exits with \
-                status 1 when a partition has no owner, and 3 when no router answers.
+                Asks the router that runs on the configuration over the socket next to the store, or over the API if \
+                there is no socket. Exits with status 1 if a partition has no owner, and 3 if no router responds.
 
                   carillon cluster status
                   carillon cluster status --config carillon.yaml --json
@@ -146,11 +148,11 @@ struct ClusterCommand: AsyncParsableCommand {
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Say whether the NATS servers of the configuration can carry a cluster, and what stands against it.",
+                "Check whether the configured NATS servers are suitable for a cluster, and list the problems.",
             discussion: """
-                Connects to each server that 'cluster.nats' names, changes nothing there, and exits with status 1 when there is a \
-                problem. Each must be version 2.12 or newer with JetStream on, and flush before it acknowledges \
-                (sync_interval: always), which its monitoring shows.
+                Connects to each server under 'cluster.nats' and changes nothing. Each server must have version 2.12 \
+                or later with JetStream, and flush before it acknowledges (sync_interval: always), as its monitoring \
+                shows. Exits with status 1 if there is a problem.
 
                   carillon cluster check
                   carillon cluster check --config carillon.yaml --json
@@ -183,12 +185,12 @@ struct ClusterCommand: AsyncParsableCommand {
 struct ClusterAdoptCommand: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "adopt",
-        abstract: "Make a cluster of what one router has served alone: registrations, waiting pushes, marks of relays.",
+        abstract: "Create a cluster from a single router's store: registrations, waiting pushes, relay marks.",
         discussion: """
-            The router must not run, and its configuration has the block 'cluster' by now. There must be no cluster under its \
-            prefix yet. Afterwards the same router is the first member, and further ones begin with empty stores and the same key \
-            file. What is not for registered devices stays in its outbox. When the command is killed, run it again: until it has \
-            ended, the store serves neither alone nor in a cluster.
+            Stop the router first, and add the block 'cluster' to its configuration. No cluster may exist under its \
+            prefix. Afterwards the same router is the first member; more members start with empty stores and the same \
+            key file. Pushes for unregistered devices stay in its outbox. If the command is interrupted, run it again: \
+            until it has finished, no router can use the store.
 
               carillon cluster adopt --config carillon.yaml
             """
@@ -199,7 +201,7 @@ struct ClusterAdoptCommand: AsyncParsableCommand, StoreCommand {
     func run() async throws {
         let configuration = try config.read()
         let report = try await Asking.run { try await StoreTransfer(configuration, progress: Self.show).adopt() }
-        print(report.text(report.wasDone ? "the store was adopted before" : "the store is a cluster's now"))
+        print(report.text(report.wasDone ? "the store was adopted before" : "the store is now part of a cluster"))
     }
 
     @Sendable static func show(_ line: String) { Terminal.error(line) }
@@ -209,16 +211,16 @@ struct ClusterAdoptCommand: AsyncParsableCommand, StoreCommand {
 struct ClusterExportCommand: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Make a store of a cluster, for one router that serves it alone.",
+        abstract: "Create a single router's store from a cluster.",
         discussion: """
-            No member may run. Takes the store of the member whose configuration this is: its registry gets what it lacks, and \
-            its outbox what waits in all partitions. Afterwards take the block 'cluster' out of that configuration and start the \
-            router; the other members' stores are of no use any more. When the command is killed, run it again.
+            Stop all members first. The command completes this member's registry, and moves the waiting pushes of all \
+            partitions to its outbox. Then remove the block 'cluster' from its configuration and start the router. The \
+            other stores are no longer needed. If the command is interrupted, run it again.
 
               carillon cluster export --config carillon.yaml
 
-            Where the servers have lost the cluster, --without-servers makes the store one of a router that serves alone with what \
-            was registered; what waited in the cluster is gone. carillon cluster adopt makes a new cluster of it.
+            If the servers have lost the cluster, --without-servers creates the store from this member's \
+            registrations; waiting pushes are lost. carillon cluster adopt creates a new cluster from it.
 
               carillon cluster export --without-servers --config carillon.yaml
             """
@@ -226,7 +228,7 @@ struct ClusterExportCommand: AsyncParsableCommand, StoreCommand {
 
     @OptionGroup var config: ConfigurationOption
 
-    @Flag(help: "Take what this member's store has: the servers have lost the cluster.")
+    @Flag(help: "Use only this member's store, because the servers have lost the cluster.")
     var withoutServers = false
 
     func run() async throws {
@@ -235,12 +237,12 @@ struct ClusterExportCommand: AsyncParsableCommand, StoreCommand {
             try await Asking.run {
                 try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).rescue()
             }
-            return print("the store serves alone now, with what was registered")
+            return print("the store serves one router now, with its registrations")
         }
         let report = try await Asking.run {
             try await StoreTransfer(configuration, progress: ClusterAdoptCommand.show).export()
         }
-        print(report.text(report.wasDone ? "the cluster was exported before" : "the store serves alone now"))
+        print(report.text(report.wasDone ? "the cluster was exported before" : "the store serves one router now"))
     }
 }
 

@@ -6,10 +6,10 @@ import Operations
 struct Devices: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Look at registered devices, push to one to see whether it can be reached, switch one on again, or remove one.",
+            "List, show, test, enable and remove registered devices.",
         discussion: """
-            Never shows tokens or endpoints. All of it but enable and remove reads the router's files, also while the router runs. list \
-            and show ask a running member of a cluster instead, which asks the others.
+            Never shows tokens or endpoints. All subcommands except enable and remove read the router's files, even \
+            while the router runs. In a cluster, list and show ask a running member, which asks the others.
 
               carillon devices list
               carillon devices list --account npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
@@ -24,9 +24,9 @@ struct Devices: AsyncParsableCommand {
     /// `carillon devices list`
     struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List devices: whose, where, and how pushes to them went.",
+            abstract: "List devices with their accounts, platforms and latest pushes.",
             discussion: """
-                Times are in UTC. What is not known, or longer ago than the router remembers, is shown as -.
+                Times are in UTC. Unknown values, and values older than the trace, are shown as -.
 
                   carillon devices list --account npub10el…
                   carillon devices list --json | jq -r '.devices[] | select(.last_error.outcome == "misconfigured") | .device'
@@ -35,7 +35,7 @@ struct Devices: AsyncParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(help: "Whose devices: 64 hex digits or npub1….")
+        @Option(help: "Only devices of this account: 64 hex digits or npub1….")
         var account: String?
 
         @Flag(help: "Print one JSON object.")
@@ -67,9 +67,9 @@ struct Devices: AsyncParsableCommand {
     /// `carillon devices show`
     struct Show: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what is known of a device.",
+            abstract: "Show the details of a device.",
             discussion: """
-                Its owner, wishes, the last success and the last error of pushes to it, and when the next one may go.
+                Shows its account, preferences, last successful and failed push, and when the next push may be sent.
 
                   carillon devices show 7
                 """
@@ -94,16 +94,16 @@ struct Devices: AsyncParsableCommand {
     /// `carillon devices test`
     struct Test: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Send a push to a device and print the push service's own answer.",
+            abstract: "Send a test push to a device and print the push service's response.",
             discussion: """
-                It goes out by the platform's plugin with the credentials of the configuration, beside the router and past \
-                quiet hours, caps and queues; what does not pass in its mode says less, as every push does. Whatever the \
-                answer says, the registration stays as it is.
+                The platform's plugin sends it with the credentials of the configuration, independent of the router, \
+                quiet hours, caps and queues. If the push service rejects a mode, a stricter one is tried, like for \
+                every push. The response never changes the registration.
 
                   carillon devices test 7
                   carillon devices test 7 --mode alert --json
 
-                Exits with status 1 unless the push service took it.
+                Exits with status 1 unless the push service accepted it.
                 """
         )
 
@@ -112,7 +112,7 @@ struct Devices: AsyncParsableCommand {
         @Argument(help: "The device's number, as carillon devices list shows it.")
         var device: Int64
 
-        @Option(help: "wake, nudge, sealed or alert; what the device asked for when left out.")
+        @Option(help: "wake, nudge, sealed or alert. Default: the mode that the device requested.")
         var mode: String?
 
         @Flag(help: "Print one JSON object.")
@@ -131,11 +131,11 @@ struct Devices: AsyncParsableCommand {
     /// `carillon devices enable`
     struct Enable: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Switch a device on that was switched off.",
+            abstract: "Enable a disabled device.",
             discussion: """
-                A device that nothing reached for operational_events.disable_days (30) is switched off while others of its \
-                platform are reached; carillon devices list and show say so. When its app registers again it is on without \
-                this.
+                The router disables a device after operational_events.disable_days (30) without a successful push, if \
+                pushes to other devices of its platform succeed. carillon devices list and show report this. A device \
+                is also enabled when its app registers again.
 
                   carillon devices enable 7
                 """
@@ -156,11 +156,11 @@ struct Devices: AsyncParsableCommand {
     /// `carillon devices remove`
     struct Remove: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forget a device.",
+            abstract: "Remove a device.",
             discussion: """
-                Nothing is sent to it any more, also what waits. The event that registered it does not bring it back; when its \
-                app registers again it is back under a new number. While a router runs this goes through its API (api: in the \
-                configuration), and without one through its files.
+                The router sends no more pushes to it, including waiting ones. The event that registered it does not \
+                restore it; if its app registers again, it gets a new number. If a router runs, this uses its API \
+                (api: in the configuration), otherwise its files.
 
                   carillon devices remove 7
                 """
@@ -186,10 +186,10 @@ struct Devices: AsyncParsableCommand {
 /// `carillon push`
 struct Push: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Ask a push service for something that is no delivery.",
+        abstract: "Run a command of a push service's plugin, other than a delivery.",
         discussion: """
-            What there is to ask for is the platform's plugin's own affair; help lists it. It uses the credentials of the \
-            configuration and may run beside the router.
+            The platform's plugin defines the commands; help lists them. They use the credentials of the configuration \
+            and can run while the router runs.
 
               carillon push ios help
               carillon push email check
@@ -197,20 +197,20 @@ struct Push: AsyncParsableCommand {
               carillon push ios channels list
               carillon push --app beta ios channels delete dHN0LXNyY2gtY2hubA==
 
-            Options of this command come before the platform. Exits with status 1 when the push service or the plugin refuses, \
-            and says why.
+            Options of this command come before the platform. Prints the error and exits with status 1 if the push \
+            service or the plugin rejects the command.
             """
     )
 
     @OptionGroup var config: ConfigurationOption
 
-    @Option(help: "Which of the configured apps.")
+    @Option(help: "The app in the configuration.")
     var app = "default"
 
     @Argument(help: "The platform, as in the configuration.")
     var platform: String
 
-    @Argument(parsing: .captureForPassthrough, help: "What to ask for.")
+    @Argument(parsing: .captureForPassthrough, help: "The plugin's command.")
     var words: [String] = []
 
     func validate() throws {

@@ -8,11 +8,11 @@ import RouterConfiguration
 /// `carillon explain`
 struct Explain: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say what became of an event: for whom, on which device, and why.",
+        abstract: "Explain why an event did or didn't notify each device.",
         discussion: """
-            Answers the question "why did I not get it?" from the trace, which the router keeps for a while (trace: in the \
-            configuration). Neither content nor tokens are in it. It is read from the router's files, also while the router runs. \
-            If several routers work as one, a running one is asked instead, and asks the others.
+            Answers the question "why did I not get it?" from the trace, which the router keeps for a while (trace: in \
+            the configuration). It contains no content and no tokens. The command reads the router's files, even while \
+            the router runs. In a cluster, it asks a running member, which asks the others.
 
               carillon explain note1fntxtkcy9pjwucqwa9mddn7v03wwwsu9j330jj350nvhpky2tuaspk6nqc
               carillon explain 4cd665db042864ee600ee976d6cfcc7c5ce743859462f94a347cd970d88a5f3b --recipient npub10el…
@@ -34,16 +34,16 @@ struct Explain: AsyncParsableCommand, StoreCommand {
                   2026-11-22 06:58:03 UTC  not sent: the device's filters switch replies off
                   → not sent: the device's filters switch replies off
 
-            Where nothing is known it says what that can mean. Exits with status 3 then, and with 1 when it cannot tell.
+            For an unknown event it lists possible reasons and exits with status 3. Exits with status 1 on errors.
             """
     )
 
     @OptionGroup var config: ConfigurationOption
 
-    @Argument(help: "The event: 64 hex digits, note1… or nevent1…, also in a link; or a notification's id.")
+    @Argument(help: "The event: 64 hex digits, note1… or nevent1…, or a link with one; or a notification's id.")
     var event: String
 
-    @Option(help: "Whose part to show alone: 64 hex digits or npub1….")
+    @Option(help: "Only this recipient: 64 hex digits or npub1….")
     var recipient: String?
 
     @Flag(help: "Print one JSON object.")
@@ -62,23 +62,23 @@ struct Explain: AsyncParsableCommand, StoreCommand {
 struct LogsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logs",
-        abstract: "See and set how much the running router logs.",
+        abstract: "Show and set the running router's log levels.",
         subcommands: [Level.self]
     )
 
     /// `carillon logs level`
     struct Level: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the log's levels, or set that of a component while the router runs.",
+            abstract: "Show the log levels, or set the level of a component while the router runs.",
             discussion: """
-                A component is a module of the router, such as Relays or Delivery; all stands for all of them. What is set \
-                ends with its time, with carillon reload and with a restart; default takes it back.
+                A component is a module of the router, such as Relays or Delivery; all means every component. The \
+                level is reset after --for, at carillon reload and at a restart; default resets it immediately.
 
                   carillon logs level
                   carillon logs level Relays debug --for 10m
                   carillon logs level Relays default
 
-                Exits with status 3 when no router answers.
+                Exits with status 3 if no router responds.
                 """
         )
 
@@ -90,14 +90,14 @@ struct LogsCommand: AsyncParsableCommand {
         @Argument(help: "trace, debug, info, notice, warning, error, critical or default.")
         var level: String?
 
-        @Option(name: .customLong("for"), help: "How long it holds, as in 90s, 10m or 2h.")
+        @Option(name: .customLong("for"), help: "How long the level lasts, such as 90s, 10m or 2h.")
         var span: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false
 
         func validate() throws {
-            if component != nil, level == nil { throw ValidationError("expected a level behind the component") }
+            if component != nil, level == nil { throw ValidationError("expected a level after the component") }
         }
 
         func run() async throws {
@@ -117,10 +117,10 @@ struct LogsCommand: AsyncParsableCommand {
 /// `carillon stats`
 struct Stats: AsyncParsableCommand, StoreCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show counts by day: devices, and what became of events and pushes.",
+        abstract: "Show daily counts of devices, events and pushes.",
         discussion: """
-            Numbers only, without anybody's keys, kept for 400 days; days are in UTC. With --by the days are put together, but in \
-            JSON and CSV. What concerns no one platform, such as matches, is shown as -. The language is that of a device's app.
+            Only numbers, no keys, kept for 400 days; days are in UTC. With --by, text output adds the days up. Counts \
+            that belong to no platform, such as matches, are shown as -. The language is that of a device's app.
 
               carillon stats
               carillon stats --days 30 --by platform
@@ -130,16 +130,16 @@ struct Stats: AsyncParsableCommand, StoreCommand {
 
     @OptionGroup var config: ConfigurationOption
 
-    @Option(help: "How many days, with today, up to 400.")
+    @Option(help: "The number of days including today, up to 400.")
     var days = 7
 
-    @Option(help: "Divided by platform, app, mode or language.")
+    @Option(help: "Group by platform, app, mode or language.")
     var by: String?
 
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Flag(help: "Print lines of comma-separated values, with a head.")
+    @Flag(help: "Print CSV with a header.")
     var csv = false
 
     func validate() throws {

@@ -8,14 +8,14 @@ import RouterConfiguration
 /// `carillon keys`
 struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make, show or change the key that says who this router is, and invite clients to it.",
+        abstract: "Create, show or change the router's key, and invite clients.",
         subcommands: [New.self, Show.self, Rotate.self, Undo.self, Retire.self, Bunker.self]
     )
 
     /// `carillon keys new`
     struct New: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a key and write it to a file that only you can read.",
+            abstract: "Create a key and write it to a file that only you can read.",
             discussion: "An existing file stays as it is.\n\n  carillon keys new /etc/carillon/carillon.key"
         )
 
@@ -36,8 +36,8 @@ struct Keys: ParsableCommand {
             abstract:
                 "Show the public key of a key file, or all keys of a router: phones encrypt their registrations to them.",
             discussion: """
-                With --config it shows the key of that router, the one that it had before, until when it answers to that, and how \
-                many devices are registered to each.
+                With --config it shows the key of that router, its former key and when that retires, and how many \
+                devices are registered to each.
 
                   carillon keys show /etc/carillon/carillon.key
                   carillon keys show --config /etc/carillon/carillon.yaml
@@ -81,24 +81,24 @@ struct Keys: ParsableCommand {
     /// `carillon keys rotate`
     struct Rotate: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give the router a new key, and answer to the old one for a while.",
+            abstract: "Give the router a new key, and keep the old one valid for a while.",
             discussion: """
-                Until the old key retires, registrations to either key are read, and both are advertised. Everything in the \
-                registry is sealed anew. The router must not run. When this is interrupted, run it again, or carillon keys undo; a \
-                router may start in between. With --for it also sets another date after the change.
+                Until the old key retires, registrations to either key work, and both are advertised. The registry is \
+                encrypted again. Stop the router first. If this is interrupted, run it again or run carillon keys \
+                undo; a router may start in between. With --retire-after it can change the date later.
 
                   systemctl stop carillon
                   carillon keys rotate --config /etc/carillon/carillon.yaml --for 60d
                   systemctl start carillon
 
-                Exits with status 1 when the key was not changed.
+                Exits with status 1 if the key was not changed.
                 """
         )
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(name: .customLong("for"), help: "How long the router answers to its old key, such as 60d. (default: 30d)")
-        var span: Span?
+        @Option(help: "How long the old key stays valid, such as 60d. (default: 30d)")
+        var retireAfter: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -115,10 +115,10 @@ struct Keys: ParsableCommand {
     /// `carillon keys undo`
     struct Undo: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Bring the old key back, or end a change of the key that was interrupted.",
+            abstract: "Restore the old key, or cancel an interrupted change of the key.",
             discussion: """
-                Works until the old key retires. As long as devices are registered to the new key, the router answers to that as \
-                well. The router must not run. When this is interrupted, run it again.
+                Works until the old key retires. While devices are registered to the new key, that key stays valid as \
+                well. Stop the router first. If this is interrupted, run it again.
 
                   carillon keys undo --config /etc/carillon/carillon.yaml
                 """
@@ -138,11 +138,11 @@ struct Keys: ParsableCommand {
     /// `carillon keys retire`
     struct Retire: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give up the key that the router had before.",
+            abstract: "Retire the router's former key.",
             discussion: """
-                A router does this at its first start after the date; this command does it after the date without a start, and \
-                with --now before it. Devices that did not move to the new key stay: they get no sealed pushes until their apps \
-                register anew. The router must not run.
+                A router retires it at its first start after the date. This command does so after the date without a \
+                start, or before it with --now. Devices that did not move to the new key stay, but get no sealed \
+                pushes until their apps register again. Stop the router first.
 
                   carillon keys retire --config /etc/carillon/carillon.yaml --now
                 """
@@ -150,7 +150,7 @@ struct Keys: ParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Flag(help: "Before the date.")
+        @Flag(help: "Retire the key before the date.")
         var now = false
 
         @Flag(help: "Remove the devices that did not move to the new key.")
@@ -175,11 +175,10 @@ struct Keys: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print a bunker:// URL with which one client opens a NIP-46 session.",
             discussion: """
-                Adds a fresh secret to the file that registration.secret_file names; a router that runs takes it at once. \
-                The first client that uses it is the only one that ever can. To withdraw a secret that nobody used, delete \
-                its line.
+                Adds a new secret to the file in registration.secret_file; a running router accepts it immediately. \
+                Only the first client that uses the secret can use it. To withdraw an unused secret, delete its line.
 
-                Clients that begin with a nostrconnect:// URL of their own are not supported.
+                Clients that start with their own nostrconnect:// URL are not supported.
 
                   carillon keys bunker --config carillon.yaml
                 """

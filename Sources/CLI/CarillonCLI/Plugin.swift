@@ -9,17 +9,17 @@ import RouterConfiguration
 /// `carillon plugin`
 struct Plugin: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "See which plugins load, check whether a plugin keeps to the rules, begin a new one and try it.",
+        abstract: "List plugins, check a plugin, create a new one and try it.",
         subcommands: [List.self, PluginCheck.self, PluginNew.self, PluginDev.self]
     )
 
     /// `carillon plugin list`
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the plugins in the configured folders, and those that are refused, with the reason.",
+            abstract: "List the plugins in the configured folders, including rejected ones with the reason.",
             discussion: """
-                Loads each in a process of its own, where the configuration says no other. Where a router runs on this \
-                configuration and has an API, also shows how its plugins' processes are doing.
+                Loads each plugin in its own process unless configured otherwise. If a router with an API runs on this \
+                configuration, also shows the state of its plugin processes.
 
                   carillon plugin list --config carillon.yaml
                   carillon plugin list --folder /usr/lib/carillon/plugins
@@ -28,7 +28,7 @@ struct Plugin: AsyncParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(help: "Look here instead of in the configured folders; may be repeated.")
+        @Option(help: "Use this folder instead of the configured ones; may be repeated.")
         var folder: [String] = []
 
         func run() async throws {
@@ -54,11 +54,11 @@ struct Plugin: AsyncParsableCommand {
 struct PluginNew: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "new",
-        abstract: "Begin a plugin: write one that builds, has a test and passes plugin check.",
+        abstract: "Create a plugin that builds, has a test and passes plugin check.",
         discussion: """
-            With --language, --kind or --folder it writes a folder that builds as it is: source, build file, test, README.
-            A transport posts JSON to the device's URL; a filter drops events with one of the operator's words. Without
-            these options it writes one file in C, NAME.c, which needs the headers in include.
+            With --language, --kind or --folder it creates a folder that builds as it is: source, build file, test, \
+            README. A transport posts JSON to the device's URL; a filter drops events with one of the operator's \
+            words. Without these options it creates one C file, NAME.c, which needs the headers in include.
 
               carillon plugin new pager --language python
               carillon plugin new pager --language rust
@@ -73,21 +73,21 @@ struct PluginNew: ParsableCommand {
     )
 
     @Argument(
-        help: "What registrations and rules call the platform, or the filter's name: 1 to 64 of a-z, 0-9, - and _."
+        help: "The platform's name in registrations and rules, or the filter's name: 1 to 64 of a-z, 0-9, - and _."
     )
     var name: String
 
-    @Option(help: "What it is written in; c without it.")
+    @Option(help: "The programming language. Default: c.")
     var language: PluginProject.Language?
 
-    @Option(help: "What it does; transport without it.")
+    @Option(help: "The kind of plugin. Default: transport.")
     var kind: PluginProject.Kind?
 
-    @Option(help: "Where to write it: a folder that does not exist or is empty. Without it NAME.")
+    @Option(help: "The folder to create, which must be new or empty. Default: NAME.")
     var folder: String?
 
     @Option(
-        help: "Swift only: Carillon's sources, as a folder or a URL. Without it those that this program was built from."
+        help: "Swift only: Carillon's sources, as a folder or a URL. Default: those that this program was built from."
     )
     var package: String?
 
@@ -107,7 +107,7 @@ struct PluginNew: ParsableCommand {
         var source = ""
         if language == .swift {
             guard let package = package ?? Self.sources else {
-                throw ValidationError("--package: expected Carillon's sources, as in --package ~/src/carillon")
+                throw ValidationError("--package: expected Carillon's sources, such as --package ~/src/carillon")
             }
             let isURL = package.contains("://") || package.hasPrefix("git@")
             source = isURL ? package : URL(fileURLWithPath: package).standardizedFileURL.path
@@ -168,16 +168,16 @@ extension PluginProject.Kind: ExpressibleByArgument {}
 struct PluginCheck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Test whether a plugin keeps to the rules of the ABI.",
+        abstract: "Check whether a plugin follows the rules of the ABI.",
         discussion: """
-            Runs the plugin in a process of its own, on a host that sends nothing: double completion, cancelling, shutdown
-            with work outstanding, newer hosts, hostile text, odd answers, requests to users' URLs. A crash or a
-            hang is reported with the check it happened in, and the other checks run in a new process. Its description of the
-            platform is judged strictly: unknown members and keys, kinds of push that do not exist, samples that its own create
-            or validate refuses. Exits with status 1 when any check fails.
+            Runs the plugin in its own process, on a host that sends nothing. Checks double completion, cancelling, \
+            shutdown with work outstanding, newer hosts, hostile text, odd responses and requests to users' URLs. A \
+            crash or a hang is reported with its check, and the other checks run in a new process. The platform's \
+            description is checked strictly: unknown members and keys, unknown kinds of push, and samples that the \
+            plugin itself rejects. Exits with status 1 if any check fails.
 
-            A plugin in Python runs in the process that the router gives it. What is checked is what reaches it there. An \
-            exception is a failure, and shown with its traceback. So is a plugin that honours no delivery.
+            A Python plugin is checked in the process in which the router runs it. An exception is a failure and is \
+            shown with its traceback. A plugin that completes no delivery also fails.
 
             A plugin with a description is checked with its own sample unless --block and --registration say otherwise.
 
@@ -191,13 +191,13 @@ struct PluginCheck: AsyncParsableCommand {
     @Argument(help: "The shared object, or the plugin in Python.")
     var file: String?
 
-    @Option(help: "NAME=FILE: as JSON the block of one app for a platform that needs one, or the settings of a filter.")
+    @Option(help: "NAME=FILE: a JSON file with an app's block for a platform, or with a filter's settings.")
     var block: [Assignment] = []
 
-    @Option(help: "PLATFORM=TOKEN: a registration that a platform takes, if it takes none of the usual ones.")
+    @Option(help: "PLATFORM=TOKEN: a valid registration, if the platform rejects the usual ones.")
     var registration: [Assignment] = []
 
-    @Option(help: "The interpreter for a plugin in Python; the system's python3 without it.")
+    @Option(help: "The interpreter for a Python plugin. Default: the system's python3.")
     var python: String?
 
     @Flag(help: ArgumentHelp("Run the checks in this process, as the command asks of itself.", visibility: .hidden))
@@ -205,7 +205,7 @@ struct PluginCheck: AsyncParsableCommand {
 
     func validate() throws {
         if file == nil && !inProcess {
-            throw ValidationError("expected the path of a shared object, as in ./webhook.so")
+            throw ValidationError("expected the path of a shared object, such as ./webhook.so")
         }
     }
 
@@ -325,7 +325,7 @@ struct PluginBuild {
         if let file { return file }
         let built = Self.names(in: results).filter { $0.hasSuffix(".so") }.map { results.appending(path: $0) }
         let newest = built.max { Self.date(of: $0) < Self.date(of: $1) }
-        guard let newest else { throw Failure(description: "the build left no shared object in \(results.path)") }
+        guard let newest else { throw Failure(description: "the build created no shared object in \(results.path)") }
         return newest
     }
 

@@ -12,21 +12,21 @@ import Storage
 struct PluginDev: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
-        abstract: "Build a plugin, check it and try it, again on each save.",
+        abstract: "Build, check and try a plugin, again on each save.",
         discussion: """
-            PATH is a plugin's folder, or its file. A folder is built: with cargo where it has a Cargo.toml, with SwiftPM where \
-            it has a Package.swift, with make where it has a Makefile. A plugin in Python needs no build. Then the plugin \
-            passes the checks of "carillon plugin check", and runs as in a router. It gets a notification in each mode, a batch, \
-            hostile and long texts, and what the built-in rules make of each event of "carillon rules fixtures"; a filter gets \
-            these events. The requests that it makes are shown whole, with credentials, and so is what each answer of the \
-            push service comes to.
+            PATH is a plugin's folder or file. A folder is built with cargo, SwiftPM or make, depending on Cargo.toml, \
+            Package.swift or Makefile; a Python plugin needs no build. Then the plugin passes the checks of "carillon \
+            plugin check" and runs as in a router. It gets a notification in each mode, a batch, hostile and long \
+            texts, and the built-in rules' notifications for "carillon rules fixtures"; a filter gets these events. \
+            The output shows each request with credentials, and the result of each possible response of the push \
+            service.
 
-            Where carillon-lab is installed (the package carillon-lab), requests go to a lab of its own, whatever host they are \
-            for, and "carillon-lab misbehave" changes what it answers; only what is for this machine goes where it is to go. \
-            Without it, or with --no-lab or --answer, answers are played and nothing is sent.
+            If the package carillon-lab is installed, all requests except those to this machine go to a lab, and \
+            "carillon-lab misbehave" changes its responses. Without it, or with --no-lab or --answer, responses are \
+            simulated and nothing is sent.
 
-            Without --once this begins again whenever a file in the folder changes, until ^C. With --once it exits with status 1 \
-            when the build, a check or a delivery fails.
+            Without --once this runs again whenever a file in the folder changes, until ^C. With --once it exits with \
+            status 1 if the build, a check or a delivery fails.
 
               carillon plugin new pager --language python && carillon plugin dev pager
               carillon plugin dev ./pager.py --once
@@ -37,30 +37,30 @@ struct PluginDev: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The plugin's folder, or its file: a shared object, or a plugin in Python.")
+    @Argument(help: "The plugin's folder, or its file: a shared object, or a Python plugin.")
     var path: String
 
-    @Flag(help: "Do it once, and exit.")
+    @Flag(help: "Run once and exit.")
     var once = false
 
     @Option(
-        help: "NAME=FILE: as JSON the block of one app for a platform, or the settings of a filter; may be repeated."
+        help: "NAME=FILE: a JSON file with an app's block for a platform, or a filter's settings; may be repeated."
     )
     var block: [PluginCheck.Assignment] = []
 
     @Option(help: "PLATFORM=TOKEN: the device to notify; may be repeated.")
     var registration: [PluginCheck.Assignment] = []
 
-    @Option(help: "The status that is played as the push service's answer.")
+    @Option(help: "The simulated status of the push service's response.")
     var answer: Int?
 
-    @Flag(inversion: .prefixedNo, help: "Send requests to a lab of its own; without either, where one is installed.")
+    @Flag(inversion: .prefixedNo, help: "Send requests to a lab. Default: if carillon-lab is installed.")
     var lab: Bool?
 
-    @Option(help: "The interpreter for a plugin in Python; the system's python3 without it.")
+    @Option(help: "The interpreter for a Python plugin. Default: the system's python3.")
     var python: String?
 
-    @Flag(help: "Leave out the checks of plugin check.")
+    @Flag(help: "Skip the checks of plugin check.")
     var skipCheck = false
 
     /// The timeout of a check without progress. It is short because the author is waiting.
@@ -71,7 +71,7 @@ struct PluginDev: AsyncParsableCommand {
             throw ValidationError("--answer: expected a status of 100 to 599")
         }
         if !FileManager.default.fileExists(atPath: path) {
-            throw ValidationError("expected a plugin's folder or file, and there is none at \(path)")
+            throw ValidationError("expected a plugin's folder or file; \(path) does not exist")
         }
     }
 
@@ -124,7 +124,7 @@ struct PluginDev: AsyncParsableCommand {
         if !skipCheck {
             let report = try await check(stage.file, blocks)
             if case .hung = report.ending {
-                Terminal.error("the plugin hangs in a check: nothing else is tried until that is mended")
+                Terminal.error("the plugin hangs in a check; fix that first, the other trials are skipped")
                 return false
             }
             isWorking = report.isPassed
@@ -238,7 +238,7 @@ struct PluginDevLab {
                     return PluginDevLab(lab: try TrialLab(url: url), folder: folder, process: process, input: input)
                 }
                 guard process.isRunning, Date.now < end else {
-                    throw ValidationError("\(path) does not start; --no-lab plays a push service instead")
+                    throw ValidationError("\(path) does not start; use --no-lab to simulate a push service instead")
                 }
                 try await Task.sleep(for: .milliseconds(20))
             }

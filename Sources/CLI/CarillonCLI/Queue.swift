@@ -5,9 +5,9 @@ import Operations
 /// `carillon queue`
 struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "See which pushes wait and which failed, send them again, or drop them.",
+        abstract: "List waiting and failed pushes, send them again, or drop them.",
         discussion: """
-            Pushes that failed for good are kept for a day (dead_letters: in the configuration). Never shows content, tokens or \
+            Failed pushes are kept for a day (dead_letters: in the configuration). Never shows content, tokens or \
             endpoints. Asks the running router; list, show and drop also work on the files of a stopped one.
 
               carillon queue list --failed
@@ -20,9 +20,9 @@ struct Queue: AsyncParsableCommand {
     /// `carillon queue list`
     struct List: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "List pushes that wait or failed.",
+            abstract: "List waiting and failed pushes.",
             discussion: """
-                Those that failed come first. Times are in UTC.
+                Failed pushes come first. Times are in UTC.
 
                   carillon queue list
                   carillon queue list --failed --platform ios --since 2h
@@ -33,10 +33,10 @@ struct Queue: AsyncParsableCommand {
         @OptionGroup var options: AnswerOptions
         @OptionGroup var selection: QueueSelectionOptions
 
-        @Option(help: "How many at most, up to 1000.")
+        @Option(help: "The maximum number of pushes, up to 1000.")
         var limit = 100
 
-        @Option(help: "Only those behind this place, which an earlier answer gave as next.")
+        @Option(help: "Continue after this place, shown as next on the previous page.")
         var after: String?
 
         func run() async throws {
@@ -52,17 +52,17 @@ struct Queue: AsyncParsableCommand {
     /// `carillon queue show`
     struct Show: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Show all that is known of one push that waits or failed.",
+            abstract: "Show the details of a waiting or failed push.",
             discussion: """
                   carillon queue show 6f1c7a52-8c1e-8d0b-9c55-0a4f6c1d2e3f
 
-                Exits with status 1 when there is none of that id.
+                Exits with status 1 if there is no such push.
                 """
         )
 
         @OptionGroup var options: AnswerOptions
 
-        @Argument(help: "Its id, as carillon queue list shows it.")
+        @Argument(help: "The push's id, as carillon queue list shows it.")
         var id: String
 
         func run() async throws {
@@ -75,10 +75,10 @@ struct Queue: AsyncParsableCommand {
     /// `carillon queue retry`
     struct Retry: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Send pushes again that failed, and at once those that wait for a later time.",
+            abstract: "Send failed pushes again, and delayed ones immediately.",
             discussion: """
-                They keep their ids, by which push services and apps know a repeat. What has expired meanwhile is left out, as is \
-                what is for a device that is no longer registered. A queue that is paused stays paused, unless --unpause ends that.
+                Pushes keep their ids, by which push services and apps recognize duplicates. Expired pushes and pushes \
+                for unregistered devices are skipped. A paused queue stays paused unless you add --unpause.
 
                   carillon queue retry --since 2h --reason misconfigured --unpause
                   carillon queue retry --failed --platform ios --dry-run
@@ -89,7 +89,7 @@ struct Queue: AsyncParsableCommand {
         @OptionGroup var options: AnswerOptions
         @OptionGroup var choice: QueueChoiceOptions
 
-        @Flag(help: "Also end the pauses of the queues that they are in.")
+        @Flag(help: "Also resume their paused queues.")
         var unpause = false
 
         func validate() throws { try choice.require() }
@@ -106,9 +106,9 @@ struct Queue: AsyncParsableCommand {
     /// `carillon queue drop`
     struct Drop: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Drop pushes that wait or failed.",
+            abstract: "Drop waiting and failed pushes.",
             discussion: """
-                Says how many there are and asks first, unless --yes. What is being sent at this moment stays.
+                Shows their number and asks for confirmation, unless --yes is given. Pushes in flight stay.
 
                   carillon queue drop --failed --platform ios --reason BadTopic
                   carillon queue drop --waiting --host push.example.org --yes
@@ -130,7 +130,7 @@ struct Queue: AsyncParsableCommand {
                 let asked = choice.parameters(isTrial: true)
                 let trial = try await Asking.run { try await access.drop(asked) }
                 guard trial.waiting + trial.failed > 0 else { return options.show(trial) }
-                Terminal.error("\(trial.text). This cannot be undone. Go on? [y/N]")
+                Terminal.error("\(trial.text). This cannot be undone. Continue? [y/N]")
                 guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else {
                     Terminal.error("nothing was dropped")
                     throw ExitCode(1)
@@ -145,16 +145,16 @@ struct Queue: AsyncParsableCommand {
 
 /// The options that select pushes.
 struct QueueSelectionOptions: ParsableArguments {
-    @Option(help: "Only those of this platform.")
+    @Option(help: "Only pushes of this platform.")
     var platform: String?
 
-    @Option(help: "Only those of this app.")
+    @Option(help: "Only pushes of this app.")
     var app: String?
 
-    @Option(help: "Only those to this host, where users choose the endpoint.")
+    @Option(help: "Only pushes to this host of a user's endpoint.")
     var host: String?
 
-    @Option(help: "Only those to the device of this number.")
+    @Option(help: "Only pushes to the device with this number.")
     var device: Int64?
 
     @Option(

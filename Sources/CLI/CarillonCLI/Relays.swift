@@ -6,14 +6,14 @@ import RouterConfiguration
 /// `carillon relays`
 struct Relays: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "See which relays the running router reads, how it stands with each, and keep users' relays away.",
+        abstract: "List and show the running router's relays, and block relays of users.",
         subcommands: [List.self, Show.self, Block.self, Unblock.self]
     )
 
     /// `carillon relays list`
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the relays with their state, what came from them and the last failure.",
+            abstract: "List the relays with their state, counts and last failure.",
             discussion: """
                   carillon relays list
                   carillon relays list --state waiting
@@ -26,7 +26,7 @@ struct Relays: AsyncParsableCommand {
         @Option(help: "Only those in this state: connected, connecting, waiting or idle.")
         var state: String?
 
-        @Flag(help: "Only those that did wrong within the hour beyond what may be an accident.")
+        @Flag(help: "Only those that misbehaved repeatedly in the last hour.")
         var misbehaving = false
 
         func validate() throws {
@@ -49,7 +49,7 @@ struct Relays: AsyncParsableCommand {
     /// `carillon relays show`
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a relay: who is watched there, how far it was read, its last words, what it did wrong.",
+            abstract: "Show a relay's accounts, reading position, last messages and violations.",
             discussion: "  carillon relays show relay.example.com"
         )
 
@@ -63,7 +63,7 @@ struct Relays: AsyncParsableCommand {
                 "/v1/relays?containing=\(RunningRouter.encoded(relay))"
             )
             guard !list.relays.isEmpty else {
-                Terminal.error("no relay's URL contains '\(relay)'; carillon relays list names them all")
+                Terminal.error("no relay's URL contains '\(relay)'; carillon relays list lists all")
                 throw ExitCode(1)
             }
             print(options.json ? list.json : list.details)
@@ -73,10 +73,10 @@ struct Relays: AsyncParsableCommand {
     /// `carillon relays block`
     struct Block: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Leave a relay that users named at once, and never connect to it again.",
+            abstract: "Disconnect from a relay of users immediately and block it.",
             discussion: """
-                A URL stands for that relay, a host's name for all relays there, and *.example.com for all hosts below. Relays \
-                of the configuration are excepted. It is kept in the registry's database.
+                A URL blocks that relay, a host name all relays on that host, and *.example.com all hosts below it. \
+                Relays of the configuration cannot be blocked. The block is stored in the registry's database.
 
                   carillon relays block wss://relay.example.com --reason "floods"
                   carillon relays block '*.example.com' --for 7d
@@ -98,13 +98,13 @@ struct Relays: AsyncParsableCommand {
     /// `carillon relays unblock`
     struct Unblock: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Take a block of relays back.",
+            abstract: "Remove a block of relays.",
             discussion: "  carillon relays unblock wss://relay.example.com"
         )
 
         @OptionGroup var options: AnswerOptions
 
-        @Argument(help: "What was blocked, as carillon users rules shows it.")
+        @Argument(help: "The blocked URL or host, as carillon users rules shows it.")
         var relay: String
 
         func run() async throws {

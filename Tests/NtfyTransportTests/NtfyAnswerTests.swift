@@ -4,7 +4,7 @@ import PluginTestSupport
 import Testing
 import TimeTestSupport
 
-/// Every answer of ntfy's list, on a topic that is open and on one that takes a token.
+/// Every response in ntfy's list, on an open topic and on one that requires a token.
 struct NtfyAnswerTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let status: UInt32
@@ -12,7 +12,7 @@ struct NtfyAnswerTests {
         let kind: carillon_outcome_kind
         let reason: String
         let scope: carillon_scope
-        /// Whom a limit of an account is about, where that is somebody else.
+        /// The scope of an account's limit, if it differs from the topic's.
         let scopeOfAccount: carillon_scope
         let retryAfter: UInt32
         let retryAfterOfAccount: UInt32

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import NtfyTransport
 
 struct RefusedCredentialsTests {
-    /// ntfy counts wrong tokens by our address, and then takes nobody's.
+    /// ntfy counts wrong tokens by our address, and then rejects all tokens.
     @Test func aWrongTokenIsShownOnceInAWhile() throws {
         let fixture = try TransportFixture()
         let registration = { (token: String, topic: String) in
@@ -25,7 +25,7 @@ struct RefusedCredentialsTests {
         #expect(try requestsFor("tk_wrong", "a", 401) == 0)
         let refusal = RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, reason: "unauthorized")
         #expect(fixture.host.outcomes.last == refusal)
-        // Another token, another topic, and what is forbidden, which is no wrong token.
+        // Another token, another topic, and a forbidden topic, which does not mean a wrong token.
         #expect(try requestsFor("tk_right", "a", 200) == 1)
         #expect(try requestsFor("tk_wrong", "b", 403) == 1)
         #expect(try requestsFor("tk_wrong", "b", 403) == 1)

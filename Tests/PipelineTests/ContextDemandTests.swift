@@ -8,7 +8,7 @@ import Testing
 
 @testable import Pipeline
 
-/// What no device may be shown is neither fetched nor kept.
+/// Context that no device may show is neither fetched nor kept.
 @Suite struct ContextDemandTests {
     private let fetcher = FakeFetcher()
     private let bob: KeyPair
@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    /// Events of all sorts that notifications may speak of: two that name the account, and two that name nobody.
+    /// Submits events of all sorts that notifications may refer to: two that mention the account, and two that don't.
     private func submit(to account: KeyPair, at bench: Workbench) throws {
         let tags = [["p", account.publicKey.hex]]
         let parent = try bench.event(.textNote, "a parent's words", by: account)

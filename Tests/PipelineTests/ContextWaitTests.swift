@@ -30,7 +30,7 @@ import TimeTestSupport
         try bench.event(.profile, #"{"name":"\#(name)"}"#, by: alice)
     }
 
-    /// What the fetcher found arrives, and then that it is done, as from a relay pool.
+    /// Delivers fetched events and then the end of the fetch, as a relay pool would.
     private func find(_ events: [Event]) {
         bench.intake.submit(Submission(events: events.map(\.json), source: .relay(.fetched)) { _ in })
         fetcher.last?.completion()

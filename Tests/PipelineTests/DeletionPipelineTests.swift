@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// Kinds 5 and 62 through the pipeline: what their authors take back is told no more.
+/// Kinds 5 and 62 through the pipeline: events that their authors delete are no longer notified.
 @Suite struct DeletionPipelineTests {
     private func deletion(_ bench: Workbench, of events: [Event], by keys: KeyPair, kind: String = "1") throws -> Event
     {
@@ -84,7 +84,7 @@ import TimeTestSupport
         let held = try note(bench, "second", to: owner, by: author)
         bench.submit([held])
         #expect(try bench.rows().held == 1)
-        // Nobody else can have it forgotten, nor can a copy that the author never signed.
+        // Other authors cannot delete it, and neither can a copy that the author did not sign.
         var forged = try deletion(bench, of: [held], by: author)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
         bench.submit([try deletion(bench, of: [held], by: try Workbench.keys()), forged])
@@ -96,7 +96,7 @@ import TimeTestSupport
         #expect(bench.kept.count == 1)
     }
 
-    /// Whoever handed the deletion over has ended registrations.
+    /// The member that handed the deletion over has already ended registrations.
     @Test func thePipelineOfAPartitionOnlyTakesBackEvents() throws {
         let bench = try Workbench.paced(feed: IndexFeed(of: 0) { _ in true })
         let (owner, author) = (try Workbench.keys(), try Workbench.keys())
@@ -138,7 +138,7 @@ import TimeTestSupport
         #expect(bench.kept.last?.notification.body.contains("number 3") == true)
     }
 
-    /// The push of one event that waited, of several of which all others were deleted, or alone.
+    /// The push of an event that waited, either with deleted events or without any others.
     private func rest(
         of count: Int,
         at place: Int,
@@ -266,7 +266,7 @@ import TimeTestSupport
         #expect(bench.trace(of: late.id).last?.step == .deleted)
     }
 
-    /// Relays deliver in any order, and nobody may have heard of the author.
+    /// Relays deliver in any order, and the author may be unknown.
     @Test(arguments: ["e", "a", "vanish"]) func aDeletionOfARelayMayComeBeforeItsEvent(by kind: String) throws {
         let yaml = "{ version: 1, rules: [{ signal: x, match: { kinds: [30023] }, title: '{{event.content}}' }] }"
         let bench = try Workbench(rules: try RuleBook(yaml: yaml, name: "rules.yaml"), pacing: PacingPolicy())
@@ -297,7 +297,7 @@ import TimeTestSupport
         #expect(bench.kept.map(\.notification.title) == ["another version"])
     }
 
-    /// What was pushed may wait in the outbox still, also of somebody who nothing else is known of.
+    /// A pushed event may still wait in the outbox, even if its author is otherwise unknown.
     @Test(arguments: [false, true]) func theOutboxLearnsOfDeletionsOfWhatWasPushed(isRestarted: Bool) throws {
         let bench = try Workbench.paced()
         let (owner, author) = (try bench.account(mode: "alert"), try Workbench.keys())

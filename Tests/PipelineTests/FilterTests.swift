@@ -27,7 +27,7 @@ import TimeTestSupport
             return answer(question)
         }
 
-        /// Who was asked together, by filter.
+        /// The groups of authors in each request, by filter.
         final class Groups: Sendable {
             private let kept = Mutex<[(filter: String, recipients: [String])]>([])
 
@@ -85,7 +85,7 @@ import TimeTestSupport
         return try bench.event(.contactList, tags: tags, by: author, at: Workbench.time + time)
     }
 
-    /// Relays had these, and nothing else.
+    /// Delivers the events that relays had, and no others.
     private func find(_ events: [Event], _ bench: Workbench, isAnswered: Bool = true) {
         bench.intake.submit(Submission(events: events.map(\.json), source: .relay(.fetched)) { _ in })
         fetcher.last?.end(isAnswered)
@@ -381,7 +381,7 @@ import TimeTestSupport
         bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
         let want = DistanceWant(account: owner.publicKey, author: bob.publicKey)
         #expect(fetcher.last?.wants.distances == [want])
-        // A list that names others, or is somebody's whom the recipient does not follow, proves nothing.
+        // A list that names others, or whose author the recipient does not follow, proves no distance.
         let mallory = try Workbench.keys()
         bench.intake.submit(
             Submission(
@@ -431,7 +431,7 @@ import TimeTestSupport
         #expect(fetcher.last?.wants.distances == [DistanceWant(account: other.publicKey, author: bob.publicKey)])
     }
 
-    /// One wait is for both: first whom the recipient follows, then whom those follow.
+    /// One wait covers both: first the accounts that the recipient follows, then the accounts that those follow.
     @Test func distanceIsAskedForOnceTheListIsThere() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
@@ -446,7 +446,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.second])
     }
 
-    /// Of a list that came while only whom it names mattered, nothing else was kept.
+    /// If a list came while only the accounts in it mattered, only those accounts were kept.
     @Test(arguments: [true, false])
     func theListIsSoughtWhereOnlyWhomItNamesIsKnown(isReloaded: Bool) throws {
         let probe = Probe()

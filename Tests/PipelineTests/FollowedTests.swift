@@ -9,7 +9,7 @@ import Rules
 import Testing
 import TimeTestSupport
 
-/// Rules that ask whom the recipient follows.
+/// Rules that depend on the accounts that the recipient follows.
 @Suite struct FollowedTests {
     private let fetcher = FakeFetcher()
     private let bench: Workbench
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(bench.count(.unaddressed) == 1 && bench.count(.forged) == 0)
     }
 
-    /// Each follows the other. What the first list is to the second account waits for whom that one follows.
+    /// Each follows the other. The first list waits, for the second account, for that account's own list.
     @Test func aListMayBeOthersNewsToo() throws {
         let friend = try bench.account()
         bench.submit([try follows(friend), try follows(owner, of: friend)])
@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(fetcher.count == 2)
     }
 
-    /// It was somebody's news before its author came, and is still to be learned from.
+    /// The list notified another account before its author registered, and must still be read.
     @Test func aListFromBeforeTheAccountIsLearnedWhenItComesAgain() throws {
         let friend = try Workbench.keys()
         let list = try follows(owner, alice, of: friend)
@@ -138,7 +138,7 @@ import TimeTestSupport
         #expect(bench.count(.learned) == 1)
     }
 
-    /// A list that named nobody here when it was learned is somebody's baseline later.
+    /// A list that named no registered account when it was read becomes a baseline later.
     @Test func anOwnListIsNotDoneWith() throws {
         let list = try follows(alice)
         bench.submit([list], from: .relay(.live))

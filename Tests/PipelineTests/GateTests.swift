@@ -58,7 +58,7 @@ import Testing
         #expect(hits.accounts(for: .textNote) == numbers)
     }
 
-    /// A key for messages makes an account the recipient of gift wraps and of nothing else.
+    /// A key for messages makes an account the recipient of gift wraps only.
     @Test func anEventOfAnotherKindIsNoConcernOfWhoeverHasAMessageKey() {
         let (own, other) = (AccountNumber(rawValue: 1), AccountNumber(rawValue: 2))
         let hits = [

@@ -5,7 +5,7 @@ import Pipeline
 import Push
 import Testing
 
-/// Gift wraps (NIP-59) are dated back and signed by anybody: newness and authorship cannot be read from them.
+/// Gift wraps (NIP-59) are backdated and signed with random keys: they show neither age nor author.
 @Suite struct GiftWrapTests {
     private let bench: Workbench
 

@@ -9,12 +9,12 @@ import TimeTestSupport
 
 /// Events whose accounts' partitions are other routers'.
 @Suite struct HandedOverTests {
-    /// Owners who answer when a test says so.
+    /// Owners that answer when a test makes them.
     private final class Owners: PartitionOwners {
         struct Question: Sendable {
             let event: EventID
             let source: EventSource
-            /// Nil: whoever there is.
+            /// Nil: all accounts.
             let accounts: Set<PublicKey>?
             let completion: @Sendable (Bool) -> Void
         }
@@ -60,7 +60,7 @@ import TimeTestSupport
         let answer = bench.arrive([([wrap], .socket(authenticated: []))])[0]
         #expect(answer.results.isEmpty && owners.count == 1 && bench.kept.isEmpty)
         #expect(owners.questions.withLock { $0.first?.accounts } == [owner.publicKey])
-        // A copy from elsewhere waits with it and asks nobody again.
+        // A copy from another source waits with it, without a second request.
         let copy = bench.arrive([([wrap], .relay(.live))])[0]
         #expect(copy.results.isEmpty && owners.count == 1)
         owners.answer(true)
@@ -101,7 +101,7 @@ import TimeTestSupport
         let answer = bench.arrive([([deletion], .relay(.live))])[0]
         #expect(answer.results.isEmpty && owners.count == 1)
         #expect(owners.questions.withLock { $0.first?.event == deletion.id && $0.first?.accounts == nil })
-        // An owner who holds the event says so.
+        // An owner that holds the event confirms it.
         #expect(bench.trace(of: deletion.id).isEmpty)
         owners.answer(true)
         bench.process()
@@ -116,7 +116,7 @@ import TimeTestSupport
         let answer = bench.arrive([([deletion], .socket(authenticated: []))])[0]
         #expect(answer.results.isEmpty)
         #expect(owners.questions.withLock { $0.map(\.event) == [deletion.id] && $0.first?.accounts == nil })
-        // Nobody may keep it for now: it comes again.
+        // No owner can keep it for now, so it comes again.
         owners.answer(false)
         bench.process()
         #expect(answer.results.map(\.isFinal) == [false])
@@ -126,7 +126,7 @@ import TimeTestSupport
         #expect(again.results == [.accepted])
     }
 
-    /// Another member may hold what is at an address. A forged deletion is nobody's.
+    /// Another member may hold the event at an address. A forged deletion is sent to no owner.
     @Test func aDeletionByAddressGoesToAllOwnersAndAForgedOneToNobody() throws {
         let stranger = try Workbench.keys()
         let address = try bench.event(.deletion, tags: [["a", "30023:\(stranger.publicKey.hex):x"]], by: stranger)

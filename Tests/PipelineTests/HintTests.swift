@@ -153,7 +153,7 @@ import TimeTestSupport
         HintLimiter(limits: HintLimiter.Limits(tolerance: .minutes(10), burst: 3, interval: .seconds(1), pairs: pairs))
     }
 
-    /// What the limiter says to hints of a pair, one after the other.
+    /// Returns the limiter's results for hints of a pair, in order.
     private func says(
         _ limiter: inout HintLimiter,
         _ partner: PublicKey,

@@ -107,7 +107,7 @@ import TimeTestSupport
             let event = [UInt8](repeating: 1, count: size)
             intake.submit(Submission(events: [event], source: .api(NotificationOrder(.template("a")))) { _ in })
         }
-        // One that is larger than a part goes alone.
+        // An item larger than a part is sent separately.
         for count in [3, 1, 1, 1] { #expect(counts(intake.next())?.count == count) }
     }
 

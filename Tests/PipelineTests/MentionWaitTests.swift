@@ -6,7 +6,7 @@ import Push
 import Rules
 import Testing
 
-/// Rules that name whom and what an event mentions, and who wrote what it refers to.
+/// Rules that name the accounts and events that an event mentions, and the authors of events that it refers to.
 @Suite struct MentionWaitTests {
     private let fetcher = FakeFetcher()
     private let bench: Workbench
@@ -39,7 +39,7 @@ import Testing
         try bench.event(.profile, #"{"name":"\#(name)"}"#, by: keys)
     }
 
-    /// What the fetcher found arrives.
+    /// Delivers the events that the fetcher found.
     private func find(_ events: [Event]) {
         bench.intake.submit(Submission(events: events.map(\.json), source: .relay(.fetched)) { _ in })
         bench.process()
@@ -63,7 +63,7 @@ import Testing
         #expect(bench.kept.isEmpty)
         find([try profile("carol", of: carol)])
         #expect(bench.kept.map(\.notification.body) == ["@carol “This is the way” “# Title”"])
-        // Nobody is asked about what is known.
+        // Known events are not requested.
         bench.submit([try note("again " + content)], from: .relay(.live))
         #expect(bench.kept.count == 2 && fetcher.count == 1)
     }

@@ -9,7 +9,7 @@ import Rules
 import Synchronization
 import Testing
 
-/// What devices may see: the stricter of what the rule and the registration say.
+/// The mode of a device is the stricter of the rule's and the registration's.
 @Suite struct ModeTests {
     private static func rules(mode: Mode) throws -> RuleBook {
         try RuleBook(
@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    /// Where a note wakes a device, and with what.
+    /// Returns the notification that a note causes on a device.
     private func wake(
         _ rule: Mode,
         _ registration: Mode,

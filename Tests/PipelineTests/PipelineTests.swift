@@ -82,7 +82,7 @@ import TimeTestSupport
         )
         let strangers = try bench.event(.textNote, "later", by: alice, at: Workbench.time + 901)
         let refusal = EventVerdict.Result.refused("invalid: created_at: expected at most 900 seconds ahead of now")
-        // Whom it concerns makes no difference to the answer.
+        // The recipients make no difference to the response.
         #expect(bench.submit([near, far, strangers]).map(\.result) == [.accepted, refusal, refusal])
         #expect(bench.kept.count == 1 && bench.count(.ahead) == 2)
         #expect(bench.submit([far], from: .relay(.live)).map(\.result) == [refusal])

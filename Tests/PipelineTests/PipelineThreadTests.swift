@@ -59,7 +59,7 @@ import TimeTestSupport
         let intake = Intake(portion: 3)
         let notes = try (0..<10).map { _ in try noteThatWaits() }
         let answer = Answer()
-        // The copy is looked at before the first one's turn is over.
+        // The copy is checked before the first copy's turn is over.
         for note in notes + notes.suffix(4) {
             intake.submit(Submission(events: [note.json], source: .feed, completion: answer.take))
         }
@@ -97,7 +97,7 @@ import TimeTestSupport
 
     @Test func theThreadWakesByItselfWhenSomethingHasWaitedLongEnough() async throws {
         let note = try noteThatWaits()
-        // Each look at the clock takes a second.
+        // Each reading of the clock takes a second.
         let clock = ManualClock(Workbench.start)
         let pipeline = try Self.pipeline(
             bench.registry,

@@ -8,7 +8,7 @@ import Registry
 import Testing
 import TimeTestSupport
 
-/// What relays bring: several copies, old things, and things that were asked for.
+/// Events from relays: duplicates, old events and requested events.
 @Suite struct RelayEventTests {
     private let bench: Workbench
     private let alice: KeyPair

@@ -81,7 +81,7 @@ import Testing
                     author: Self.author
                 )
         )
-        // What it answers or quotes comes first.
+        // The event that it answers or quotes comes first.
         let both = tags + [["q", Self.second, "", Self.account.hex]]
         #expect(try concern(.textNote, both).referencedID == id(Self.second))
     }

@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// What somebody asks for over the API goes the way of all events.
+/// A notification requested over the API takes the same path as all events.
 struct RequestedNotificationTests {
     private static func order(
         _ json: String,
@@ -49,7 +49,7 @@ struct RequestedNotificationTests {
         #expect(first.map(\.result) == [.accepted])
         #expect(Set(bench.kept.map(\.notification.mode)) == [.alert, .nudge])
         #expect(bench.kept.allSatisfy { $0.notification.signal == .notification })
-        // After a crash it is made anew, with the same id.
+        // After a crash the event is created again with the same id.
         let again = bench.submit([event], from: .api(order))
         #expect(again.map(\.result) == [.duplicate] && bench.kept.count == 2)
         try bench.restart()
@@ -78,7 +78,7 @@ struct RequestedNotificationTests {
         #expect(bench.kept.map(\.notification.title) == ["a"])
     }
 
-    /// What we signed ourselves is not checked again; whatever else claims to come over the API is.
+    /// Events that this process signed are not verified again; other events that claim to come from the API are.
     @Test func onlyWhatThisProcessMadeNeedsNoCheck() throws {
         let bench = try Workbench()
         let alice = try bench.account(mode: "alert")
@@ -95,7 +95,7 @@ struct RequestedNotificationTests {
         #expect(answer.results == [.accepted] && bench.kept.count == 1)
     }
 
-    /// What the sender is told: a second one within the cooldown waits, and until when.
+    /// The sender learns that a second notification waits for the cooldown, and until when.
     @Test func itsDevicesAreCounted() throws {
         let bench = try Workbench.paced()
         let people = [try bench.account(["zap"]), try bench.account(["dm"])]

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Pipeline
 
-/// Kinds and signals that no line of Swift knows, made notifiable by a rules file alone.
+/// Kinds and signals unknown to the Swift code become notifiable through a rules file.
 @Suite struct NewKindTests {
     private let bench: Workbench
     private let alice: KeyPair

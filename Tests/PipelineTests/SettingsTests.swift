@@ -30,7 +30,7 @@ import Testing
         }
         bench.submit(try both())
         #expect(bench.kept.map(\.notification.signal) == [.mention])
-        // A signal that nobody counted with when the device registered.
+        // A signal that was unknown when the device registered.
         try bench.pipeline?.adopt(Self.settings(Self.offers))
         bench.submit(try both())
         #expect(bench.kept.map(\.notification.signal) == [.mention, Signal(rawValue: "offer")])

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// Several threads must come to what one comes to: with a single thread nothing is verified ahead.
+/// Several threads must give the same result as a single thread, which verifies nothing ahead.
 @Suite struct SignatureLookaheadTests {
     private let alice: KeyPair
 
@@ -19,7 +19,7 @@ import TimeTestSupport
         return forged
     }
 
-    /// What becomes of events of all sorts that come in portions of that size.
+    /// Returns the verdicts on events of all sorts that come in portions of that size.
     private func verdicts(
         threads: Int,
         from source: EventSource,
@@ -60,7 +60,7 @@ import TimeTestSupport
             bench.pipeline?.process(portion, before: number + 1 < portions.count ? portions[number + 1] : nil)
         }
         let results = answer.allResults
-        // Half of them, and the late one's.
+        // Half of them, and the late author's event.
         #expect(bench.kept.count == SignatureLookahead.window + 1)
         return results
     }

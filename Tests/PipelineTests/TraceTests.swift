@@ -10,7 +10,7 @@ import Testing
 
 @testable import Pipeline
 
-/// What of an event's way is told to whoever keeps it.
+/// The steps that the pipeline reports to its trace.
 @Suite struct TraceTests {
     private func note(to keys: KeyPair, _ bench: Workbench) throws -> Event {
         try bench.event(.textNote, "hello", tags: [["p", keys.publicKey.hex]], by: Workbench.keys())

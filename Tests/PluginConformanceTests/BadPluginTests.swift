@@ -2,7 +2,7 @@ import Core
 import PluginConformance
 import Testing
 
-/// A plugin with one mistake fails the one check that is about it, and learns what to do.
+/// A plugin with one error fails the check for that error, and the report shows the fix.
 @Suite(.timeLimit(.minutes(3)))
 struct BadPluginTests {
     struct Mistake: Sendable, CustomTestStringConvertible {
@@ -104,13 +104,13 @@ struct BadPluginTests {
         expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
     }
 
-    /// One check failed, and says so with these words.
+    /// Expects exactly one failed check, with these words in its message.
     private func expect(_ check: ConformanceCheck, _ words: String, _ report: ConformanceReport) {
         #expect(report.failures.map(\.check) == [check])
         #expect(words.isEmpty || report.failures.first?.text.contains(words) == true, "\(report)")
     }
 
-    /// Hosts ignore these mistakes, or never come to them.
+    /// Hosts ignore these errors, or never reach them.
     @Test(arguments: [
         (#""smell":1"#, "/smell: version 1 of the format does not know this"),
         (

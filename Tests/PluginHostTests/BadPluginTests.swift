@@ -10,11 +10,11 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Plugins that break down in every way at every place: each is named with what it did, and a healthy plugin goes on
-/// delivering. All kinds run side by side in processes of their own, since most of their time is waiting for deadlines.
+/// Plugins that fail in every way at every place: each is named with its failure, and a healthy plugin keeps
+/// delivering. All kinds run in parallel in their own processes, because they mostly wait for deadlines.
 @Suite(.timeLimit(.minutes(2)))
 struct BadPluginTests {
-    /// What breaks down: a function of `bad.c`. One of the words is in the report of its end.
+    /// A function of `bad.c` that fails. The report of its end contains one of the words.
     struct Breakdown: Sendable, CustomStringConvertible {
         let function: String
         let words: [String]
@@ -42,7 +42,7 @@ struct BadPluginTests {
     /// Where it happens: a word of `bad.c`'s configuration.
     enum Place: String, Sendable, CaseIterable { case create, validate, deliver, done, decide, destroy }
 
-    /// All bad plugins, and beside them a healthy one that delivers all the time.
+    /// All bad plugins, and a healthy one that delivers all the time.
     private final class Ward: Sendable {
         let host: PluginHost
         private let workshop: Workshop
@@ -191,12 +191,12 @@ struct BadPluginTests {
             case .validate:
                 let instance = try ward.transport(breakdown, at: place)
                 let error = #expect(throws: PluginError.self, "\(breakdown)") { try instance.validate(.somewhere) }
-                // A crash would only repeat itself. What ends a process otherwise may be another's doing: it is asked
-                // again once.
+                // A crash would only repeat itself. Another plugin may have caused any other end of the process, so the
+                // request is repeated once.
                 let isCrash = ["crash", "throws"].contains(breakdown.function)
                 if breakdown.function != "leak" { #expect(error?.isTemporary == !isCrash, "\(breakdown)") }
                 return await ward.expectReport(on: breakdown, deaths: isCrash ? 1...1 : 1...2, setAside: 0)
-            // It dies with the delivery, and again with it alone, twice.
+            // The process crashes with the delivery, and twice more with only that delivery.
             case .deliver, .done:
                 let instance = try ward.transport(breakdown, at: place)
                 #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"), "\(breakdown)")
@@ -252,7 +252,7 @@ struct RudePluginTests {
         )
         #expect(filter.decide(.sample) == .pass)
         #expect(await filter.drain(within: .seconds(10)))
-        // The plugin says so where the host takes what it must not. A line of one that is gone does no harm.
+        // The plugin logs it if the host accepts a forbidden call. A line from a destroyed instance does no harm.
         #expect(log.said.filter { !$0.isEmpty && $0 != "a line of what is gone" } == [])
         #expect(host.processReports.allSatisfy { $0.deaths == 0 })
         let good = try make("{}")
@@ -263,12 +263,12 @@ struct RudePluginTests {
 
     private func expect(_ statistics: TransportStatistics, of rudeness: Rudeness, at place: BadPluginTests.Place) {
         switch rudeness {
-        // Of a delivery in hand the first of its answers counts, and three do not.
+        // The first of the answers to an open delivery counts, and three are rejected.
         case .twice: #expect(statistics.unknownTickets == 3, "\(place)")
         case .huge:
             #expect(statistics.malformedRequests == 5, "\(place)")
             #expect(statistics.unknownTickets == 1, "\(place)")
-        // One that is gone has no delivery, whoever else has.
+        // A destroyed instance has no delivery, even if another instance has that ticket.
         case .late: #expect(statistics == TransportStatistics(), "\(place)")
         }
     }

@@ -92,7 +92,7 @@ struct DeliverManyTests {
         #expect(await reasons(bench, [.greeting, .greeting]) == ["inline", "inline"])
     }
 
-    /// Each is tried alone; the one that kills the process is set aside, and the others go.
+    /// Each is tried separately; the one that crashes the process is abandoned, and the others are sent.
     @Test(arguments: ["", "unsupported"])
     func aCrashLosesNothing(_ behaviour: String) async throws {
         let bench = try bench(behaviour)

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// What plugins do with deliveries, well and badly.
+/// Correct and incorrect handling of deliveries by plugins.
 @Suite(.timeLimit(.minutes(1)))
 struct DeliveryTests {
     @Test(arguments: ["inline", "thread"]) func completionMayComeFromAnywhere(behaviour: String) async throws {
@@ -17,7 +17,7 @@ struct DeliveryTests {
         #expect(bench.instance.statistics == TransportStatistics())
     }
 
-    /// A device may have moved here from a transport that encrypts by itself.
+    /// A device may have moved here from a transport that encrypts its own messages.
     @Test func whatIsLeftToTheTransportToSealIsShownToNoOther() async throws {
         let bench = try Bench(doing: "inline")
         var notification = Notification(mode: .sealed, signal: .dm, body: "secret")
@@ -88,7 +88,7 @@ struct DeliveryTests {
         ("older-scope", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
         ("needless-scope", Outcome(.delivered, reason: "delivered")),
         ("odd-numbers", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "retry")),
-        // Its struct ends before retry_after_ms and reason: what lies there is not read.
+        // Its struct ends before retry_after_ms and reason, so the memory after it must not be read.
         ("short-outcome", Outcome(.retry, reason: "retry")),
         ("hostile-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),
         ("talkative-reason", Outcome(.retry, retryAfter: .milliseconds(1500), reason: "other")),

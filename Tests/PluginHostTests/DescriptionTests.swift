@@ -3,7 +3,7 @@ import Testing
 
 @testable import PluginHost
 
-/// What a plugin says about its platform, and how much of it a host believes.
+/// A plugin's description of its platform, and the limits that the host applies to it.
 struct DescriptionTests {
     private static let document =
         #"{\"version\":1,\"name\":\"Fixture\",\"block\":\"fix\",\"target\":{\"kind\":\"token\"}}"#
@@ -42,7 +42,7 @@ struct DescriptionTests {
         }
     }
 
-    /// What lies behind the struct of an older minor version is not the plugin's.
+    /// The memory after the struct of an older minor version does not belong to the plugin.
     @Test(arguments: ["cancel", "command", "describe"])
     func isNotLookedForInAnOlderPlugin(end: String) throws {
         let host = try host("-DDESCRIBE_GARBAGE", "-DTRANSPORT_SIZE=offsetof(carillon_transport, \(end))")

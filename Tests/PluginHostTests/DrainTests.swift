@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// The end of an instance: nothing is destroyed while something is still inside.
+/// The end of an instance: it is not destroyed while a call is still inside.
 @Suite(.timeLimit(.minutes(1)))
 struct DrainTests {
     @Test func idleInstanceIsDestroyedAtOnce() async throws {
@@ -91,7 +91,7 @@ struct DrainTests {
         #expect(outcomes.all.count == 400)
         #expect(Set(outcomes.reasons).isSubset(of: ["thread", "draining"]))
         #expect(outcomes.reasons.filter { $0 == "thread" }.count >= 51)
-        // What it was asked to cancel before comes before its end.
+        // Cancellations requested earlier come before its end.
         #expect(bench.log.said.firstIndex(of: "destroyed") == bench.log.said.count - 1)
         #expect(bench.instance.statistics == TransportStatistics())
     }

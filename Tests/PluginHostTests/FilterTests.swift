@@ -87,7 +87,7 @@ struct FilterTests {
         if behaviour == "babble" { #expect(bench.log.said == Array(repeating: "reason 1", count: 4)) }
     }
 
-    /// Many at once, and one after the other as the filter sees them.
+    /// Many at the same time, and sequential for the filter.
     @Test func questionsThatGoTogetherHaveTheirOwnAnswers() throws {
         let bench = try FilterBench(doing: "name")
         let questions = (0..<150).map { number in
@@ -144,7 +144,7 @@ struct FilterTests {
         #expect(bench.filter.statistics.malformedEdits == 3)
     }
 
-    /// Who may see little of an event does not see what a filter makes of it either.
+    /// A filter cannot edit texts in modes that hide them.
     @Test(arguments: [Mode.wake, .nudge])
     func textsThatAreNotShownAreNotEdited(mode: Mode) throws {
         let bench = try FilterBench(doing: "edit", Self.rendered)

@@ -126,7 +126,7 @@ struct InstanceStateTests {
         #expect(state.beginStream() == true)
         _ = state.drain(deadline: 100)
         state.leave()
-        // The delivery in hand may need one more.
+        // The delivery in progress may need one more.
         #expect(state.beginStream() == true)
         #expect(state.settle(now: 0) == nil)
         _ = state.complete(ticket)

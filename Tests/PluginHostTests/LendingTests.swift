@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// What reaches a plugin, field by field.
+/// The values that reach a plugin, field by field.
 struct LendingTests {
     private static let everything = Notification(
         mode: .alert,

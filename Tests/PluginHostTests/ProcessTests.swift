@@ -12,7 +12,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Plugins in processes of their own, seen from the router.
+/// Plugins in their own processes, seen from the router.
 @Suite(.timeLimit(.minutes(2)))
 struct ProcessTests {
     private func load(_ workshop: Workshop, _ change: (inout IsolationSettings) -> Void = { _ in }) -> PluginHost {
@@ -174,7 +174,7 @@ struct ProcessTests {
         #expect(filter.decide(question) == .drop(reason: "because"))
     }
 
-    /// The others share its process at first. They wait for one restart, are not tried alone, and lose nothing.
+    /// The others share its process at first. They wait for one restart, are not tried separately, and lose nothing.
     @Test(arguments: ["crash", "leave", "loop"]) func onePluginThatDiesDoesNotStopTheOthers(_ how: String) async throws
     {
         let workshop = try Workshop()
@@ -296,7 +296,7 @@ struct ProcessTests {
         )
     }
 
-    /// What was in hand when the process was killed is delivered again, and nothing else is.
+    /// Deliveries in progress when the process was killed are delivered again, and no others.
     @Test func killsLoseAndRepeatNothing() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "plugin.so")
@@ -321,7 +321,7 @@ struct ProcessTests {
             }
             group.addTask {
                 for killed in 1...kills {
-                    // What was in hand at the kill before has been tried alone by then.
+                    // By then, deliveries in progress at the previous kill have been tried separately.
                     let next = killed * count / (kills + 1)
                     guard await eventually({ run.ended >= next }) else { return }
                     guard await eventually({ host.processReports.first?.process != nil }) else { return }
@@ -337,7 +337,7 @@ struct ProcessTests {
         #expect(host.processReports.first?.setAside == 0)
     }
 
-    /// Who was asked for and who has ended.
+    /// The requested and the completed deliveries.
     private final class KillRun: Sendable {
         private struct State {
             var requests = 0

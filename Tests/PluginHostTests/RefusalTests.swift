@@ -4,9 +4,9 @@ import Testing
 
 @testable import PluginHost
 
-/// Bad files beside a good one: each is refused by name with its reason, and the good one loads.
+/// Bad files next to a good one: each is rejected by name with its reason, and the good one loads.
 struct RefusalTests {
-    /// Loads a folder with a good plugin and what `prepare` puts beside it; returns why `bad.so` was refused.
+    /// Loads a folder with a good plugin and the file from `prepare`; returns why `bad.so` was rejected.
     private func refusal(
         pins: [String: String] = [:],
         _ prepare: (Workshop) throws -> Void

@@ -7,7 +7,6 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// What the host does for plugins: log, HTTP, configuration.
 @Suite(.timeLimit(.minutes(1)))
 struct ServiceTests {
     @Test func requestIsCopiedWhole() async throws {

@@ -32,7 +32,7 @@ struct StateTests {
         let next = try ServiceBench(bench.store)
         let instance = try next.make("state")
         #expect(await next.value(of: "a", in: instance) == "3 one")
-        // Of another app nothing is seen.
+        // State of another app is not visible.
         #expect(await next.value(of: "a", in: try next.make("state", app: "other")) == "none")
     }
 

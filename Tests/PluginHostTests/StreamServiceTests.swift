@@ -169,7 +169,7 @@ struct StreamServiceTests {
         async let reason = bench.reason()
         #expect(await eventually { peer.text == "hello\n" })
         #expect(await bench.instance.drain(within: .minutes(1)))
-        // It ended by itself, and not at the instance's end.
+        // It ended on its own, and not with the instance.
         #expect(await reason == "idle")
         #expect(bench.log.said.last == "destroyed")
     }
@@ -210,7 +210,7 @@ struct StreamsOfDeadProcessTests {
         let process = try #require(host.processReports.first?.process)
         kill(process, SIGKILL)
         #expect(await eventually { peer.open == 0 && instance.streams.open == 0 })
-        // The next process opens one of its own.
+        // The next process opens its own stream.
         instance.deliver { outcomes.append($0) }
         #expect(await eventually { outcomes.reasons == ["kept", "kept"] && peer.open == 1 })
         #expect(await instance.drain(within: .minutes(1)))

@@ -37,7 +37,7 @@ struct TicketTableTests {
         let first = try table.opened("a", deadline: 0)
         #expect(throws: Never.self) { try table.opened("b", deadline: 0) }
         #expect(throws: Full.self) { try table.opened("c", deadline: 0) }
-        // Not waited for any more, but still the plugin's.
+        // No longer waited for, but still owned by the plugin.
         #expect(table.expire(now: 0).count == 2)
         #expect(throws: Full.self) { try table.opened("c", deadline: 0) }
         guard case .late = table.end(first) else {

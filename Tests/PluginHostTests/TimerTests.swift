@@ -72,13 +72,13 @@ struct TimerProcessTests {
 
     @Test func aCrashInATimerIsNamed() async throws {
         let (host, bench) = try bench()
-        // The delivery is still open, and is tried once more alone.
+        // The delivery is still open, and is retried once separately.
         #expect(try await bench.reason("crash") == "plugin-crashed")
         let death = try #require(host.processReports.first?.lastDeath)
         #expect(death.contains("SIGSEGV") && death.contains("called for a timer"), "\(death)")
     }
 
-    /// Nothing is in hand when the timer hangs.
+    /// No delivery is in progress when the timer hangs.
     @Test func aTimerThatHangsIsNoticedWithoutDeliveries() async throws {
         let (host, bench) = try bench { $0.deadline = .milliseconds(1500) }
         #expect(try await bench.reason("hang") == "hangs")

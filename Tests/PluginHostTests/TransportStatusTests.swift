@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// What a plugin says of itself, whatever it says.
+/// The status that a plugin reports, including invalid ones.
 @Suite struct TransportStatusTests {
     @Test func saysWhatEndsAndWhatClientsHaveToKnow() {
         let status = TransportStatus(
@@ -25,7 +25,7 @@ import TimeTestSupport
         #expect(status.expiries.isEmpty && status.clients.isEmpty)
     }
 
-    /// It is told to everybody: nothing in it breaks a line or fills a document.
+    /// It is shown in public: it must neither break a line nor fill a document.
     @Test func ofWhatIsTooMuchTheRestCounts() {
         let long = String(repeating: "x", count: 257)
         let many = (0..<21).map { "\"\($0)\"" }.joined(separator: ",")

@@ -43,7 +43,7 @@ struct FilterEntryTests {
         }
     }
 
-    /// What a call set.
+    /// The settings that a call made.
     private final class Sets {
         var entries: [(field: String, value: String)] = []
         var status = carillon_status.CARILLON_OK
@@ -129,7 +129,7 @@ struct FilterEntryTests {
         #expect(try decide("edit", sets).verdict == .CARILLON_DROP)
     }
 
-    /// A host of ABI 1.2 knows nothing of authors and distances; what lies behind its struct is not read.
+    /// A host of ABI 1.2 has no authors and distances; the memory after its struct is not read.
     @Test func anOlderHostSaysLess() throws {
         let answer = try decide("drop") { $0.struct_size = 96 }
         #expect(answer == Answer(.CARILLON_OK, .CARILLON_DROP))

@@ -5,7 +5,7 @@ import PluginProtocol
 import RandomTestSupport
 import Testing
 
-/// The bodies of frames: what is written is read again, and nothing else is.
+/// The bodies of frames: decoding accepts the encoded bodies, and no others.
 @Suite struct MessageTests {
     @Test func samplesCoverEveryKind() {
         #expect(Set(Sample.all.map(\.kind)) == Set(FrameKind.allCases))
@@ -30,7 +30,7 @@ import Testing
         #expect(throws: ProtocolError.malformed(sample.kind)) { try sample.reread(sample.body + [0]) }
     }
 
-    /// A count of more than four thousand million in place of each number, one after the other.
+    /// Replaces each number in turn by a count of more than four billion.
     @Test(arguments: Sample.all)
     func largeNumbersReserveNothing(_ sample: Sample) {
         let body = sample.body
@@ -96,7 +96,7 @@ import Testing
         #expect(throws: ProtocolError.otherVersion(3)) { try hello?.reread([3, 0, 0, 0]) }
     }
 
-    /// What stands in a plugin's memory where the reason should be, and what the router is told.
+    /// The bytes in a plugin's memory that should be a reason, and the reason that the router receives.
     @Test func reasonsThatAreNoneAreStillTold() throws {
         let reasons = [
             (carillon_str("dead"), "dead"), (carillon_str(""), ""), (carillon_str(ptr: nil, len: 5), "?"),

@@ -1,10 +1,9 @@
 package import CarillonABI
 import Synchronization
 
-/// A router's side of the ABI that records what a transport asks of it, and answers when a test says so.
+/// The router's side of the ABI: records a transport's calls, and answers when a test does.
 ///
-/// `@unchecked Sendable`: the pointers never change after init and what is behind them is only read; the rest is in a
-/// lock.
+/// `@unchecked Sendable`: the pointers never change after init and their memory is only read; the rest is in a lock.
 package final class FakeHost: @unchecked Sendable {
     // The context is a plugin's pointer: it is only ever handed back.
     private struct Pending: @unchecked Sendable {
@@ -31,13 +30,13 @@ package final class FakeHost: @unchecked Sendable {
     private let streamService: UnsafeMutablePointer<carillon_streams>
 
     package var pointer: UnsafePointer<carillon_host> { UnsafePointer(host) }
-    /// Timers, for which time passes when a test says so.
+    /// Timers, whose time a test advances.
     package let timers = FakeTimers()
-    /// What the plugin has kept.
+    /// The plugin's stored state.
     package let states = FakeStates()
 
-    /// `hasServices`: whether there are services; a host of ABI 1.0 has none. `inboundURL`: what the service
-    /// "carillon.inbound/1" says; nil: that nothing reaches the transport.
+    /// `hasServices`: whether there are services; a host of ABI 1.0 has none. `inboundURL`: the URL that the service
+    /// "carillon.inbound/1" returns; nil: no request can reach the transport.
     package init(hasServices: Bool = true, inboundURL: String? = nil) {
         self.inboundURL = inboundURL
         inboundService = .allocate(capacity: 1)
@@ -91,7 +90,7 @@ package final class FakeHost: @unchecked Sendable {
     package var log: [String] { state.withLock { $0.log } }
     package var presented: [PresentedCertificate] { state.withLock { $0.presented } }
 
-    /// What the next requests are answered with at once; anything but OK means that they never end.
+    /// Sets the immediate result of the next requests; if it is not OK, they never complete.
     package func setAdmission(_ status: carillon_status) {
         state.withLock { $0.admission = status }
     }

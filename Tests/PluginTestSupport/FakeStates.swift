@@ -7,7 +7,7 @@ package final class FakeStates: Sendable {
 
     private let kept = Mutex<[String: [UInt8]]>([:])
 
-    /// What the plugin has kept. A test may set it before it makes the plugin's instance.
+    /// The plugin's stored state. A test may set it before it creates the plugin's instance.
     package var values: [String: [UInt8]] {
         get { kept.withLock(\.self) }
         set { kept.withLock { $0 = newValue } }

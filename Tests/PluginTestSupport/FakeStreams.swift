@@ -20,7 +20,7 @@ package struct RecordedStream: Sendable {
     /// Whether it was told the end.
     package var hasEnded = false
 
-    /// What the plugin wrote, as text.
+    /// The bytes that the plugin wrote, as text.
     package var text: String { String(decoding: written, as: UTF8.self) }
 }
 
@@ -45,10 +45,10 @@ package final class FakeStreams: Sendable {
     /// The streams so far, in the order of their opening.
     package var all: [RecordedStream] { state.withLock { $0.streams.map(\.record) } }
 
-    /// What the next `open` answers; anything but OK means that nothing follows.
+    /// Sets the result of the next `open`; if it is not OK, no event follows.
     package func setAdmission(_ status: carillon_status) { state.withLock { $0.admission = status } }
 
-    /// What the next `write` answers.
+    /// Sets the result of the next `write`.
     package func setWriting(_ status: carillon_status) { state.withLock { $0.writing = status } }
 
     /// The stream at `index` is connected, or its TLS stands.
@@ -64,7 +64,7 @@ package final class FakeStreams: Sendable {
     /// The other side sent `text`.
     package func receive(_ text: String, on index: Int = 0) { receive(Array(text.utf8), on: index) }
 
-    /// Nothing waits to be sent any more.
+    /// Reports that the send buffer is empty.
     package func drained(_ index: Int = 0) { tell(index) { $0.drained?($1) } }
 
     /// The stream ends; empty: in order. Only the first end counts.

@@ -2,7 +2,7 @@ internal import CarillonABI
 import Core
 import Synchronization
 
-/// The service "carillon.timer/1" of a ``FakeHost``: time passes when a test says so.
+/// The service "carillon.timer/1" of a ``FakeHost``; a test advances its time.
 package final class FakeTimers: Sendable {
     // The context is a plugin's pointer: it is only ever handed back.
     private struct Timer: @unchecked Sendable {
@@ -30,7 +30,7 @@ package final class FakeTimers: Sendable {
         }
     }
 
-    /// Lets time pass, and fires what is due meanwhile, in its order.
+    /// Advances the time, and fires the timers that become due, in order.
     package func advance(by span: Duration) {
         let end = state.withLock { $0.now + UInt64(max(0, span.milliseconds)) }
         while let timer = takeNext(until: end) { timer.fired(timer.context) }

@@ -3,7 +3,7 @@ import Foundation
 
 /// A value of `Authorization` taken apart as RFC 8292 section 3 has it, its signature checked.
 package struct ReadAuthorization {
-    /// The value is none, or its signature is not the key's.
+    /// The value is malformed, or its signature does not match the key.
     package struct Mistake: Error {}
 
     package let header: String

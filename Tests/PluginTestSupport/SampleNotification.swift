@@ -1,6 +1,6 @@
 package import CarillonABI
 
-/// A notification that a test fills and hands over the ABI.
+/// A notification that a test fills and passes over the ABI.
 package struct SampleNotification {
     package struct Button {
         package var id: String
@@ -33,9 +33,9 @@ package struct SampleNotification {
     package var native = ""
     package var expiresAt: UInt64 = 0
     package var sealed = ""
-    /// Instead of `title`, when it is no UTF-8.
+    /// Replaces `title` by bytes that are not UTF-8.
     package var titleBytes: [UInt8]?
-    /// What the struct claims to hold; nil: all of it.
+    /// The struct's claimed size; nil: its full size.
     package var structSize: UInt32?
 
     package init() {}

@@ -1,6 +1,6 @@
 package import CarillonABI
 
-/// A registration that a test fills and hands over the ABI.
+/// A registration that a test fills and passes over the ABI.
 package struct SampleRegistration {
     package var token: [UInt8]
     package var fields: [(name: String, value: String)]

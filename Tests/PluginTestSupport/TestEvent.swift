@@ -1,6 +1,6 @@
 import Cipher
 
-/// An event as JSON that a filter may read. Its id is made of what it holds; nobody signed it.
+/// An event as JSON for a filter. Its id is a hash of its content; it has no valid signature.
 package struct TestEvent {
     package var id: String
     package var pubkey: String
@@ -17,7 +17,7 @@ package struct TestEvent {
         id = Self.key("\(kind) \(content) \(tags) \(author)")
     }
 
-    /// The key of whoever is called so.
+    /// Returns a key derived from the name.
     package static func key(_ name: String) -> String { Hex.encode(SHA256.hash(Array(name.utf8))) }
 
     package var json: String {

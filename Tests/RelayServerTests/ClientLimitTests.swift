@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import RelayServer
 
-/// What a client may do over all its connections.
+/// A client's limits over all its connections.
 @Suite struct ClientLimitTests {
     private static let isThisMachine: @Sendable (String) -> Bool = { $0 == "127.0.0.1" }
     private let now: Timestamp = 1_700_000_000_000
@@ -74,7 +74,7 @@ import TimeTestSupport
         var pinging = try connection(of: "203.0.113.7", in: tables, limits)
         var asking = try connection(of: "203.0.113.7", in: tables, limits)
         let request = Array(#"["REQ","s",{}]"#.utf8)
-        // 800 bytes at once.
+        // 800 bytes at the same time.
         for _ in 0..<6 { #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing) }
         #expect(!isRefusedForSpeed(asking.receive(request, now: now)))
         #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing)
@@ -127,7 +127,7 @@ import TimeTestSupport
         #expect(counts.refused[.registrations] == 1 && counts.refused.values.reduce(0, +) == 4)
     }
 
-    /// As `trusted_proxies` is documented: everybody may be behind it.
+    /// `trusted_proxies` is documented this way: all clients may be behind the proxy.
     @Test func aProxyThatNamesNobodyHasNoneOfTheLimitsForClients() async throws {
         var limits = RelayServerConfiguration.Limits()
         limits.registrationBurst = 0
@@ -203,7 +203,7 @@ import TimeTestSupport
             #expect(await idle.nextText().contains(#"["NOTICE","rate-limited: too many connections are open"#))
             #expect(await idle.next() == .closed(1013))
             #expect(counts.refused[.idle] == 1 && counts.refused[.connections] == 0)
-            // Nobody else is idle.
+            // No other client is idle.
             await #expect(throws: (any Error).self) { _ = try await WebSocketClient(port: port) }
             #expect(counts.refused[.connections] == 1)
             try await busy.close()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RelayServer
 
-/// What subscribers get beyond stored events, and what the server knows of who sends it some.
+/// Live events for subscribers, and the server's knowledge of subscribers that send events.
 @Suite struct LiveEventsTests {
     private static let event =
         "{\"id\":\"\(String(repeating: "0a", count: 32))\",\"pubkey\":\"\(String(repeating: "0b", count: 32))\",\"created_at\":1,"

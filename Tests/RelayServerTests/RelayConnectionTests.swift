@@ -63,7 +63,7 @@ import TimeTestSupport
         let answers = texts(connection.receive(Array("[\"REQ\",\"s\",\(filter)]".utf8), now: now))
         #expect(answers.count == 1)
         #expect(answers.first?.hasPrefix("[\"CLOSED\",\"s\",\"invalid: ") == true)
-        // What was open under that name is so no longer.
+        // The earlier subscription with that name is closed.
         let news = try Event.signed(kind: .notificationRelay, createdAt: 5, content: "", by: keys)
         #expect(connection.messages(for: LiveEvent(news)).isEmpty)
     }

@@ -122,7 +122,7 @@ import TimeTestSupport
             if isWhole {
                 try await client.send(opcode: .text, bytes: text)
             } else {
-                // A character may be cut by frames; this is none.
+                // A frame may end inside a character, but this byte is never valid UTF-8.
                 try await client.send(opcode: .text, bytes: Array(text.prefix(14)), fin: false)
                 try await client.send(opcode: .continuation, bytes: Array(text.dropFirst(14)))
             }
@@ -392,7 +392,7 @@ import TimeTestSupport
         try await answer(port, "\(method) \(path) HTTP/1.1\r\nhost: x\r\naccept: \(accept)\r\n\r\n")
     }
 
-    /// What the server says to these bytes, until it ends the connection.
+    /// Returns the server's response to these bytes, up to the end of the connection.
     private func answer(_ port: Int, _ request: String) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .connect(host: "127.0.0.1", port: port) { channel in

@@ -53,11 +53,11 @@ enum ServedRelay {
     }
 }
 
-/// Answers every event with what `answer` says, at once or when a test lets go.
+/// Answers every event with the result of `answer`, immediately or when a test allows it.
 final class RecordingBackend: RelayBackend {
     struct State {
         var events: [[UInt8]] = []
-        /// Who had proven to be whom when events came, one entry a submission.
+        /// The authenticated keys when events came, one entry per submission.
         var authenticated: [Set<PublicKey>] = []
         var held: [@Sendable () -> Void] = []
         var queries: [([Filter], Set<PublicKey>)] = []
@@ -103,7 +103,7 @@ final class RecordingBackend: RelayBackend {
 
 /// A WebSocket client made of NIO's own parts, so that the server is spoken to as any client does.
 struct WebSocketClient {
-    /// What the server sent: a text, or the status it closed with.
+    /// A message of the server: a text, or the status of its close.
     enum Received: Equatable {
         case text(String)
         case closed(UInt16)
@@ -166,7 +166,7 @@ struct WebSocketClient {
         try await channel.writeAndFlush(frame)
     }
 
-    /// Leaves what the server sends in the socket, or goes on reading.
+    /// Stops or resumes reading from the socket.
     func reads(_ reads: Bool) async throws {
         try await channel.setOption(.autoRead, value: reads).get()
     }

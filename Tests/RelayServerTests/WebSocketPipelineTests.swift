@@ -143,7 +143,7 @@ import TimeTestSupport
             #expect(decoder.late == 0)
             channel.embeddedEventLoop.advanceTime(by: .seconds(1))
             #expect(decoder.late == 1)
-            // Whoever was not listened to then is told again.
+            // A client that was ignored until then gets the message again.
             channel.embeddedEventLoop.advanceTime(by: .seconds(60))
             #expect(decoder.late == 2)
         }

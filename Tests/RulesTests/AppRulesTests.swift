@@ -5,7 +5,7 @@ import Testing
 
 @testable import Rules
 
-/// Apps with rules of their own, besides the common ones.
+/// Apps with their own rules, in addition to the common ones.
 @Suite struct AppRulesTests {
     private let common = RulesFile(
         name: "common.yaml",
@@ -116,7 +116,7 @@ import Testing
 
     @Test func variablesBehindADotAreThoseOfTheGroupsAroundThem() throws {
         #expect(try Template("{{#event}}{{pubkey}}{{/event}}").variables == ["event.pubkey"])
-        // What the inner group does not have is sought in the outer one.
+        // A variable that the inner group lacks is looked up in the outer one.
         #expect(
             try Template("{{#event}}{{#referenced}}{{kind}}{{/referenced}}{{/event}}").variables
                 == ["referenced.kind", "event.kind"]

@@ -61,7 +61,7 @@ import Testing
         #expect(try !holds("{ recipient: \(keys) }", RuleQuestion(event: question.event), files: files))
     }
 
-    /// The sender of a zap stands in no tag that conditions could ask for.
+    /// No tag that conditions can test contains the sender of a zap.
     @Test func theAuthorOfAZapIsItsSender() throws {
         let sender = try #require(PublicKey(hex: Self.alice))
         let question = RuleQuestion(event: Fixture.event(kind: 9735, content: ""), author: sender)
@@ -193,7 +193,7 @@ import Testing
     }
 }
 
-/// What strangers write costs a pattern so much and no more, and an operator learns of it.
+/// A pattern's cost on untrusted text is limited, and the operator learns when it reaches the limit.
 @Suite struct DearPatternTests {
     private let book = try? RuleBook(
         yaml: """
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test func aDearAnswerIsOfItsEventOnly() {
-        // Dear, but within the budget.
+        // Expensive, but within the budget.
         let long = String(repeating: "b", count: 50_000)
         #expect(name(question(1, content: long + "a")) == "greedy")
         #expect(name(question(2, content: long)) == "plain")

@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// A variable, function, condition or key that nobody is told of might as well not be there.
+    /// A variable, function, condition or key without documentation is as good as missing.
     @Test func everythingThatCanBeSaidIsDocumented() throws {
         let text = try String(contentsOf: Self.contrib.appending(path: "docs/rules.md"), encoding: .utf8)
         for variable in TemplateVariable.ofEvents {

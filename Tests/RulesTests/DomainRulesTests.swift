@@ -118,7 +118,7 @@ import TimeTestSupport
         #expect(try told(Self.marketplace, 30078, items, content: unpaid, by: seller, files: files).rule.isEmpty)
     }
 
-    /// NIP-53: live streams name their people with roles, and are edited as they go on.
+    /// NIP-53: live streams name their participants with roles, and are edited while they run.
     private static let streams = #"""
         version: 1
         rules:
@@ -191,7 +191,7 @@ import TimeTestSupport
         #expect(try told(Self.wallet, 9735, [["amount", "999999"]], files: files).rule.isEmpty)
     }
 
-    /// NIP-34: patches, pull requests, issues and what becomes of them.
+    /// NIP-34: patches, pull requests, issues and their status.
     private static let git = #"""
         version: 1
         mentions: names

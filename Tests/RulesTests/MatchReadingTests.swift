@@ -77,7 +77,7 @@ import Testing
                     + "event stops there"
             ]
         )
-        // With another mistake it is not certain what was meant.
+        // After another error, the intent is not certain.
         #expect(
             mistakes("version: 1\nrules: [{ match: { kidns: 1 } }, { match: { kinds: 7 } }]")
                 == ["rules.yaml:2:20: rules[0].match: unknown key 'kidns'; did you mean 'kinds'?"]

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Rules
 
-/// What rules say to pacing, and what the push services' tables say where rules do not.
+/// Pacing set by rules, and the defaults from the push services' tables.
 @Suite struct RulePaceTests {
     private func mistakes(_ rule: String) -> [String] {
         do {
@@ -71,7 +71,7 @@ import TimeTestSupport
         #expect(try push("title: x, pace: latest").pace == .latest)
         #expect(try push("title: x, pace: latest, apns: { push-type: voip }").pace == .latest)
         #expect(try push("pace: batch, apns: { content-available: 1 }").pace == .batch)
-        // Only what is seen as a text, or not at all, can say how many it stands for.
+        // Only a visible text, or an invisible push, can show the number of events that it covers.
         #expect(try push("pace: batch, apns: { content-state: {} }").pace == .latest)
         #expect(try push("pace: latest, apns: { event: end }").pace == .immediate)
     }

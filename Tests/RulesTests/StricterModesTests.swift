@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Rules
 
-/// What is silent in mode alert is silent in every mode, and nothing is louder in a stricter mode.
+/// A notification that is silent in mode alert is silent in every mode, and none is louder in a stricter mode.
 struct SilenceTests {
     private static func rule(_ keys: String) throws -> Rule {
         let book = try RuleBook(yaml: "version: 1\nrules:\n  - { match: { kinds: [1] }, \(keys) }", name: "r")
@@ -38,7 +38,7 @@ struct SilenceTests {
         ("apns: { event: update, content-state: { a: 1 }, sound: default }", ["ios"]),
         ("apns: { event: start, content-state: {}, attributes-type: T, attributes: {}, alert: x }", ["ios"]),
         ("fcm: { notification: { titleLocKey: NEWS } }", ["android"]),
-        // There is nothing of theirs to show but the file's neutral text.
+        // Without their own texts they can only show the file's neutral text.
         ("mode: nudge", ["ios", "android", "ntfy"]),
         ("mode: wake", ["ntfy", "gotify"]),
     ])
@@ -132,7 +132,7 @@ struct StricterPresentationTests {
         let sealed = try notification(keys, .sealed, others: "  - { match: { kinds: [7] }, title: t }")
         #expect(sealed.neutralPresentation.category.isEmpty)
         #expect(try block("ios", of: sealed) == #"{"sound":"default","badge":1,"interruption-level":"passive"}"#)
-        // What all say tells none from the others.
+        // A value that all rules share reveals no rule.
         let only = try notification(keys, .sealed, others: "  - { match: { kinds: [7] }, drop: true }")
         #expect(only.neutralPresentation.category == "coins")
         #expect(try block("ios", of: only).contains(#""sound":"coins.caf""#))
@@ -202,7 +202,7 @@ struct StricterPresentationTests {
     }
 }
 
-/// What stands for several events.
+/// Notifications that stand for several events.
 struct BatchTests {
     private func batch(_ text: String, _ urgency: Urgency = .normal, _ mode: Mode = .alert) throws -> Notification {
         try RuleBook(yaml: "version: 1\n" + text, name: "r")
@@ -251,7 +251,7 @@ struct BatchTests {
         #expect(try batch(others).native["ios"] == #"{"mutable-content":1,"sound":"default"}"#)
     }
 
-    /// An app that leaves drawing to FCM would show nothing of a message without a notification.
+    /// An app that lets FCM draw would show no message without a notification.
     @Test func isDrawnByFCMWhereRulesAre() throws {
         let rules =
             "rules: [{ match: { kinds: [1] }, title: a, fcm: { style: notification, notification: { channelId: c } } }]"

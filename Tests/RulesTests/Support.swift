@@ -60,7 +60,7 @@ enum Fixture {
 }
 
 extension RuleBook {
-    /// What the rules make of `input` in mode alert; nil when they notify nobody.
+    /// Returns the notification that the rules make of `input` in mode alert; nil if they drop it.
     func notification(for input: RuleInput, mode: Mode = .alert) -> Push.Notification? {
         let decision = decide(
             RuleQuestion(

@@ -12,7 +12,7 @@ import Testing
         #expect(throws: TemplateError.self) { try Template(text) }
     }
 
-    /// Nothing would stand there in any notification, or another group's variable.
+    /// These would always be empty in a notification, or show another group's variable.
     @Test(arguments: [
         "{{^event.subject}}{{content}}{{/event.subject}}", "{{^zap}}{{amount}}{{/zap}}",
         "{{#author}}{{content}}{{/author}}", "{{#event}}{{/event}}{{id}}", "{{#zap}}{{event.amount}}{{/zap}}",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// What people plausibly write wrong, and what they are told.
+/// Plausible typos, and their error messages.
 @Suite struct TypoTests {
     private func mistakes(_ yaml: String) -> [String] {
         do {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Each is the third line of a file with one rule, whose keys begin in column 5.
+    /// Each is the third line of a file with one rule, whose keys start in column 5.
     private static let plausible = [
         ("Title: x", "3:5: rules[0]: unknown key 'Title'; did you mean 'title'?"),
         ("Body: x", "3:5: rules[0]: unknown key 'Body'; did you mean 'body'?"),

@@ -109,7 +109,7 @@ import Testing
             mistakes(one + "\n- { name: like, match: { kinds: 6 } }")
                 == ["0:4:11: rules[1].name: the rule in line 3 is called 'like', too"]
         )
-        // An operator's own rules may stand in for common ones.
+        // An operator's own rules may replace common ones.
         #expect(mistakes(one, one) == [])
     }
 

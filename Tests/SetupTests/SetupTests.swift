@@ -271,7 +271,7 @@ struct SetupPlanTests {
         #expect(!dropIn.contains("ExecStart"))
         let configuration = try #require(file("carillon.yaml", plan))
         #expect(configuration.contains(#"key_file: "${CREDENTIALS_DIRECTORY}/apns.p8""#))
-        // Only the service has what systemd lends it, so the plain command would find mistakes.
+        // Only the service has the credentials that systemd passes to it, so the plain command would report errors.
         #expect(configuration.contains("systemd-run --pipe --wait -p LoadCredential=apns.p8:/p8 "))
         #expect(!configuration.contains("#     carillon check"))
         #expect(configuration.contains(#"navigate: "https://app.example.org/inbox""#))
@@ -383,7 +383,7 @@ struct SetupPlanTests {
     func secretsAreOneLine(name: String) throws {
         let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let example = try String(contentsOfFile: "\(root)/contrib/examples/push-services/\(name).yaml", encoding: .utf8)
-        // What setup leaves out is a line each; an example written otherwise would come out torn.
+        // Each part that setup omits must be one line; a longer one would break the example.
         #expect(example.split(separator: "\n").count { $0.hasPrefix("  secrets:") && !$0.hasSuffix("}") } == 0)
     }
 }

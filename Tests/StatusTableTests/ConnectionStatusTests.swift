@@ -1,10 +1,10 @@
 import CarillonLab
 import Testing
 
-/// What happens to requests below HTTP's semantics (RFC 9113 sections 6.8, 7 and 8.7). What was provably not
-/// processed is sent again within the attempt; all else may have been, and is another attempt's.
+/// Failures of requests below HTTP's semantics (RFC 9113 sections 6.8, 7 and 8.7). Provably unprocessed requests are
+/// resent within the attempt; all others may have been processed, and are retried in another attempt.
 struct ConnectionStatusTests {
-    /// Of the busy push services.
+    /// Rows for the busy push services.
     private static let http2: [StatusRow] = [
         .delivered(.goAway(gracefully: true)),
         .delivered(.goAway(gracefully: false), requests: 2),
@@ -27,7 +27,7 @@ struct ConnectionStatusTests {
         .retry(.silence, "deadline"),
     ]
 
-    /// Of those that users choose.
+    /// Rows for push services that users choose.
     private static let http1: [StatusRow] = [
         .delivered(.goAway(gracefully: true)),
         .delivered(.delay(milliseconds: 5)),

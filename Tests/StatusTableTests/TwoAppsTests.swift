@@ -4,7 +4,7 @@ import Foundation
 import Push
 import Testing
 
-/// Two apps of one platform, each with credentials of its own.
+/// Two apps of one platform, each with its own credentials.
 struct TwoAppsTests {
     /// Which of the two credentials a request shows.
     private static func team(_ request: ReceivedRequest) -> String? {
@@ -37,7 +37,7 @@ struct TwoAppsTests {
         )
     }
 
-    /// What waits once that is no more than `limit`: ends are reported before they are on disk.
+    /// Returns the number of waiting deliveries once it is at most `limit`: reports precede the disk.
     private func waiting(_ bench: StatusBench, atMost limit: Int) async throws -> Int {
         while bench.courier.waiting > limit { try await Task.sleep(for: .milliseconds(1)) }
         return bench.courier.waiting

@@ -107,7 +107,7 @@ struct StoreFileTests {
 
     @Test func aNewOneIsInWALModeBeforeItHasItsName() throws {
         try file.make { try Self.kind.migrator.migrate($0) }
-        // Bytes 18 and 19 of the header; turning a file to WAL later takes a rollback journal beside it.
+        // Bytes 18 and 19 of the header; changing a file to WAL later requires a rollback journal next to it.
         #expect(try Array(bytes()[18..<20]) == [2, 2])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("")) == ["box"])
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of its own for one test, gone with it.
+/// A folder for one test, deleted with this object.
 final class TemporaryFolder: Sendable {
     let path: String
 

@@ -3,7 +3,7 @@ import GRDB
 import Storage
 import Testing
 
-/// Columns of moments hold milliseconds since 1970, as they did before there was a type for moments.
+/// Timestamp columns hold milliseconds since 1970.
 @Suite struct TimestampColumnTests {
     private static let moments: [Timestamp] = [
         .distantPast, Timestamp(milliseconds: -1), .epoch, Timestamp(seconds: 1_773_446_400), .distantFuture,

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A port on loopback that belongs to this test, and where nobody listens.
+/// A port on loopback that belongs to this test and has no listener.
 package final class DeafPort: Sendable {
     package let port: UInt16
     private let descriptor: Int32

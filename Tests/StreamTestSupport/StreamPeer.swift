@@ -6,7 +6,7 @@ import Synchronization
 
 /// The other side of streams: a server on loopback, at a port that the system chose.
 package final class StreamPeer: Sendable {
-    /// What it does with a connection.
+    /// The peer's behavior on a connection.
     package enum Manner: Sendable {
         /// Sends back what it receives.
         case echo
@@ -17,15 +17,15 @@ package final class StreamPeer: Sendable {
         case reset
         /// Says `220 ready`; answers `STARTTLS` with `go`, and then speaks TLS, where it echoes.
         case startTLS
-        /// The same, but goes on in the clear.
+        /// The same, but continues unencrypted.
         case injection
-        /// Takes what comes first for a proxy's CONNECT; the server behind greets at once, and echoes.
+        /// Treats the first bytes as a CONNECT request to a proxy; the server after it greets immediately, and echoes.
         case tunnel
-        /// Sends so many bytes, without being asked.
+        /// Sends this number of bytes without a request.
         case flood(Int)
     }
 
-    /// What it has seen.
+    /// The connections and bytes seen so far.
     private struct State {
         var received: [UInt8] = []
         var open = 0

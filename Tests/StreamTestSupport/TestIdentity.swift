@@ -3,7 +3,7 @@ import Foundation
 import NIOSSL
 import Testing
 
-/// A key with a certificate that signed itself, made by the openssl command: a server's, and its own authority.
+/// A key with a self-signed certificate from the openssl command: a server's, and its own authority.
 package struct TestIdentity: Sendable {
     /// PEM.
     package let certificate: String

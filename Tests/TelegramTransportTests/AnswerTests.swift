@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import TelegramTransport
 
-/// What the Bot API answers to `sendMessage`, row by row.
+/// The Bot API's responses to `sendMessage`, row by row.
 struct AnswerTests {
     private static func refusal(
         _ status: UInt32,

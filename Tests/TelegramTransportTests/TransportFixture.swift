@@ -42,7 +42,7 @@ struct TransportFixture: TransportBench {
         return try deliver(sample, to: SampleRegistration(token: token, registeredAt: registeredAt))
     }
 
-    /// What becomes of a message that is answered like that.
+    /// Returns the outcome of a message with this response.
     func outcome(
         status: UInt32,
         _ body: String,
@@ -57,10 +57,10 @@ struct TransportFixture: TransportBench {
 
     var device: SampleRegistration { SampleRegistration(token: "42") }
 
-    /// The secret that Telegram was told, as the router keeps it.
+    /// The secret that Telegram got, as the router stores it.
     var secret: String { String(decoding: host.states.values["webhook-secret"] ?? [], as: UTF8.self) }
 
-    /// Somebody writes to the bot. Returns the answer's status and body; nil when the transport takes no such request.
+    /// Sends a user's message to the bot. Returns the response's status and body; nil if it is rejected.
     func write(
         _ text: String,
         in chat: Int64 = 42,

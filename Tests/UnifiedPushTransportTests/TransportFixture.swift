@@ -49,7 +49,7 @@ struct TransportFixture: TransportBench {
 
     var device: SampleRegistration { plain }
 
-    /// What the device reads in the body of a request.
+    /// Decrypts the body of a request, as the device does.
     func decrypt(_ request: RecordedRequest) throws -> String {
         let plaintext = try WebPushEncryption.decrypt(request.body, privateKey: deviceKey, authenticationSecret: secret)
         return String(decoding: plaintext, as: UTF8.self)

@@ -48,7 +48,7 @@ struct WebOfTrustFilterTests {
         #expect(try self.passes(far, .CARILLON_DISTANCE_UNKNOWN) == passes)
         #expect(try !self.passes(far, .CARILLON_DISTANCE_NOT_FOLLOWED))
         #expect(try !self.passes(near, .CARILLON_DISTANCE_NOT_FOLLOWED))
-        // Behind a gift wrap is anybody.
+        // The author of a gift wrap can be any key.
         #expect(try self.passes(near, .CARILLON_DISTANCE_STRANGER) { $0.author = "" } == passes)
         #expect(try self.passes(near, carillon_follow_distance(rawValue: 99) ?? .CARILLON_DISTANCE_UNKNOWN) == passes)
     }

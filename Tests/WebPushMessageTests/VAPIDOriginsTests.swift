@@ -78,7 +78,7 @@ struct VAPIDOriginsTests {
         #expect(try renew(&origins, first, Self.hour))
         let second = try token(after: Self.hour)
         #expect(second != first)
-        // Whoever sent with the first one meanwhile is to send again, and nothing is signed for that.
+        // A sender that used the first token must resend with the second; no new token is signed for that.
         #expect(try renew(&origins, first, Self.hour))
         #expect(try token(after: Self.hour) == second)
         #expect(try !renew(&origins, second, Self.hour))

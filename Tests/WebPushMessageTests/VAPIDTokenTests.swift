@@ -76,7 +76,7 @@ struct VAPIDSubjectTests {
         #expect(!mistake.contains("BadJwtToken"))
     }
 
-    /// web-push-libs/web-push, issues 787 and 947: Apple refuses tokens with such a subject, nobody else does.
+    /// web-push-libs/web-push, issues 787 and 947: only Apple rejects tokens with such a subject.
     @Test(arguments: [
         "mailto:ops@localhost", "https://localhost", "https://localhost:8443/x", "mailto:ops@LOCALHOST",
         "mailto:ops@mail.localhost", "mailto:webpush@term.local", "https://carillon.invalid", "mailto:a@b.test",

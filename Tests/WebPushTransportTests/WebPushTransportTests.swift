@@ -44,8 +44,7 @@ struct WebPushTransportTests {
         #expect(try fixture.decrypt(request) == #"{"t":"dm"}"#)
     }
 
-    /// As the explainer of Declarative Web Push proposes, for messages that a browser can show by itself, and no
-    /// others.
+    /// As the explainer of Declarative Web Push proposes, only for messages that a browser can show without a script.
     @Test func theContentTypeTellsWhatABrowserCanShow() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         #expect(try request(sample).headers["content-type"] == "application/octet-stream")

@@ -24,7 +24,7 @@ struct TransportFixture: TransportBench {
 
     var device: SampleRegistration { SampleRegistration(token: Self.token) }
 
-    /// Delivers several at once, with the tickets 1, 2, …, and returns what the transport said.
+    /// Delivers several at the same time, with the tickets 1, 2, …, and returns the transport's status.
     func deliverMany(_ parcels: [(sample: SampleNotification, token: String)]) throws -> carillon_status {
         let box = TransportBox(transport, host: try Host(host.pointer))
         var deliveries: [carillon_delivery] = []

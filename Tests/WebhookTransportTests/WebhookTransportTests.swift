@@ -82,7 +82,7 @@ struct WebhookTransportTests {
         #expect(request.bodyText.contains(#""recipient":"user-42""#))
     }
 
-    /// Whoever registers an endpoint could pass such a signature on to the app's server.
+    /// Otherwise, a user who registers an endpoint could forward such a signature to the app's server.
     @Test func theAppsSecretSignsForEndpointsOnlyOnRequest() throws {
         #expect(try request(alert, configuration: Self.app).headers["webhook-signature"] == nil)
         let trusting = #"{"endpoints":"app-secret","secrets":["\#(Self.secret)"]}"#
@@ -167,7 +167,7 @@ struct WebhookTransportTests {
         #expect(mistake?.description.hasPrefix(key) == true)
     }
 
-    /// Of an endpoint, and of the app's server where it differs.
+    /// The secret of an endpoint, and of the app's server if it differs.
     @Test(
         arguments: [
             (200, .CARILLON_DELIVERED, "delivered", .CARILLON_SCOPE_DEFAULT),

@@ -37,7 +37,7 @@ let package = Package(
         library("CNghttp2", "libnghttp2"),
         .target(name: "CCurl", dependencies: ["CLibcurl"], path: "modules/System/CCurl"),
         .systemLibrary(name: "CLibFuzzer", path: "CLibFuzzer"),
-        // A header for plugins, and nothing of Swift.
+        // A header for plugins, without Swift code.
         .target(
             name: "CJSONHeader",
             path: "CJSONHeader",

@@ -60,7 +60,7 @@ import Testing
         for form in [escaped, verbatim] {
             var event = event
             event.id = EventID(try #require(Bytes32(bytes: SHA256.hash(form))))
-            // The signature is none, but that is found out only if the id is right.
+            // The signature is invalid too, but it is checked only after the id.
             #expect(EventVerifier().verify(event) == .wrongSignature)
             let json = event.json
             try json.withUnsafeBytes { bytes in

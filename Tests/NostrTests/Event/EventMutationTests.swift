@@ -101,7 +101,7 @@ import Testing
     private func scan(_ json: [UInt8]) -> (Verdict, EventError?) {
         withExactBuffer(json) { bytes in
             var scanner = EventScanner()
-            // A look at the kind alone judges in the same way.
+            // Scanning only the kind must give the same result.
             let kind = Result { () throws(EventError) in try scanner.kind(of: bytes) }
             let pValues = scanner.pValues
             do throws(EventError) {

@@ -5,7 +5,7 @@ import Testing
 @testable import Nostr
 
 @Suite struct EventScannerTests {
-    /// What a look at the kind alone finds must be the same.
+    /// Scans an event, and checks that scanning only its kind agrees.
     private func scan(_ json: [UInt8]) throws -> (event: ScannedEvent, pValues: [String]) {
         try withExactBuffer(json) { bytes in
             var scanner = EventScanner()

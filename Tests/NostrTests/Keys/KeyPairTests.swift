@@ -137,15 +137,15 @@ import Testing
         #expect(Signature(bytes: bytes + [0]) == nil)
     }
 
-    /// Strangers choose keys, so that neither those that differ in one word alone may meet in a table, nor those that
-    /// meet in one table in the next.
+    /// Attackers choose keys. Keys that differ in one word must not collide in a table, and keys that collide in one
+    /// table must not collide in the next.
     @Test(arguments: 0..<4) func setsSpreadKeysThatDifferInOneWord(word: Int) {
         let keys = (0..<4_096 as Range<UInt64>).map { number in
             var words: (UInt64, UInt64, UInt64, UInt64) = (1, 2, 3, 4)
             withUnsafeMutableBytes(of: &words) { $0.storeBytes(of: number, toByteOffset: word * 8, as: UInt64.self) }
             return EventID(Bytes32(words: words))
         }
-        // Of 4,096 that fall into as many places by chance, 2,589 find one of their own; fewer than 2,400 never do.
+        // 4,096 keys placed at random into 4,096 slots fill 2,589 on average; fewer than 2,400 would be a bad hash.
         for seed in [0, 1, -1, 0x5555_5555_5555_5555] {
             #expect(Set(keys.map { $0._rawHashValue(seed: seed) & 0xFFF }).count > 2_400)
         }

@@ -130,7 +130,7 @@ extension String {
 @Suite struct NostrReferenceTests {
     private static let key = "3bf0c63fcb93463407af97a5e5ee64fa883d107ef9e558472c4eb9aaaefa459d"
 
-    /// What nostr-sdk 0.44 (rust-nostr) writes for the same, without relays.
+    /// nostr-sdk 0.44 (rust-nostr) encodes the same values this way, without relays.
     @Test func writesProfilesAndAddressesAsOthersDo() throws {
         let key = try #require(PublicKey(hex: Self.key))
         #expect(NIP19.nprofile(key) == "nprofile1qqsrhuxx8l9ex335q7he0f09aej04zpazpl0ne2cgukyawd24mayt8g2lcy6q")

@@ -102,8 +102,8 @@ import Testing
         }
     }
 
-    /// Of the lengths this list calls invalid, only 0 still is: it is older than the extended length prefix, which
-    /// carries 65536 and more. So the others must work.
+    /// The list predates the extended length prefix, which allows 65536 bytes and more. Only its length 0 is still
+    /// invalid, so the others must work.
     @Test func onlyTheEmptyMessageIsInvalidSinceTheExtendedPrefix() throws {
         #expect(self.vectors.invalid.encrypt_msg_lengths == [0, 65_536, 100_000, 10_000_000])
         let key = try ConversationKey(bytes: [UInt8](repeating: 1, count: 32))

@@ -58,7 +58,7 @@ extension EventID {
 }
 
 extension Event {
-    /// An event that nobody signed.
+    /// Returns an event with an invalid signature.
     static func sample(
         kind: Kind = .textNote,
         by pubkey: PublicKey = .carol,

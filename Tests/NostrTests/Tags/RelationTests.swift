@@ -52,7 +52,7 @@ import Testing
         let authors: [PublicKey]?
         let finding: RelationFinding
 
-        /// `authors` wrote the event `a`, or are those whom they say to speak for; nil when it is not known.
+        /// `authors` signed the event `a`, or are the authors that it claims to act for; nil if unknown.
         init(
             _ description: String,
             kind: Kind = .textNote,

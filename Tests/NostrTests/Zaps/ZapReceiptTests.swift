@@ -119,7 +119,7 @@ import Testing
 }
 
 @Suite struct InvoiceAmountTests {
-    /// The beginnings of the examples in BOLT-11; what follows them says nothing of the amount.
+    /// Prefixes of the examples in BOLT-11; the rest of an invoice does not affect the amount.
     @Test(
         arguments: [
             ("lnbc2500u1pvjluezpp5qqqsyqcyq5rqwzqf", 250_000_000),

@@ -99,7 +99,7 @@ import TimeTestSupport
         #expect(mode == 0o600)
     }
 
-    /// In a cluster each partition says whom of its accounts an event concerned.
+    /// In a cluster, each partition reports which of its accounts an event concerned.
     @Test func accountsThatComeLaterAreAdded() throws {
         let store = store()
         store.decided(event(1), for: [account])

@@ -12,7 +12,7 @@ import TimeTestSupport
 
 @testable import Observability
 
-/// What shares a row of the trace, and that it is found as if it had one of its own.
+/// Trace entries that share a row are found like entries with their own row.
 @Suite final class PackedEntriesTests {
     private static let noon = Timestamp(seconds: 1_773_446_400)
     private let folder: URL
@@ -155,7 +155,7 @@ import TimeTestSupport
         )
     }
 
-    /// All events of a held group are told what became of its push, in whichever write each was held.
+    /// All events of a held group learn the result of its push, whether they were held in one write or in several.
     @Test(arguments: [true, false])
     func whatWasHeldTogetherIsFoundFromEachOfItsEvents(isOneWrite: Bool) throws {
         let push = name(1)
@@ -201,7 +201,7 @@ import TimeTestSupport
         #expect(words.count == 1_200 && next.shed == 0)
     }
 
-    /// What is queued in one write and ends in the next is one row as well, but nobody waits long for an end.
+    /// A step queued in one write and completed in the next takes one row, but the wait for the result is short.
     @Test func aStepWaitsForTheEndOfItsPushForAMoment() throws {
         var file = try TraceFile(path: path, limits: TraceLimits())
         func entry(_ number: Int) -> TraceEntry { TraceEntry(step(.queued, of: number, name(number)), at: Self.noon) }
@@ -246,7 +246,7 @@ import TimeTestSupport
         #expect(event(of: TraceEntry(last, at: Self.noon)) == nil)
     }
 
-    /// An entry takes its fields along, wherever they lay before.
+    /// An entry keeps its fields when it moves to other storage.
     @Test func recordsKeepTheirFieldsWhenTheyMove() throws {
         let entries = [
             TraceEntry(step(.queued, of: 1, name(1)), at: Self.noon),

@@ -106,7 +106,7 @@ import Testing
         #expect(segments.segments.map(\.number).contains(quiet))
         #expect(segments.segments.reduce(0) { $0 + $1.rows } <= 1_000)
         #expect(segments.segments.count { $0.isOfCrowd } >= 9)
-        // What more of the others comes pushes out the crowd's until there is as much of either.
+        // Entries of other accounts evict those of the large account until both have the same number.
         for _ in 0..<4 {
             fill(&segments, at: Self.noon)
             #expect(segments.segments.map(\.number).contains(quiet))

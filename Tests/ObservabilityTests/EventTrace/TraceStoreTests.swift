@@ -302,7 +302,7 @@ import TimeTestSupport
         store.trace([step(.own)], at: Self.noon)
         store.deliveriesReported([report(.delivered, "a")])
         store.flush()
-        // At once, and after 23 hours, 46 hours and three months.
+        // Immediately, and after 23 hours, 46 hours and three months.
         var looks = [false, false, true, true]
         await store.dropExpired {
             let isGone = looks.removeFirst()
@@ -432,7 +432,7 @@ import TimeTestSupport
             at: folder.appendingPathComponent("missing"),
             withIntermediateDirectories: true
         )
-        // It is left alone for a while, and then tried again.
+        // The store is not touched for a while, and then tried again.
         store.trace([step(.own, 3)], at: Self.noon)
         store.flush()
         #expect(store.shed == 3)
@@ -465,7 +465,7 @@ import TimeTestSupport
             step.account = PublicKey(Bytes32(words: (UInt64(number), 1, 1, 1)))
             return step
         }
-        // Held back until all has come: nothing is written while this queue is at work.
+        // Blocks the store's queue, so that it writes only after all steps are queued.
         store.holding {
             store.trace(many, at: Self.noon)
             store.trace([step(.own)], at: Self.noon)
@@ -488,7 +488,7 @@ import TimeTestSupport
         #expect(store.shed == 2 * TraceStore.pendingLimit - TraceStore.pendingLimit / 2)
     }
 
-    /// 1,500 events for 32 devices of one account pushed the events of everybody else out of the trace.
+    /// Even 1,500 events for 32 devices of one account evict no other account's events from the trace.
     @Test func oneAccountDoesNotPushTheOthersOut() throws {
         let store = store(TraceLimits(rows: 10_000, days: 7))
         var honest = step(.queued, device: 99, delivery: "0191b0a0-0000-8000-8000-0123456789ab", reason: "reply")
@@ -503,7 +503,7 @@ import TimeTestSupport
         store.deliveriesReported([report(.delivered, "0191b0a0-0000-8000-8000-0123456789ab", device: 99)])
         store.flush()
         #expect(try words == ["queued", "delivered"])
-        // Of the other one the latest is kept, as much as there is room for.
+        // The latest events of the large account are kept, up to the capacity.
         #expect(try TraceReader(path: path).history(of: id(10 + 500 * 60 - 1), since: 0).count == 1)
         #expect(store.shed == 0)
     }
@@ -571,7 +571,7 @@ import TimeTestSupport
         #expect(due?.lastSuccess?.at == success && due?.lastFailure?.at == failure)
     }
 
-    /// Whoever looks at a device after its first push finds it, whatever others get.
+    /// An operator who looks at a device after its first push finds it, even while other devices get many pushes.
     @Test mutating func writesWhatADeviceHearsFirstAtOnce() {
         deliver(1, at: Self.start)
         _ = statuses.takeDue(at: Self.start, all: false)

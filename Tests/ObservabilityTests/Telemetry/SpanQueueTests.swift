@@ -55,7 +55,7 @@ struct SpanQueueTests {
         }
         #expect(waits == [1, 2, 4, 8, 16, 32, 60].map { Duration.seconds($0) })
         #expect(queue.counts.dropped == 9_000 - 8_192 + 512)
-        // The loop ended as the next batch went out.
+        // The loop ended when the next batch was sent.
         queue.finish(.later(.seconds(30)), now: now)
         #expect(queue.next(now: now) == .wait(until: now + .seconds(30)))
     }

@@ -12,7 +12,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// A folder with a store: a registry of nobody's, and an outbox with deliveries.
+/// A folder with a store: a registry without a real account, and an outbox with deliveries.
 private struct Place {
     let folder: String
     let configuration: Configuration
@@ -69,7 +69,7 @@ private struct Place {
     var new: String { folder + "/new/carillon.sqlite" }
     var newConfiguration: Configuration { Configuration(keyFile: folder + "/new/carillon.key", storePath: new) }
 
-    /// How many deliveries wait at the new place. Throws where nobody can serve it.
+    /// Returns the number of deliveries that wait at the new place. Throws if a router could not serve it.
     func waitingAtNew() throws -> Int {
         if let unusable = UnusableStore(newConfiguration) { throw unusable }
         let identity = try IdentityFile(path: newConfiguration.keyFile).read()
@@ -186,7 +186,7 @@ private struct Interruption: Error {}
         #expect(try place.names.allSatisfy { $0.hasSuffix("-lock") })
     }
 
-    /// Wherever a restore ends, a router does not begin with a part of it, and doing it again is enough.
+    /// After an interrupted restore, a router refuses to start with a part of it; repeating the restore is enough.
     @Test func aRestoreCanBeInterruptedAnywhere() throws {
         var steps: [StagedStore.Step] = []
         let whole = try Place()
@@ -237,7 +237,7 @@ private struct Interruption: Error {}
         #expect(throws: BackupError.self) { try place.migrate() }
     }
 
-    /// While a writer goes on, whatever the registry's copy says has its counterpart in the outbox's copy.
+    /// While a writer continues, every record in the registry's copy has its counterpart in the outbox's copy.
     @Test func copiesBothDatabasesOfOneMoment() throws {
         let place = try Place(deliveries: 0)
         defer { place.remove() }
@@ -248,7 +248,7 @@ private struct Interruption: Error {}
         let written = try StoreSnapshot(store: place.configuration.storePath, withCaches: true).copy(
             to: place.folder + "/new"
         ) {
-            // While the registry waits the outbox goes on: too late for the copy.
+            // The outbox changes while the registry waits; the copy must not contain this change.
             try place.add(5, to: outbox)
         }
         try registry.write { try $0.mark(relay, upTo: 5) }

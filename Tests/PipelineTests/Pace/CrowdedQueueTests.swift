@@ -15,7 +15,7 @@ import TimeTestSupport
 
     private let room = FakeCapacity()
 
-    /// Without any pace, unless the policy says so.
+    /// Default: no pacing, unless the policy sets it.
     private func bench(
         _ policy: PacingPolicy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
     ) throws -> Workbench {
@@ -117,7 +117,7 @@ import TimeTestSupport
         room.set(nil, of: Self.ios)
         bench.pass(61)
         #expect(bench.kept.count == 2)
-        // The push that goes now begins a cooldown as any other.
+        // The push that is sent now starts a cooldown, as any other does.
         try bench.end()
         bench.submit([try bench.note(to: owner)])
         #expect(bench.kept.count == 2)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pipeline
 
-/// Nobody ever waits longer than the wish itself, whatever the clock does.
+/// No push ever waits longer than the device's own settings ask for, whatever the clock does.
 @Suite struct JumpingClockTests {
     private typealias Push = PaceDriver.Push
 

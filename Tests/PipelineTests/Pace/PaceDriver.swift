@@ -6,8 +6,7 @@ import Registry
 
 @testable import Pipeline
 
-/// One pacer on a clock of its own: it is told what happens when, and writes down who was woken when, and with how
-/// many.
+/// A pacer with its own clock: a test drives it and reads when each push was sent, and with how many events.
 struct PaceDriver {
     struct Push: Equatable {
         /// In seconds since the start.
@@ -26,7 +25,7 @@ struct PaceDriver {
     private(set) var now = Self.start
     private(set) var pushes: [Push] = []
     private(set) var held: [HoldReason] = []
-    /// What the next deliveries come to; those left over are delivered.
+    /// Results of the next deliveries; the remaining ones are delivered.
     var outcomes: [Bool?] = []
     /// How long a push service takes to answer.
     var latency: Duration = .zero
@@ -103,7 +102,7 @@ struct PaceDriver {
         }
     }
 
-    /// The courier lets others pass by the oldest delivery under way.
+    /// Makes the oldest delivery in progress stop blocking others, as the courier does.
     mutating func standAside() {
         guard let (device, delivery) = underWay.first else { return }
         underWay.removeFirst()
@@ -111,7 +110,7 @@ struct PaceDriver {
         work()
     }
 
-    /// Brings the oldest delivery under way to its end.
+    /// Completes the oldest delivery in progress.
     mutating func end(isDelivered: Bool) {
         guard !underWay.isEmpty else { return }
         let (device, delivery) = underWay.removeFirst()

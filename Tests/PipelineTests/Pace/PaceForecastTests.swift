@@ -9,7 +9,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// What operators are told of a device's pace.
+/// The operator's forecast of a device's pacing.
 @Suite struct PaceForecastTests {
     private let now = Timestamp(seconds: 1_773_489_600)
     private let today: Int32 = 20_526

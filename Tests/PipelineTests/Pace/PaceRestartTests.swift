@@ -27,7 +27,7 @@ import TimeTestSupport
         var modes: [Mode] = []
     }
 
-    /// Quiet from 01:00 to 02:00 UTC; the bench begins at midnight.
+    /// Quiet from 01:00 to 02:00 UTC; the bench starts at midnight.
     private static let preferences =
         #","quiet":{"start":"01:00","end":"02:00","tz":"Z","dm_bypass_quiet":true},"batch":{"cooldown_seconds":20,"daily_cap":6}"#
 
@@ -38,7 +38,7 @@ import TimeTestSupport
         .pass(30), .delivered, .match, .pass(90_000), .delivered, .match, .pass(100),
     ]
 
-    /// What becomes of the story with a restart after each of those steps.
+    /// Returns the outcome of the story with a restart after each of those steps.
     private func play(restartingAfter places: Set<Int>, isTold: Bool = true) throws -> Outcome {
         let bench = try Workbench.paced()
         let owner = try bench.account(["dm", "mention"], mode: "alert", further: Self.preferences)
@@ -67,7 +67,7 @@ import TimeTestSupport
         )
     }
 
-    /// What becomes of it without any.
+    /// The outcome of the story without a restart.
     private static let undisturbed = Result { try PaceRestartTests().play(restartingAfter: []) }
 
     @Test func theStoryIsWorthTelling() throws {

@@ -68,7 +68,7 @@ import TimeTestSupport
         bench.submit([try bench.note(to: owner)])
         try bench.end()
         bench.submit([try bench.note(to: owner)])
-        // Nobody looks at the clock until the next event comes.
+        // Timers do not fire until the next event comes.
         bench.clock.advance(by: .seconds(70))
         bench.submit([try bench.note(to: owner)])
         #expect(bench.kept.map(\.notification.count) == [1, 2])
@@ -355,7 +355,7 @@ import TimeTestSupport
         if !afterARestart { bench.submit([try bench.note(to: owner, "second")]) }
         try bench.standAside()
         if afterARestart {
-            // With nothing that waits only the outbox has written it down.
+            // If no push waits, only the outbox has recorded the delivery.
             try bench.restart()
             bench.submit([try bench.note(to: owner, "second")])
         }

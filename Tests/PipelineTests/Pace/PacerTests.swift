@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// What the pacer does beside waking: batches that the disk refuses, preferences that change, devices that go.
+/// The pacer's other work: batches that the disk refuses, changed preferences and removed devices.
 @Suite struct PacerTests {
     private let start = Timestamp(seconds: 1_773_489_600)
     private let pace = Pace(cooldown: .minutes(1), window: .seconds(30), dailyCap: 3)
@@ -110,7 +110,7 @@ import TimeTestSupport
         #expect(pacer.changes.map(\.pace.history.underWay) == [nil])
         pacer.commit()
         #expect(!pacer.uncommitted.isTouched)
-        // Nothing is owed for those who had nothing under way.
+        // Moving a device without a delivery in progress changes nothing.
         pacer.move(device)
         pacer.move(DeviceID(rawValue: 8))
         #expect(!pacer.uncommitted.isTouched)
@@ -217,7 +217,7 @@ import TimeTestSupport
         pacer.notice(start + DevicePace.day)
         #expect(pacer.places.count == 5)
         pacer.notice(start + DevicePace.day * 2)
-        // One is under way, for one something waits.
+        // One device has a delivery in progress, and one has a waiting event.
         #expect(pacer.places.count == 2)
     }
 

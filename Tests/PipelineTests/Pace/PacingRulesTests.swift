@@ -94,7 +94,7 @@ import Testing
             driver.match()
         }
         driver.go(to: 1000)
-        // Two waited for the cooldown alone; their push begins another, which outlasts the window.
+        // Two waited only for the cooldown; their push starts another, which outlasts the window.
         #expect(driver.pushes == [Push(at: 0, count: 1), Push(at: 25, count: 2), Push(at: 50, count: 2)])
     }
 
@@ -105,8 +105,7 @@ import Testing
             driver.match()
         }
         driver.go(to: 1000)
-        // At 50 the first window's fourth goes with three of the second; that one's fourth waits for 61 and the
-        // cooldown.
+        // At 50 the first window's fourth is sent with three of the second, whose fourth waits for 61 and the cooldown.
         #expect(
             driver.pushes == [
                 Push(at: 0, count: 1), Push(at: 25, count: 2), Push(at: 50, count: 4), Push(at: 75, count: 1),
@@ -115,7 +114,7 @@ import Testing
     }
 
     @Test func quietHoursHoldEverythingAndEndWithOnePush() throws {
-        // The clock begins at 12:00.
+        // The clock starts at 12:00.
         var driver = PaceDriver(pace: Pace(cooldown: .minutes(1), dailyCap: 100, quiet: try quiet("12:30", "14:00")))
         driver.match()
         for minute in [29.5, 30, 45, 80, 119] {
@@ -174,7 +173,7 @@ import Testing
         driver.go(to: 14 * 3600)
         driver.match()
         driver.go(to: 20 * 3600)
-        // The clock began at noon: the next day begins after twelve hours.
+        // The clock started at noon: the next day starts after twelve hours.
         #expect(driver.pushes.map(\.at) == [0, 3600, 7200, 43_200, 50_400])
         #expect(driver.pushes.map(\.count) == [1, 1, 1, 9, 1])
         #expect(driver.held == Array(repeating: .cap, count: 9))

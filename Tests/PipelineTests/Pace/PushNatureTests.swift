@@ -15,7 +15,7 @@ import TimeTestSupport
     private let bench: Workbench
     private let owner: KeyPair
 
-    /// What the rules below take events for, by kind.
+    /// The push kinds that the rules below give to events, by event kind.
     private enum Kinds {
         static let update: UInt16 = 30_001
         static let end: UInt16 = 30_002
@@ -115,7 +115,7 @@ import TimeTestSupport
         try send("live", "0:0", d: "another", madeAt: -140)
         #expect(sent.count == 3 && sent[2].contains("0:0"))
         try bench.end()
-        // It may begin anew.
+        // It may start again.
         try send("live", "3:0", madeAt: 0)
         bench.pass(61)
         #expect(sent.count == 4 && sent[3].contains("3:0"))
@@ -166,7 +166,7 @@ import TimeTestSupport
             let tags = [["p", sleeper.publicKey.hex]]
             bench.submit([try bench.event(Kind(kind), "\(kind)", tags: tags, by: try Workbench.keys())])
         }
-        // Quiet hours are the device's own wish: only what is no alert passes them.
+        // Quiet hours are the device's own setting: only pushes that are not alerts pass them.
         #expect(sent == ["30003", "30003", "over"])
         #expect(bench.count(.held) == 1)
     }
@@ -227,7 +227,7 @@ import TimeTestSupport
         try send(1, "first")
         try bench.end()
         try send(Kinds.update, "u")
-        // Nobody looks at the clock until the next event comes.
+        // Timers do not fire until the next event comes.
         bench.clock.advance(by: .seconds(70))
         try send(1, "second")
         #expect(bench.kept.count == 3)
@@ -347,9 +347,9 @@ import TimeTestSupport
 
     @Test func itIsForPlatformsThatSaySo() {
         let policy = PacingPolicy().adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
-        #expect(policy.pace(for: PacePreferences(), on: "ios").backgroundPerHour == 3)
-        #expect(policy.pace(for: PacePreferences(), on: "android").backgroundPerHour == nil)
-        // Who switches the cooldown off gets each push.
+        #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
+        #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
+        // A device that turns the cooldown off gets each push.
         let preferences = PacePreferences(batch: BatchPreferences(cooldown: .zero))
         #expect(policy.pace(for: preferences, on: "ios").backgroundPerHour == nil)
     }

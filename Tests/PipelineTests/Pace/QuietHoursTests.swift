@@ -87,7 +87,7 @@ import TimeTestSupport
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-28T22:00", "2026-03-29T05:00"),
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T04:59", "2026-03-29T05:00"),
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T05:00", nil),
-        // No clock shows 02:30: it is over where the clock leaps over it, or begins there.
+        // No clock shows 02:30: quiet hours end or start at the moment when the clock skips it.
         ChangeCase("Europe/Berlin", "22:00", "02:30", "2026-03-28T23:00", "2026-03-29T01:00"),
         ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-03-29T00:59", nil),
         ChangeCase("Europe/Berlin", "02:30", "04:00", "2026-03-29T01:00", "2026-03-29T02:00"),

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Pipeline
 
-/// Devices that are registered anew while something is under way to them, or waits for them.
+/// Devices that register again while pushes to them are in progress or waiting.
 @Suite struct RegisteredAnewTests {
-    /// A phone that has one push under way, and the content it registered with.
+    /// Returns a phone with one push in progress, and the content of its registration.
     private func phoneWithAPushUnderWay(_ bench: Workbench) throws -> (owner: KeyPair, content: String) {
         let owner = try Workbench.keys()
         let content = Workbench.content(mode: "alert")

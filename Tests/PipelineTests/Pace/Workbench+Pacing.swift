@@ -27,7 +27,7 @@ extension Workbench {
         )
     }
 
-    /// Lets time pass; whoever becomes due is woken in their time.
+    /// Lets time pass; devices that become due get their pushes at the right time.
     func pass(_ seconds: Double) {
         let end = clock.now() + .seconds(seconds)
         while let patience = pipeline?.patience, clock.now() + patience <= end {
@@ -37,8 +37,8 @@ extension Workbench {
         clock.advance(by: max(.zero, end - clock.now()))
     }
 
-    /// Brings the oldest delivery to its end, as the courier would. With `isTold` the pipeline hears of it; else only
-    /// the disk.
+    /// Completes the oldest delivery, as the courier would. With `isTold` the pipeline learns of it; otherwise only the
+    /// disk does.
     func end(isDelivered: Bool = true, isTold: Bool = true) throws {
         let first = stored.removeFirst()
         let end = PushEnd(
@@ -54,7 +54,7 @@ extension Workbench {
         if isTold { pipeline?.process(Arrivals(ends: [end])) }
     }
 
-    /// Lets others pass by the oldest delivery, as the courier would.
+    /// Makes the oldest delivery stop blocking others, as the courier would.
     func standAside() throws {
         guard let first = stored.first?.delivery else { return }
         var changes = OutboxChanges()

@@ -14,7 +14,7 @@ import TimeTestSupport
 @testable import Pipeline
 @testable import Registry
 
-/// What readers find out about events before they hand them over, beside what the pipeline makes of the same events.
+/// Compares the prefilter of readers with the pipeline's result for the same events.
 @Suite struct EventScreenTests {
     private let screen: EventScreen
     private let passed: Passed
@@ -41,7 +41,7 @@ import TimeTestSupport
         try bench.event(kind, tags: keys.map { ["p", $0.publicKey.hex] }, by: stranger)
     }
 
-    /// A reader that has seen the view in force.
+    /// Returns a reader that has seen the current view.
     private func reading(of source: EventSource = .feed) throws -> any EventScreening {
         let reading = screen.screening(of: source)
         _ = reading.finding(of: try note())
@@ -189,7 +189,7 @@ import TimeTestSupport
         }
     }
 
-    /// Whatever readers pass over, the pipeline would have stopped as concerning nobody.
+    /// The pipeline would have dropped each event that readers skip, because it concerns no account.
     @Test func thePipelineAgreesAboutEventsOfAllKinds() throws {
         let owner = try bench.account()
         let us = bench.identity.publicKey.hex

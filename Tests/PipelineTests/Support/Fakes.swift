@@ -92,7 +92,7 @@ final class FakeHintObserver: Sendable {
     var all: [Heard] { heard.withLock { $0 } }
 }
 
-/// Room for so many deliveries of the queues that are said to be behind, and for any number of others.
+/// Capacity for up to N deliveries of the queues marked as behind, and for any number of others.
 final class FakeCapacity: DeliveryCapacity {
     private struct State {
         var room: [QueueName: Int] = [:]
@@ -104,7 +104,7 @@ final class FakeCapacity: DeliveryCapacity {
     /// Nil: as many as there are.
     func set(_ room: Int?, of queue: QueueName) { state.withLock { $0.room[queue] = room } }
 
-    /// How often anybody asked.
+    /// The number of calls.
     var asked: Int { state.withLock { $0.asked } }
 
     func take(for device: DeviceID, of queue: QueueName) -> Bool {
@@ -158,20 +158,19 @@ final class FakeSigner: RemoteSigner {
 
     private let state = Mutex(State())
 
-    /// Whose registrations may come as events.
+    /// Allows registrations of these keys to come as events.
     func admit(_ keys: some Sequence<KeyPair>) {
         let keys = Set(keys.map(\.publicKey))
         state.withLock { $0.admitted = keys }
     }
 
-    /// What further requests carry.
+    /// Sets the registration that later requests carry.
     func carry(_ registration: Event) { state.withLock { $0.carried = registration } }
 
-    /// The requests handed over.
     var requests: [EventID] { state.withLock { $0.requests } }
     /// Where those came in.
     var sources: [EventSource] { state.withLock { $0.sources } }
-    /// What became of the registrations in them.
+    /// The results of the registrations in those requests.
     var results: [EventVerdict.Result] { state.withLock { $0.results } }
 
     func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
@@ -190,7 +189,7 @@ final class FakeSigner: RemoteSigner {
     }
 }
 
-/// What a submission is told, when it is told.
+/// The response to a submission, once it comes.
 final class Answer: Sendable {
     private let told = Mutex<[[EventVerdict]]>([])
 

@@ -7,7 +7,7 @@ import TimeTestSupport
 extension Workbench {
     static func keys() throws -> KeyPair { try KeyPair(random: SecureRandom.bytes) }
 
-    /// What a device registers with.
+    /// The content of a device's registration.
     static func content(
         _ signals: [String] = ["dm", "mention", "reply", "reaction", "repost", "follow"],
         mode: String = "alert",

@@ -43,7 +43,7 @@ final class Workbench {
         }
     }
 
-    /// When a bench begins, in seconds since 1970.
+    /// The bench's start time, in seconds since 1970.
     static let time: Int64 = 1_773_446_400
     /// The same moment.
     static let start = Timestamp(seconds: time)
@@ -163,7 +163,7 @@ final class Workbench {
         try database.write { try $0.execute(sql: isLocked ? refusal : "DROP TRIGGER refuse") }
     }
 
-    /// What the pipeline says to events that come in together.
+    /// Submits events together; returns the pipeline's verdicts.
     @discardableResult
     func submit(_ events: [Event], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
         submit(events.map(\.json), from: source)
@@ -177,7 +177,7 @@ final class Workbench {
         return answers.withLock(\.self)
     }
 
-    /// Lets several submissions arrive at once; each has an answer in the end.
+    /// Submits several groups of events at the same time; each gets an answer in the end.
     func arrive(_ submissions: [(events: [Event], source: EventSource)], ended: [Int] = []) -> [Answer] {
         let answers = submissions.map { _ in Answer() }
         let submissions = zip(submissions, answers).map { submission, answer in
@@ -187,12 +187,12 @@ final class Workbench {
         return answers
     }
 
-    /// Lets the pipeline find in its intake what came there by itself.
+    /// Makes the pipeline process items that entered its intake without a call of the test.
     func process() {
         if let arrivals = intake.next(within: .zero) { pipeline?.process(arrivals) }
     }
 
-    /// What was traced of an event.
+    /// Returns the trace of an event.
     func trace(of event: EventID) -> [TraceStep] {
         observed.steps.filter { $0.event == event }
     }

@@ -4,9 +4,9 @@ import PluginConformance
 import PluginHost
 import Testing
 
-/// What `carillon plugin new` writes builds, passes its own test, and passes `carillon plugin check`.
+/// A project that `carillon plugin new` writes builds, passes its own test, and passes `carillon plugin check`.
 ///
-/// Plugins in Swift need a build of their own of PluginKit: `contrib/test-templates` makes it.
+/// Plugins in Swift need their own build of PluginKit: `contrib/test-templates` makes it.
 @Suite(.timeLimit(.minutes(5)))
 struct PluginProjectTests {
     @Test(arguments: ["pager", "my-pager_2", "job"], PluginProject.Kind.allCases)
@@ -116,7 +116,7 @@ struct PluginProjectTests {
         #expect(remark(.deliverMany) == "it took 20 at once")
     }
 
-    /// Whoever adds to the header adds to the crate; its own tests compare the layouts.
+    /// An addition to the header must be made in the crate too; its own tests compare the layouts.
     @Test func crateKnowsTheHeadersMinorVersion() throws {
         let header = try String(
             contentsOf: Self.repository.appending(path: "include/carillon/plugin.h"),
@@ -209,7 +209,7 @@ struct PluginProjectTests {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// What runs plugins in Python, beside the tests.
+    /// The program that runs plugins in Python, next to the tests.
     private static let pythonProgram: String? = {
         let here = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
         let folders = (here + CommandLine.arguments).map { URL(filePath: $0).deletingLastPathComponent().path }

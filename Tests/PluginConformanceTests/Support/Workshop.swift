@@ -4,7 +4,7 @@ import Foundation
 import PluginConformance
 import Testing
 
-/// A plugin folder of its own in which a test puts plugins; gone with it.
+/// A plugin folder for one test, deleted with this object.
 final class Workshop: Sendable {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -40,7 +40,7 @@ final class Workshop: Sendable {
         return output
     }
 
-    /// The plan for a plugin made from `source` and told what to do.
+    /// Returns the plan for a plugin made from `source` with these instructions.
     func plan(
         _ source: String,
         doing behaviour: String,
@@ -57,7 +57,7 @@ final class Workshop: Sendable {
     /// A program that `swift build` made.
     func program(_ name: String) throws -> String { try built(name).path }
 
-    /// What `swift build` made, found beside the running test.
+    /// Returns a product of `swift build`, found next to the running test.
     private func built(_ name: String) throws -> URL {
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         let found = ([here] + CommandLine.arguments.map { URL(filePath: $0) })

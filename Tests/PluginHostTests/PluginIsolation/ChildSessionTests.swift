@@ -9,7 +9,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// The router's side of a process, against one that says what the test wants.
+/// The router's side of a plugin process, against a scripted peer.
 @Suite(.timeLimit(.minutes(1)))
 struct ChildSessionTests {
     private let child: ScriptedChild
@@ -113,7 +113,7 @@ struct ChildSessionTests {
     @Test func questionsThatGoTogetherAreAnsweredInTheirOrder() {
         DispatchQueue.global().async { [child] in
             guard let questions = try? child.nextAsked() else { return }
-            // All came at once.
+            // All came at the same time.
             for (index, question) in questions.enumerated() {
                 let status = carillon_status(rawValue: Int32(questions.count == 4 ? index : 4)) ?? .CARILLON_FAILED
                 child.say(.answered, id: question.id) { AnswerMessage.write(status, carillon_str(), to: &$0) }
@@ -160,7 +160,7 @@ struct ChildSessionTests {
         #expect(!session.hasEnded)
     }
 
-    /// What the honest program cannot send ends the process.
+    /// A message that the honest program cannot send ends the process.
     @Test(
         arguments: [
             ("an unknown kind", [1, 0, 0, 0, 0xff, 0xff, 0, 0] + [UInt8](repeating: 0, count: 8), true),
@@ -231,7 +231,7 @@ struct ChildSessionTests {
         let asking = Task.detached { [session] in
             session.ask(.validate, within: .seconds(20)) { $0.number(UInt32(1)) }
         }
-        // A busy process is asked at once. Question and ping may come in one read, in either order.
+        // A busy process is pinged immediately. Question and ping may come in one read, in either order.
         var kinds: [FrameKind] = []
         while !kinds.contains(.validate) || !kinds.contains(.ping) {
             let next = try child.nextQuestions().map(\.kind)

@@ -35,7 +35,7 @@ struct ChildSupervisorTests {
         return supervisor { waiting.withLock { $0.popFirst() } }
     }
 
-    /// The process loads and does what it is asked, on a thread of its own, until the router hangs up.
+    /// The process loads plugins and answers questions on its own thread until the router hangs up.
     private static func serve(_ child: ScriptedChild) {
         let thread = Thread {
             while let asked = try? child.nextAsked(), !asked.isEmpty {
@@ -71,7 +71,7 @@ struct ChildSupervisorTests {
         #expect(supervisor.report.state == .restarting && supervisor.report.process == nil)
     }
 
-    /// It would live on there, and nobody could reach it any more.
+    /// Otherwise it would stay there, unreachable.
     @Test func whatIsDestroyedDuringARestartIsDestroyedInTheNewProcess() throws {
         let (first, second) = (try ScriptedChild(), try ScriptedChild())
         Self.serve(first)
@@ -100,8 +100,7 @@ struct ChildSupervisorTests {
         withExtendedLifetime(plugin) {}
     }
 
-    /// The one that keeps dying waits, and the other does not wait for it. A process that somebody kills is forgiven
-    /// once.
+    /// The library that keeps crashing waits, and the other does not wait for it. One kill from outside is forgiven.
     @Test(arguments: [false, true]) func librariesPartWhenTheirProcessDies(_ isKilled: Bool) async throws {
         let children = Mutex<[ScriptedChild]>([])
         let supervisor = Self.supervisor {
@@ -156,7 +155,7 @@ struct ChildSupervisorTests {
         let plugins = try IsolatedPlugin.load(libraries, into: supervisor).map { try $0.get() }
         let instance = Self.create(plugins[1])
         #expect(instance != nil && supervisor.supervisors.count == 2)
-        // Nobody needs the other one.
+        // The other one is not needed.
         #expect(supervisor.supervisors.map { $0.session != nil } == [false, true])
         instance?.destroy()
         withExtendedLifetime(plugins) {}
@@ -176,7 +175,7 @@ struct ChildSupervisorTests {
         withExtendedLifetime(plugin) {}
     }
 
-    /// Whoever wants an instance gets it, in the process that is about to rest or in a new one.
+    /// A request for an instance succeeds, in the process that is about to stop or in a new one.
     @Test func restingAndMakingInstancesAtOnceDoNotDisturbEachOther() throws {
         let starts = Atomic(0)
         let supervisor = Self.supervisor {

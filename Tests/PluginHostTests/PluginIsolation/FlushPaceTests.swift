@@ -8,7 +8,7 @@ import TimeTestSupport
 struct FlushPaceTests {
     private typealias Wait = FlushPace.Wait
 
-    /// A pace that lingers at 10 ms: so much has gone lately that the next frame waits.
+    /// A pace that lingers at 10 ms: enough was sent recently that the next frame waits.
     private static var busyPace: FlushPace {
         var pace = FlushPace(lingers: true)
         for _ in 1...8 { #expect(pace.add(now: 10) == .flush) }
@@ -22,7 +22,7 @@ struct FlushPaceTests {
         #expect(pace.add(now: 11) == .flush)
     }
 
-    /// What comes together by chance, such as two deliveries, or a delivery and the answer to another.
+    /// Frames that coincide by chance, such as two deliveries, or a delivery and the answer to another.
     @Test func aFewFramesGoAtOnceAndMoreWait() {
         var pace = Self.busyPace
         #expect(pace.add(now: 10) == .wake)
@@ -40,7 +40,7 @@ struct FlushPaceTests {
         #expect(pace.add(now: now) == .wake)
     }
 
-    /// A steady flow is sent as rarely as if nothing ever went at once: the fewest that wake the other side.
+    /// A steady flow is sent as rarely as with no immediate sends, which wakes the other side least often.
     @Test func aSteadyFlowLingers() {
         var pace = FlushPace(lingers: true)
         var flushes = 0
@@ -61,7 +61,7 @@ struct FlushPaceTests {
         #expect(pace.wait == Wait(readsAtOnce: true, milliseconds: 1))
         #expect(pace.tick(now: 10, isAnything: true) == false)
         #expect(pace.tick(now: 11, isAnything: true) == true)
-        // Whatever comes now goes with the next tick, and wakes nobody.
+        // Later frames are sent with the next tick, and cause no wakeup.
         #expect(pace.add(now: 12) == .wait)
         #expect(pace.tick(now: 12, isAnything: true) == true)
     }
@@ -106,7 +106,7 @@ struct FlushPaceTests {
         #expect(pace.wait.readsAtOnce == readsAtOnce)
     }
 
-    /// The clock is read only to say whether a frame goes at once.
+    /// The clock is read only to decide whether a frame is sent immediately.
     @Test func whatWaitsForATickReadsNoClock() {
         var pace = Self.busyPace
         _ = pace.add(now: 10)
@@ -119,7 +119,7 @@ struct FlushPaceTests {
         #expect(!isRead)
     }
 
-    /// Whatever comes in which order: input is read, at once or at the next tick, and what was left to a tick gets one.
+    /// In any order of events, input is read immediately or at the next tick, and input left to a tick gets one.
     @Test(arguments: [true, false]) func inputNeverWaitsForEver(lingers: Bool) {
         enum Step: CaseIterable { case pass, addOne, addMany, tickAndSend, tickAfterAllWentOut }
         var walks = 0

@@ -25,7 +25,7 @@ struct FrameSocketTests {
         }
     }
 
-    /// Everything goes out when the other side makes room, and no tick finds any of it. Its answers must be read.
+    /// All bytes are sent when the other side makes room, without a tick. Its answers must be read.
     @Test func answersAreReadAfterTheOtherSideHasMadeRoom() throws {
         let pair = try #require(ChildProcess.socketPair())
         defer { close(pair.theirs) }

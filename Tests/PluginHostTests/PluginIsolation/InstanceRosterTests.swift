@@ -34,7 +34,7 @@ struct InstanceRosterTests {
     @Test func aNewProcessMakesWhatTheFormerHad() {
         var roster = roster(2)
         _ = roster.add(TestHost(), Self.message(0, .filter, index: 0, ""))
-        // The third was never made, so that its own creation goes on.
+        // The third was never created, so its own creation continues.
         #expect(remake(&roster) == [1, 2])
         roster.giveUp(2)
         #expect(roster.isPresent(1) && !roster.isPresent(2) && !roster.takesDeliveries(2) && !roster.isPresent(3))
@@ -62,7 +62,7 @@ struct InstanceRosterTests {
         #expect(remake(&roster) == [2])
     }
 
-    /// The wait for the answer ends with the process, and the next one may be there before anybody notes that the
+    /// The wait for the answer ends with the process. The next process may exist before the roster records that the
     /// instance is gone.
     @Test func whatIsBeingDestroyedWhenTheProcessDiesIsNotMade() {
         var roster = roster(2)

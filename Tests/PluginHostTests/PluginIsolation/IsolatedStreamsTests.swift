@@ -5,7 +5,7 @@ import Testing
 
 @testable import PluginHost
 
-/// What a process may do with streams, and what it learns of them. Its frames may be hostile.
+/// A process's use of streams, and the events that it gets. Its frames may be hostile.
 @Suite struct IsolatedStreamsTests {
     /// A stream of the host's that notes what it is asked for.
     private final class Connection: StreamConnection {
@@ -110,7 +110,7 @@ import Testing
         #expect(desk.ends == 1 && !desk.streams.isBusy)
         #expect(desk.sent == [.streamOpened, .streamReceived, .streamDrained, .streamClosed])
         #expect(desk.connection?.asked == ["start", "write 5", "close"])
-        // What the process sent before it knew.
+        // Sent by the process before it knew.
         try desk.write(1, 5)
         try desk.close(1, .close)
     }

@@ -182,7 +182,7 @@ struct ProcessEndTests {
     }
 }
 
-/// What waits and what is in hand across deaths.
+/// Deliveries that wait or are in progress when a process crashes.
 struct DeliveryLedgerTests {
     private func ledger(isRunning: Bool = true) -> DeliveryLedger {
         var ledger = DeliveryLedger()
@@ -232,7 +232,7 @@ struct DeliveryLedgerTests {
         #expect(ledger.takeNext() == [[1]])
     }
 
-    /// Only the deliveries of the library that the process died of are tried alone.
+    /// Only deliveries of the library that crashed the process are tried separately.
     @Test func aPartTakesItsDeliveriesAlong() {
         var ledger = ledger()
         for id in 1...4 {
@@ -254,7 +254,7 @@ struct DeliveryLedgerTests {
         #expect(guilty.takeNext() == [[4]] && guilty.cancel(instance: 0, ticket: 4) == .forward(4))
     }
 
-    /// What was handed out together is tried alone, and not before the request has ended that carried it.
+    /// Deliveries of one batch are tried separately, but not before the request that carried it has ended.
     @Test func aBatchIsTriedOneByOne() {
         var ledger = ledger()
         for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }

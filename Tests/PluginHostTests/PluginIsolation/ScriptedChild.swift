@@ -6,9 +6,9 @@ import Synchronization
 
 @testable import PluginHost
 
-/// A process that exists only as the far ends of its connections: the test says what it sends.
+/// A process that consists only of the far ends of its connections; the test sends its messages.
 final class ScriptedChild: Sendable {
-    /// Ends by being killed, or when the test says so.
+    /// Ends by being killed, or when the test ends it.
     private final class Control: ProcessControl {
         let id: Int32 = 4711
         let handle: Int32
@@ -74,7 +74,7 @@ final class ScriptedChild: Sendable {
         control.end(ProcessEnd(signal: 0, status: status))
     }
 
-    /// Somebody kills it.
+    /// Kills the process from outside.
     func kill() {
         control.kill()
         hangUp()
@@ -101,7 +101,7 @@ final class ScriptedChild: Sendable {
         _ = Glibc.send(overDeliveries ? deliveries : questions, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// Whether the router closes the connection of questions, waited for up to 20 s. What it asks meanwhile is lost.
+    /// Whether the router closes the connection of questions within 20 s. Questions until then are lost.
     var isHungUpOn: Bool {
         var room = [UInt8](repeating: 0, count: 1 << 16)
         var polled = pollfd(fd: questions, events: Int16(POLLIN), revents: 0)

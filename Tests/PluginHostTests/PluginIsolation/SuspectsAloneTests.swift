@@ -4,7 +4,7 @@ import Testing
 
 @testable import PluginHost
 
-/// What was in hand at a death is tried again alone, until the culprit is found.
+/// Deliveries in progress at a crash are retried one at a time until the one that caused it is found.
 struct SuspectsAloneTests {
     @Test func nothingGoesBesideTheLastSuspect() {
         var suspects = SuspectsAlone<Int>()
@@ -57,7 +57,7 @@ struct SuspectsAloneTests {
         #expect(suspects.next() == .anything)
     }
 
-    /// Poisons that kill at once or late, deaths for no reason, crash reports that are missing or wrong.
+    /// Deliveries that crash immediately or later, crashes without a cause, and missing or wrong crash reports.
     @Test(arguments: 0..<10) func everyScheduleEndsWithAllPoisonsFound(part: UInt64) {
         for seed in part * 1_000..<part * 1_000 + UInt64(TestLength.rounds(60, long: 1_000)) {
             var schedule = Schedule(seed: seed)
@@ -78,7 +78,7 @@ private struct Schedule {
         let isPoison: Bool
         var handOuts = 0
         var deathsInHand = 0
-        /// Deaths when it was tried alone, as a suspect.
+        /// Crashes while it was tried separately, as a suspect.
         var deathsAlone = 0
         var ends = 0
         var isSetAside = false

@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// What follows from what happens to a stream.
+/// The results of each event of a stream.
 @Suite struct StreamStateTests {
     private func plain(connect: Duration = .seconds(30), idle: Duration = .minutes(5)) -> StreamState {
         StreamState(StreamTarget(host: "h", port: 1, connectTimeout: connect, idleTimeout: idle), now: 0)

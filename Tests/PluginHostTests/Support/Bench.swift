@@ -79,7 +79,7 @@ final class Bench: Sendable {
         return outcomes
     }
 
-    /// What the plugin's process has sent so far is handled once it has answered a question.
+    /// Once the plugin's process has answered a question, everything it sent before has been handled.
     private func settle() { try? instance.validate(.somewhere) }
 
     static let id: DeliveryID = "0b5e7c9e-93a4-4b1f-8a35-6d6a3a3ad8a5"
@@ -92,7 +92,7 @@ extension IsolationSettings {
         settings.pause = .zero
         settings.deadline = .seconds(30)
         settings.questionDeadline = .seconds(30)
-        // A plugin that starts a thread for each delivery has hundreds at once here, each with a stack of 1 MiB.
+        // A plugin that starts a thread per delivery has hundreds here, each with a stack of 1 MiB.
         settings.memory = .mebibytes(1024)
         return settings
     }

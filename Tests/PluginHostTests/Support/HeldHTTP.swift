@@ -29,7 +29,7 @@ final class ScopedHTTP: HTTPSender {
     private let recording = RecordingHTTP()
     private let given = Mutex<[ConnectionScope]>([])
 
-    /// Of the requests, in order.
+    /// The scopes of the requests, in order.
     var scopes: [ConnectionScope?] { recording.requests.map(\.scope) }
     var retired: [ConnectionScope] { given.withLock(\.self) }
 

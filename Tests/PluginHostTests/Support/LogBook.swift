@@ -13,7 +13,7 @@ final class LogBook: Sendable {
 
     var lines: [Line] { kept.withLock(\.self) }
 
-    /// What plugins said through their host.
+    /// The log messages of plugins.
     var said: [String] {
         lines.filter { $0.message == "The plugin reports" }.compactMap { $0.metadata["line"]?.description }
     }

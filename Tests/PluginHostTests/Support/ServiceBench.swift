@@ -34,12 +34,12 @@ final class ServiceBench: Sendable {
         )
     }
 
-    /// Has an instance of its own do what is asked; the outcome's reason.
+    /// Makes an instance and runs `behaviour`; returns the outcome's reason.
     func reason(_ behaviour: String) async throws -> String { await reason(try make(behaviour)) }
 
     func reason(_ instance: TransportInstance, _ notification: Notification = .greeting) async -> String {
         let outcome = await instance.outcome(of: notification)
-        // What a process has said before is in the log by then.
+        // By then, earlier messages of the process are in the log.
         try? instance.validate(.somewhere)
         return outcome.reason
     }
@@ -54,7 +54,7 @@ final class ServiceBench: Sendable {
     }
 }
 
-/// What plugins keep, as long as the test runs.
+/// The plugins' state, kept while the test runs.
 final class MemoryStore: PluginStateStore {
     private struct State {
         var values: [String: [String: String]] = [:]

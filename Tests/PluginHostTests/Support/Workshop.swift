@@ -5,7 +5,7 @@ import Testing
 
 @testable import PluginHost
 
-/// A plugin folder of its own in which a test compiles plugins; gone with it.
+/// A plugin folder in which a test compiles plugins, deleted with this object.
 final class Workshop: Sendable {
     static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -29,7 +29,7 @@ final class Workshop: Sendable {
 
     func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// Compiles a fixture, or any file with a path of its own, to `name` in the folder. Always a file of its own, so
+    /// Compiles a fixture, or any file given by its path, to `name` in the folder. Each call writes its own file, so
     /// that tests do not share a library. `include` is the folder of the header.
     @discardableResult
     func compile(

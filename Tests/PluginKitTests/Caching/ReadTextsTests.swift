@@ -9,7 +9,7 @@ struct ReadTextsTests {
     private let arena = ABIArena()
     private let texts = ReadTexts<String>(capacity: 2, longest: 8)
 
-    /// What the text is read as, and whether it had to be read.
+    /// Returns the value of the text, and whether it had to be parsed.
     private func read(_ text: String) -> (value: String, isRead: Bool) {
         var isRead = false
         let value = texts.value(of: BorrowedText(arena.text(text))) { text in

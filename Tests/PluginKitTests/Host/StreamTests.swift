@@ -4,7 +4,7 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// What a plugin sees of its streams.
+/// The events and results of a plugin's streams.
 @Suite struct StreamTests {
     private typealias Events = Heard<StreamEvent>
 

@@ -2,7 +2,7 @@ import Foundation
 import PluginKit
 import Testing
 
-/// Files of a configuration, as the host read them, and from the disk.
+/// Files of a configuration: those that the host read, and those on disk.
 struct ConfigurationFileTests {
     private func block(_ text: String) throws -> JSONObject { try JSONObject(parsing: text) }
 

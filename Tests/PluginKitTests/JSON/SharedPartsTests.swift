@@ -3,7 +3,7 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// What several plugins write the same way.
+/// Parts of payloads that several plugins build the same way.
 struct SharedPartsTests {
     private func written(_ write: (inout JSONWriter) throws -> Void) rethrows -> String {
         var writer = JSONWriter()

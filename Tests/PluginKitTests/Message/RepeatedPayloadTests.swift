@@ -3,12 +3,12 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// When a payload is made anew, and that a remembered one is the one that would have been made.
+/// A payload is built again only when needed, and a remembered one equals the one that would be built.
 struct RepeatedPayloadTests {
     private final class Maker {
         private let payloads = RepeatedPayload()
         private(set) var made = 0
-        /// How often the id stands in a payload.
+        /// The number of times that the id occurs in a payload.
         var ids = 1
 
         func payload(of sample: SampleNotification) -> String {

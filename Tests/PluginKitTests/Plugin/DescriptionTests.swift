@@ -3,7 +3,7 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// What a transport says about its platform, through the ABI.
+/// A transport's description of its platform, through the ABI.
 struct DescriptionTests {
     /// Says something about its platform, and wants no `tone` of 13.
     private final class DescribedTransport: PluginTransport {

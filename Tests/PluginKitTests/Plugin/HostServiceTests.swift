@@ -39,8 +39,7 @@ struct HostServiceTests {
         #expect(full?.description.contains("too many") == true)
     }
 
-    /// What a timer calls is let go of with the transport, and is not called any more even by a host that breaks the
-    /// rules.
+    /// A timer's closure is released with the transport, and is not called again even if a host breaks the rules.
     @Test func timersEndWithTheTransport() throws {
         let transport = try #require(echoPlugin.pointee.transports?[0]).pointee
         let arena = ABIArena()

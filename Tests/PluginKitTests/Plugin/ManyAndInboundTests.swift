@@ -4,7 +4,7 @@ import Testing
 
 @testable import PluginKit
 
-/// Several deliveries at once, and requests from outside, as a host hands them over.
+/// Several deliveries at the same time, and inbound requests, as a host passes them.
 struct ManyAndInboundTests {
     private final class Transport: PluginTransport {
         static let platform: StaticString = "many"

@@ -24,7 +24,7 @@ struct PlatformDescriptionTests {
         #expect(description.target.expected == "the device token that the platform handed out")
     }
 
-    /// Elsewhere a mark means nothing, and `plugin check` says so.
+    /// Elsewhere the mark has no effect, and `plugin check` reports that.
     @Test func keysOfTheConfigurationMayNameFiles() throws {
         let document = """
             {"version":1,"name":"Pager","target":{"kind":"token"},

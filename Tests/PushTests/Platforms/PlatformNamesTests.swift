@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The core knows platforms by what their plugins say, so no platform's name stands in its code.
+/// The core knows platforms only from their plugins' descriptions, so its code contains no platform's name.
 struct PlatformNamesTests {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(
         path: "../../../Sources"

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// What a block does to devices, and what its end brings back.
+/// The effects of a block on devices, and of its end.
 struct BlockTests {
     private let bench: Bench
 
@@ -45,7 +45,7 @@ struct BlockTests {
         // It is still there to look at.
         #expect(try bench.registry.listing(of: device).map(bench.registry.isBlocked) == true)
 
-        // A restart changes nothing of that.
+        // A restart does not change that.
         try bench.reopen()
         #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == ["two"])
         let again = try bench.registry.apply(bench.event(of: 1, Samples.phone("new"), at: 9, id: 0x81))

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// Devices that nothing reached for long: nothing wakes them, and they come back.
+/// Unreachable devices get no more pushes, and can come back.
 struct DisabledDevicesTests {
     private let bench: Bench
 
@@ -46,7 +46,7 @@ struct DisabledDevicesTests {
         #expect(suspension == DeviceSuspension(disabledAt: bench.clock.now(), failingSince: Bench.time(-99)))
         #expect(try bench.registry.address(of: device)?.token == "one")
 
-        // Neither a restart nor other wishes of its owner change that.
+        // Neither a restart nor other settings of its owner change that.
         try bench.reopen()
         index = try bench.registry.load()
         #expect(try bench.devices(of: 1, in: index).isEmpty && bench.devices(of: 2, in: index).count == 1)
@@ -66,7 +66,7 @@ struct DisabledDevicesTests {
         var index = try bench.registry.load()
         let device = try #require(bench.devices(of: 1, in: index).first)
         #expect(try disable(device))
-        // The same event again is none.
+        // The same event again is only a duplicate.
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("one"))) == .duplicate)
         bench.registry.update(&index)
         #expect(try bench.devices(of: 1, in: index).isEmpty)

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// Registrations on a platform that somebody else's transport describes.
+/// Registrations on a platform that a third-party transport describes.
 struct DescribedRegistrationTests {
     private static let pager = """
         {

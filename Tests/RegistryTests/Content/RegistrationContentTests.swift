@@ -49,7 +49,7 @@ struct RegistrationContentTests {
         }
         #expect(throws: Never.self) {
             _ = try RegistrationContent(json("mention", "true"), checkingSignals: check)
-            // What was taken is read as it is, whatever the rules are by then.
+            // An accepted registration can be read even if the rules have changed since.
             _ = try RegistrationContent(json("mentoin", "true"))
         }
         for value in ["true", "false"] {

@@ -70,7 +70,7 @@ struct FollowLedgerTests {
         #expect(try follows(bench, [1], at: 10) == [1])
         bench.clock.advance(by: .minutes(1))
         _ = try bench.registry.apply(bench.event(of: 9, Samples.phone("nine"), at: 60))
-        // The author has followed nine for years, for all anybody knows.
+        // The author may have followed nine for years.
         #expect(try follows(bench, [1, 9], at: 70, seen: .relay) == [])
         _ = try bench.registry.apply(bench.event(of: 8, Samples.phone("eight"), at: 60))
         try bench.registry.markFollowsRead([bench.account(8).publicKey])
@@ -106,7 +106,7 @@ struct FollowLedgerTests {
         )
     }
 
-    /// Asks and remembers, as the pipeline does.
+    /// Returns the new follows and stores them, as the pipeline does.
     private func follows(
         _ bench: Bench,
         _ named: [UInt8],

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// Kind 10050 as a plain NIP-17 app writes it anew, without a word on devices.
+/// Kind 10050 as a plain NIP-17 app rewrites it, without any devices.
 struct DeviceGraceTests {
     private static let day: Int64 = 86_400
     private let bench: Bench
@@ -68,7 +68,7 @@ struct DeviceGraceTests {
         try bench.reopen()
         var index = try bench.registry.load()
         #expect(try bench.tokens(of: 1) == ["phone"])
-        // Whoever registers anew meanwhile is still known.
+        // A device that registers again until then is still known.
         #expect(
             try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("new"), at: Self.day)).isAccepted
         )

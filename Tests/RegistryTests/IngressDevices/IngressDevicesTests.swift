@@ -87,7 +87,7 @@ struct IngressDevicesTests {
         bench.clock.advance(by: .milliseconds(10))
         #expect(try bench.registry.ingressAddress(of: second) != nil)
         #expect(try device(bench, token("01"), limits) == first)
-        // Something may be under way to either.
+        // A delivery to either may be in progress.
         #expect(try bench.registry.admit([token("03")], limits: limits) == [.full])
         bench.clock.advance(by: .milliseconds(1_001))
         let third = try #require(try device(bench, token("03"), limits))
@@ -99,7 +99,7 @@ struct IngressDevicesTests {
         #expect(try #require(try device(bench, token("02"), limits)) < third)
     }
 
-    /// Whoever makes tokens up must not shut out those of others.
+    /// A client that makes up tokens must not shut out the tokens of others.
     @Test func whatIsGoneMakesRoom() throws {
         let bench = try Bench()
         let limits = IngressDeviceLimits(devices: 3)

@@ -117,7 +117,7 @@ struct RouterKeyTests {
         bench.clock.advance(by: .seconds(1_000))
         let due = try registry(as: next)
         #expect(try due.apply(late) == .refused(.invalid(reason)))
-        // The day has come and nobody retired the key: who is there gets sealed pushes as before.
+        // The day has come, but the operator has not retired the key: existing devices get sealed pushes as before.
         #expect(try due.sealing(of: DeviceID(rawValue: 1))?.sender.publicKeyBytes == bench.identity.publicKey.array)
 
         #expect(try keys.retireIfDue(by: next, now: Self.retirement)?.key == bench.identity.publicKey)

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// What an owner changes without a registration.
+/// Changes that an owner makes without a registration.
 @Suite struct PreferenceChangeTests {
     private static let alice: UInt8 = 0x21
     private static let bob: UInt8 = 0x22

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// Since when a device counts as registered: what is older is no news to it.
+/// A device's registration time: events older than that do not notify it.
 struct FirstRegistrationTests {
     @Test func aDeviceThatRegistersAnewGetsNoYounger() throws {
         let bench = try Bench()

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// What one key may register, and all together.
+/// The limits on registrations of one key, and of all keys together.
 @Suite struct RegistrationLimitTests {
     private func bench(_ change: (inout RegistrationPolicy.Limits) -> Void) throws -> Bench {
         var limits = RegistrationPolicy.Limits()
@@ -32,7 +32,7 @@ import TimeTestSupport
         let refused = try register(bench, 1, "t2", at: 2)
         #expect(refused.message == "rate-limited: at most 1 registrations of one key an hour")
         #expect(try register(bench, 2, "u", at: 2).isAccepted)
-        // What is known already costs nothing, and nobody is kept from leaving.
+        // A known registration costs nothing, and deregistering is always allowed.
         #expect(try register(bench, 1, "t1", at: 1) == .duplicate)
         #expect(try deregister(bench, 1, at: 3) == .deregistered)
         #expect(try deregister(bench, 1, at: 4).message.hasPrefix("rate-limited: "))
@@ -63,12 +63,12 @@ import TimeTestSupport
         bench.clock.advance(by: .seconds(10))
         #expect(try register(bench, 2, "older", at: 1).isAccepted)
         #expect(try register(bench, 3, "newer", at: 2).isAccepted)
-        // Registering anew makes it the last to go of those.
+        // Registering again makes it the last of those to be evicted.
         #expect(try register(bench, 2, "older", at: 3).isAccepted)
         #expect(try register(bench, 4, "one more", at: 4).isAccepted)
         var index = try bench.registry.load()
         #expect(try accounts(in: index, bench) == [1, 2, 4])
-        // What gives way may come again: nobody said that it is gone.
+        // An evicted device may register again, because no push service reported it as gone.
         #expect(try register(bench, 3, "newer", at: 2).isAccepted)
         #expect(try register(bench, 5, "yet one more", at: 5).isAccepted)
         bench.registry.update(&index)

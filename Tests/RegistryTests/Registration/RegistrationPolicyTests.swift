@@ -72,7 +72,7 @@ struct RegistrationPolicyTests {
         for version in [["protocol_version"], ["protocol_version", "2"], ["protocol_version", "1.0"]] {
             let reason = "tag protocol_version: expected 1, which this router speaks"
             #expect(read([d, version]) == .done(.refused(.unsupported(reason))))
-            // Nobody is kept from leaving.
+            // Deregistering is always allowed.
             #expect(read([d, version], content: "") == .request(.deregister(slot)))
         }
     }

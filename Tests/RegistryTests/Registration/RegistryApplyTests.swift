@@ -213,7 +213,7 @@ struct RegistryApplyTests {
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("two"))).isAccepted)
     }
 
-    /// A plugin may be restarting. What comes again must not have used up what its author may register.
+    /// A plugin may be restarting. A registration that is retried must not have used up its author's limit.
     @Test func whatCannotBeCheckedNowMayComeAgain() throws {
         let isBroken = Mutex(true)
         var limits = RegistrationPolicy.Limits()
@@ -225,7 +225,7 @@ struct RegistryApplyTests {
         for _ in 1...5 { #expect(try bench.registry.apply(event).message == "error: no plugin; try again later") }
         isBroken.withLock { $0 = false }
         #expect(try bench.registry.apply(event).isAccepted)
-        // One that waits for its root was checked before, and does not wait for good.
+        // A registration that waits for its root was checked before, and does not wait forever.
         #expect(try bench.registry.apply(bench.event(ofDevice: 11, for: 2, Samples.phone("two"))) == .waiting)
         isBroken.withLock { $0 = true }
         #expect(try bench.registry.learn(bench.deviceList(of: 2, devices: [11])) == .learned)

@@ -52,7 +52,7 @@ struct TokenMoveTests {
     @Test func datingARegistrationAheadHoldsNoTokenLonger() throws {
         let bench = try Bench()
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
-        // Somebody got to know the token, and dates as far ahead as may be.
+        // Another account knows the token, and dates its registration as far ahead as allowed.
         #expect(try bench.registry.apply(bench.event(of: 2, Samples.phone("token"), at: 590)).isAccepted)
         #expect(try bench.tokens(of: 2) == ["token"])
         bench.clock.advance(by: .seconds(2))
@@ -93,7 +93,7 @@ struct TokenMoveTests {
     @Test func oneTokenUnderTwoDeviceIDsIsOneDevice() throws {
         let bench = try Bench(limits: RegistrationPolicy.Limits(devicesPerAccount: 1))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("token")))
-        // The app was installed anew; the limit does not stand in its way.
+        // The app was reinstalled; the limit does not prevent a new registration.
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("token"), at: 1, device: "b")).isAccepted)
         #expect(try bench.tokens(of: 1) == ["token"])
     }
@@ -118,7 +118,7 @@ struct TokenMoveTests {
         #expect(try isProven(bench, 2) == [true])
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("another"), at: 4))
         #expect(try isProven(bench, 2) == [false])
-        // What left leaves nothing behind.
+        // Deregistering leaves no row behind.
         _ = try bench.registry.apply(bench.event(of: 2, "", at: 5))
         let left = try bench.registry.store.read { try $0.one("SELECT count(*) FROM unproven_devices")?[0] as Int? }
         #expect(left == 0)

@@ -30,7 +30,7 @@ private final class SharedLog: RegistryLog {
     /// The next append throws; with `keeping`, it is stored all the same.
     func fail(keeping: Bool) { state.withLock { ($0.failures, $0.keepsWhatFails) = (1, keeping) } }
 
-    /// Somebody else is faster than the next append.
+    /// Runs `body` before the next append, as a faster member would.
     func interfere(_ body: @escaping @Sendable () throws -> Void) { state.withLock { $0.beforeAppend = body } }
 
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
@@ -52,7 +52,7 @@ private final class SharedLog: RegistryLog {
         }
     }
 
-    /// Somebody who is no member writes to it: rubbish, or a record that is there already.
+    /// Writes to the log as a client that is not a member: garbage, or a copy of an existing record.
     func intrude(repeating position: UInt64? = nil) {
         state.withLock { state in
             let last = state.records.last?.position ?? 0
@@ -78,7 +78,7 @@ private final class SharedLog: RegistryLog {
         return true
     }
 
-    /// Keeps a snapshot in place of the records up to it, of which the last stays, unless all do.
+    /// Replaces records by a snapshot. The last record that it covers stays, or all of them if `isKept`.
     func shorten(by registry: Registry, _ folder: TemporaryFolder, isKept: Bool = false) throws {
         let file = folder.file("snapshot")
         let position = try registry.store.writeShared(to: file)
@@ -162,7 +162,7 @@ struct RegistryReplicaTests {
         #expect(try late.registry.address(of: DeviceID(rawValue: 2))?.token == String(repeating: "01", count: 32))
     }
 
-    /// A member that was away while the log was shortened begins anew where it is started; one that runs says so.
+    /// A member that was away while the log was shortened starts over; one that runs reports an error.
     @Test func whoeverIsCutOffBeginsAnew() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
@@ -194,12 +194,12 @@ struct RegistryReplicaTests {
         try one.registry.store.takeSnapshot(of: log)
         log.forget(after: 2)
         #expect(throws: RegistryStoreError.ahead(of: 4)) { try one.registry.store.takeSnapshot(of: log) }
-        // Whoever begins anew takes what there is.
+        // A member that starts over takes the snapshot.
         let new = try Bench(prepare: { try $0.takeSnapshot(of: log) })
         #expect(try Self.devices(new.registry).isEmpty)
     }
 
-    /// One message of somebody else used to stop all registrations for good.
+    /// A foreign message in the log must not stop registrations.
     @Test func whatNoMemberWroteIsPassedOver() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
@@ -245,7 +245,7 @@ struct RegistryReplicaTests {
         #expect(narrow.account(of: account) == nil)
         #expect(index.account(of: account) != nil)
         #expect(other.registry.sharedPosition == 2 && one.registry.sharedPosition == 2)
-        // The same one is gone everywhere when a push service says so to one member.
+        // If a push service reports the device as gone to one member, it is removed on all.
         try other.registry.removeGone(DeviceID(rawValue: 1), registeredAt: .distantFuture)
         try one.registry.catchUp()
         #expect(try one.registry.address(of: DeviceID(rawValue: 1)) == nil)
@@ -309,7 +309,7 @@ struct RegistryReplicaTests {
         let members = try Self.members(1, log)
         try members[0].registry.writeWatch { _ in }
         _ = try members[0].registry.admit([])
-        // What changes nothing is nobody's business.
+        // A change without effect is not written to the log.
         try members[0].registry.forgetFollowed()
         #expect(log.count == 0)
     }

@@ -136,7 +136,7 @@ struct RegistryStoreTests {
             try Int.fetchOne($0, sql: "SELECT count(*) FROM tombstones")
         }
         #expect(tombstones == count)
-        // The first one's own mark is gone, and yet nothing revives it; what is new is taken.
+        // The first device's tombstone is gone, but an old event still does not restore it; a new one is accepted.
         let old = try bench.event(of: 1, Samples.phone("t"), at: -1000, device: "d0")
         #expect(try bench.registry.apply(old) == .outdated)
         let new = try bench.event(of: 1, Samples.phone("t"), at: -999, device: "d0")

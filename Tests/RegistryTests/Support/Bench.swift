@@ -66,8 +66,8 @@ final class Bench {
         try KeyPair(secret: SecretKey(bytes: Array(repeating: seed, count: 32)))
     }
 
-    /// A registration as `account` would send it, `at` seconds after ``start``. The registry is handed verified events,
-    /// so its id is free and its signature is none.
+    /// Returns a registration of `account`, `at` seconds after ``start``. The registry gets only verified events, so
+    /// the id is arbitrary and the signature is missing.
     func event(
         of account: UInt8,
         _ json: String,
@@ -92,7 +92,7 @@ final class Bench {
         )
     }
 
-    /// The same with a content that nobody encrypted.
+    /// The same with unencrypted content.
     func event(
         of account: UInt8,
         content: String,
@@ -114,7 +114,7 @@ final class Bench {
         )
     }
 
-    /// The tokens of an account's devices, as a fresh index and the vault know them.
+    /// Returns the tokens of an account's devices, from a fresh index and the vault.
     func tokens(of account: UInt8) throws -> [String] {
         let index = try registry.load()
         return try devices(of: account, in: index).map { try registry.address(of: $0)?.token ?? "none" }.sorted()

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Registry
 
-/// Keeps codes that were to be pushed.
+/// Keeps the codes that should be pushed.
 final class PushedCodes: Sendable {
     private let requests = Mutex<[TargetCodeRequest]>([])
 
@@ -22,7 +22,7 @@ final class Reports: Sendable {
         keys.withLock { $0.append(changed) }
     }
 
-    /// What was said since the last call.
+    /// Returns the reports since the last call.
     func take() -> [Set<PublicKey>] {
         keys.withLock { keys in
             defer { keys = [] }

@@ -42,7 +42,7 @@ struct ChosenTargetTests {
         try register(1, at: 1)
         let claimed = try register(2, at: 2)
         let free = try register(3, at: 3, Samples.topic("https://ntfy.sh/nobodys"))
-        // Nothing in the answers tells whether the topic was anybody's.
+        // The responses do not show whether the topic was in use.
         bench.registry.update(&live)
         #expect(try bench.devices(of: 1, in: live).count == 1 && bench.devices(of: 2, in: live) == [])
         #expect(claimed.isAccepted && claimed.message == free.message && claimed.isChange == free.isChange)
@@ -72,7 +72,7 @@ struct ChosenTargetTests {
         let typed = request.code.text.lowercased().replacing("-", with: " ").replacing("0", with: "o")
         #expect(try register(2, at: 60, code: typed).isAccepted)
         #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == [topic])
-        // From then on it is the other's, who needs no code any more.
+        // From then on it belongs to the other account, which no longer needs a code.
         try register(2, at: 61)
         try register(1, at: 62)
         #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == [topic])
@@ -97,7 +97,7 @@ struct ChosenTargetTests {
     @Test func noTargetIsFloodedWithCodes() throws {
         try register(1, at: 1)
         for account in UInt8(2)...20 { try register(account, at: Int64(account)) }
-        // Who deregisters and comes again is no other.
+        // A device that deregisters and registers again is the same device.
         #expect(try bench.registry.apply(bench.event(of: 2, "", at: 30)) == .deregistered)
         try register(2, at: 31)
         try register(1, at: 32)
@@ -136,7 +136,7 @@ struct ChosenTargetTests {
         let code = try #require(bench.codes.all.first?.code.text)
         try register(2, at: 3, Samples.topic(further: shared + #","code":"\#(code)""#))
         #expect(try bench.tokens(of: 1) == [topic] && bench.tokens(of: 2) == [topic])
-        // Whoever has it with others takes it from nobody.
+        // An account that shares the target takes it from no other account.
         try register(2, at: 4)
         try register(1, at: 5)
         #expect(try bench.tokens(of: 1) == [topic] && bench.tokens(of: 2) == [topic])
@@ -185,7 +185,7 @@ struct ChosenTargetTests {
         #expect(try bench.tokens(of: 1) == [] && bench.tokens(of: 2) == [topic])
     }
 
-    /// What is on its way to a device must not end at somebody else's target.
+    /// A push on its way to a device must not end at another account's target.
     @Test func aDeviceThatWantsSomebodyElsesTargetIsAnother() throws {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic("https://ntfy.sh/own"))

@@ -81,7 +81,7 @@ struct TokenVaultTests {
         let names = try FileManager.default.contentsOfDirectory(atPath: bench.folder.path)
         #expect(names.contains("carillon.sqlite-wal"))
         for name in names { disk.append(try Data(contentsOf: URL(filePath: bench.folder.file(name)))) }
-        // What is no secret is found, so the search works.
+        // Public data is found, so the search works.
         #expect(disk.range(of: Data(try bench.account(1).publicKey.array)) != nil)
         let texts = [token, "Annas phone", "s3cr3t", "an0ther", "push.example.com", Samples.p256dh, Samples.auth]
         for text in texts { #expect(disk.range(of: Data(text.utf8)) == nil, "\(text)") }

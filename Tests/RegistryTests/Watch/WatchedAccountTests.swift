@@ -24,7 +24,7 @@ struct WatchedAccountTests {
         for beginning in try [beginning(of: 1, in: index, bench), beginning(of: 1, in: loaded, bench)] {
             #expect(beginning == Bench.time())
         }
-        // Who leaves and comes back begins anew.
+        // An account that leaves and comes back starts over.
         _ = try bench.registry.apply(bench.event(of: 1, "", at: 86_401))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("two"), at: 86_402))
         #expect(try bench.registry.watchedAccount(bench.key(1))?.registeredAt == Bench.start + 86_400)

@@ -84,7 +84,7 @@ struct AccountWatchTests {
         bench.put(.sample(1, readRelays: ["wss://one.example"], messageKeys: [100]))
         bench.watch.established([.sample(1), .sample(100)], at: try bench.relay("wss://always.example"))
         bench.time.pass(.minutes(1))
-        // The second account calls the first one's keys its own, and goes.
+        // The second account lists the first account's keys as its own, and leaves.
         bench.put(.sample(2, readRelays: ["wss://two.example"], messageKeys: [1, 100]))
         #expect(bench.relays.watched(.sample(1), at: "wss://two.example")?.interest == .addressed)
         try bench.restart()

@@ -120,7 +120,7 @@ struct HintsTests {
         #expect(!watched.isEstablished)
     }
 
-    /// What the conversation with a relay makes of it: the mark went on for others meanwhile.
+    /// A relay's mark moved on for other accounts; an account left to partner processes is read from its last hint on.
     @Test(arguments: [true, false])
     func whoWasLeftToPartnersIsReadForFromTheLastHintOnWhateverTheMark(isRestarted: Bool) throws {
         let bench = try bench(.prefer)

@@ -140,7 +140,7 @@ struct RestartTests {
         try bench.restart()
         let since = try #require(bench.relays.watched(.sample(1), at: "wss://always.example")?.since)
         #expect(since > WatchBench.start + 80_000 && since < mark)
-        // Of this key nothing was read so far.
+        // This key has not been read yet.
         #expect(bench.relays.watched(.sample(2), at: "wss://always.example")?.since == WatchBench.start)
     }
 

@@ -8,7 +8,7 @@ import Testing
 
 /// Relays that are shared with other processes: this one reads some, the others the rest.
 struct SharedRelaysTests {
-    /// What was told of marks, by part.
+    /// The reported marks, by part.
     private final class Told: Sendable {
         private let marks = Mutex<[Int: [String: Int64?]]>([:])
 
@@ -53,7 +53,7 @@ struct SharedRelaysTests {
         bench.time.pass(.milliseconds(200))
         #expect(isTold.isSet && bench.relays.relays == [Self.one])
         #expect(bench.watch.mark(of: try bench.relay(Self.one)) == WatchBench.start - 60)
-        // What comes later as well.
+        // This includes accounts that register later.
         bench.put(.sample(2, readRelays: [Self.one, Self.two]))
         #expect(bench.relays.relays(of: .sample(2)) == [Self.one])
     }
@@ -67,7 +67,7 @@ struct SharedRelaysTests {
         #expect(bench.relays.relays == [Self.one])
     }
 
-    /// The next reader must not begin before this one has told how far it is.
+    /// The next reader must not start before this one has reported its progress.
     @Test func whoeverLeavesTellsHowFarItRead() throws {
         let bench = try bench()
         try bench.begin()
@@ -80,7 +80,7 @@ struct SharedRelaysTests {
         bench.watch.leave(1) { isLeft.set() }
         bench.time.pass(.zero)
         #expect(bench.relays.relays.isEmpty && !isLeft.isSet)
-        // The last words of its connection.
+        // The last report of its connection.
         bench.watch.marked(try bench.relay(Self.one), upTo: WatchBench.start + 7)
         bench.relays.closeLeft()
         bench.time.pass(.zero)
@@ -96,8 +96,8 @@ struct SharedRelaysTests {
         #expect(isLeft.isSet)
     }
 
-    /// Another process has read the relay for a key: whoever reads next goes on behind that, whether it had the key by
-    /// then or not.
+    /// If another process has read the relay for a key, the next reader continues after that, whether or not it had the
+    /// key by then.
     @Test func whatAnotherReadIsNotReadAgain() throws {
         let bench = try bench()
         try bench.begin()
@@ -132,7 +132,7 @@ struct SharedRelaysTests {
         #expect(try interest(1) == 3 && interest(2) == nil)
         bench.remove(.sample(1))
         #expect(try interest(1) == nil)
-        // Nobody is there any more who needs the relay.
+        // No account needs the relay any longer.
         bench.watch.marked(relay, upTo: WatchBench.start)
         bench.time.pass(.seconds(5))
         bench.remove(.sample(2))

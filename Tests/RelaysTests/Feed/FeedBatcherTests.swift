@@ -38,7 +38,7 @@ import TimeTestSupport
         #expect(batcher.counts == FeedCounts(lines: 9, taken: 0, refused: 0, passedOver: 3))
     }
 
-    /// Whatever field stands first, however its name is written, and however short the line is.
+    /// Any field may come first, with any spelling of its name and on a line of any length.
     @Test func anEventBeginsWithAnyOfItsFields() {
         var batcher = batcher()
         let names = [
@@ -139,7 +139,7 @@ import TimeTestSupport
         #expect(batcher.read("{\"id\":\"nobody\"}\n").events.isEmpty)
     }
 
-    /// Whom it registers is nobody until it is taken: what is for them would wake nobody.
+    /// Until the registration is accepted, its account is unknown, and events for it would notify no device.
     @Test func whatComesBehindARegistrationComesAgainWithIt() {
         var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"register\"}\n{\"id\":\"b\"}\n")
@@ -152,13 +152,13 @@ import TimeTestSupport
         #expect(batcher.nextDue == 100 && !batcher.wantsMore)
         let again = batcher.due(at: 100)
         #expect(again.lines == [2, 3, 4] && again.registering == 1)
-        // Read behind it, it is no less behind it.
+        // A line read later also waits for the registration.
         #expect(batcher.read("{\"id\":\"nobody\"}\n").lines == [6])
         batcher.answered(again, [.notNow, .taken, .taken], now: 100)
         #expect(batcher.unsettled == 4 && batcher.counts.taken == 1)
     }
 
-    /// All of it goes in its order, so what was handed over before is answered before.
+    /// The lines keep their order, so earlier batches are answered first.
     @Test func aRegistrationComesAgainWhenEverythingBehindItIsAnswered() {
         var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
         let first = batcher.read("{\"id\":\"register\"}\n")
@@ -173,7 +173,7 @@ import TimeTestSupport
         #expect(batcher.read("{\"id\":\"nobody\"}\n").events.isEmpty)
     }
 
-    /// What only has to come again by itself holds nothing back.
+    /// A retry of an event without a registration delays no other event.
     @Test func whatRegistersNobodyHoldsNothingBack() {
         var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"b\"}\n")
@@ -215,12 +215,12 @@ import TimeTestSupport
             batcher.answered(batch, [.notNow], now: now)
         }
         batch = batcher.handOverAgain()
-        // Whoever forgets to answer has not dealt with it.
+        // An event without an answer is not settled.
         batcher.answered(batch, [], now: now)
         batcher.answered(batcher.handOverAgain(), [.taken], now: now)
         #expect(batcher.wantsMore && batcher.nextDue == nil)
         #expect(batcher.counts == FeedCounts(lines: 3, taken: 2, refused: 1, passedOver: 0))
-        // And the next trouble begins with the shortest wait.
+        // And the next error starts with the shortest wait.
         batcher.answered(batcher.read("{\"id\":4}\n"), [.notNow], now: now)
         #expect(batcher.nextDue == now + .milliseconds(100))
     }

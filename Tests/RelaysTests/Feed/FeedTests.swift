@@ -130,7 +130,7 @@ import TimeTestSupport
         #expect(taker.events == (1...4).map { "{\"id\":\($0)}" })
     }
 
-    /// As much as a reader takes at once, so that neither side is woken for every 64 KiB.
+    /// The FIFO holds as much as a reader takes in one read, so that neither side wakes for every 64 KiB.
     @Test func aFIFOHoldsWhatIsReadAtOnce() throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
@@ -142,7 +142,7 @@ import TimeTestSupport
         #expect(input.path == path)
     }
 
-    /// What is there is read first, and whoever interrupted meanwhile is heard before the next wait.
+    /// Available bytes are read first, and an interrupt during the read ends the next wait.
     @Test func anInterruptIsNotLostBehindWhatIsRead() throws {
         let path = path()
         #expect(mkfifo(path, 0o600) == 0)
@@ -204,7 +204,7 @@ import TimeTestSupport
         await killed.stop()
         #expect(first.events == ["{\"id\":1}"])
         #expect(try Set(FileManager.default.contentsOfDirectory(atPath: path)) == ["9", "10"])
-        // Another one begins anew with what the first had not settled.
+        // Another reader starts again with the lines that the first had not settled.
         let second = Taker()
         let feed = try Feed(FeedInput(path: path), submit: second.take, now: { 0 }, logger: Self.logger)
         feed.start()
@@ -230,7 +230,7 @@ import TimeTestSupport
         #expect(spool.discard(isWithinLine: true) == .busy)
         #expect(Glibc.write(writer, "\":1}\n", 5) == 5)
         #expect(flock(writer, LOCK_UN) == 0)
-        // What came since is read first.
+        // Bytes that arrived since are read first.
         #expect(spool.discard(isWithinLine: false) == .none)
         #expect(FileManager.default.fileExists(atPath: path + "/1"))
         #expect(spool.read(into: buffer) == .bytes(5))

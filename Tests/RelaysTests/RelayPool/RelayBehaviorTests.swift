@@ -30,7 +30,7 @@ struct RelayBehaviorTests {
         _ = behavior.note(.flood, 1, now: start)
         #expect(behavior.misbehaviour(at: start + .minutes(59)) == [.flood])
         #expect(behavior.misbehaviour(at: start + .minutes(60)).isEmpty)
-        // A clock that was set back does not silence anybody.
+        // A clock that was set back does not suppress later reports.
         let isToldAgain = behavior.note(.flood, 1, now: start - .hours(5))
         #expect(isToldAgain)
     }
@@ -66,7 +66,7 @@ struct RelayBehaviorTests {
     }
 }
 
-/// What a session sees of a relay's behavior.
+/// A session's view of a relay's behavior.
 struct SessionConductTests {
     @Test func aRelayThatNeverEndsStoredEventsIsNoticed() {
         var exchange = Exchange()

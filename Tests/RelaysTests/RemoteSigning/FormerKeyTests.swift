@@ -12,7 +12,7 @@ import TimeTestSupport
 @Suite struct FormerKeyTests {
     private static let retirement: Duration = .days(30)
 
-    /// The answer to a request for `router`'s public key, by whom it is signed, and what it says.
+    /// Returns the signer and the result of the response to a request for `router`'s public key.
     private func answer(
         of router: PublicKey,
         to client: KeyPair,
@@ -67,7 +67,7 @@ import TimeTestSupport
             let asked = try #require(try answer(of: router, to: client, "get_public_key", service, surroundings))
             #expect(asked.signer == router && asked.outcome == .result(router.hex))
         }
-        // A session is the client's: it may go on with the new key.
+        // A session belongs to the client, so it may continue with the new key.
         let moved = try #require(try answer(of: next.publicKey, to: one, "ping", service, surroundings))
         #expect(moved.signer == next.publicKey && moved.outcome == .result("pong"))
         surroundings.clock.advance(by: Self.retirement)

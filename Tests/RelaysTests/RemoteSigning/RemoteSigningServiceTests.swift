@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-/// What a session is good for, and how long it lasts.
+/// The permissions and the lifetime of a session.
 @Suite struct RemoteSigningServiceTests {
     @Test func aClientConnectsAndAsks() throws {
         let bench = try SigningBench(RemoteSigningConfiguration(relays: ["wss://a.example", "wss://b.example/x"]))
@@ -114,9 +114,7 @@ import Testing
         #expect(try SigningBench().admits(bench.registration(by: device)))
     }
 
-    /// A relay that repeats a `logout` to us after a restart, when nothing of it is remembered, must not end what came
-    /// after it.
-
+    /// A `logout` that a relay repeats after a restart, when no state of it is left, must not end newer sessions.
     @Test func answersAreNeverOlderThanTheirRequests() throws {
         let bench = try SigningBench()
         let client = try bench.client()

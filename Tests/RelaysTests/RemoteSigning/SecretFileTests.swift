@@ -58,7 +58,7 @@ import Testing
         let error = #expect(throws: SecretFileError.self) { try SecretFile(path: path).add(random: SecureRandom.bytes) }
         #expect(error?.reason == "cannot write the secret")
         #expect(!FileManager.default.fileExists(atPath: folder.file("elsewhere")))
-        // One that leads to a file of ours is somebody's way to keep it elsewhere.
+        // A link to an existing file of ours is allowed: the operator may store the secret elsewhere.
         _ = try folder.write("0123456789abcdef\n", to: "elsewhere")
         let added = try SecretFile(path: path).add(random: SecureRandom.bytes)
         #expect(try SecretFile(path: folder.file("elsewhere")).read() == ["0123456789abcdef", added])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Relays
 
-/// Who may open a session where secrets are asked for.
+/// Clients that may open a session if secrets are required.
 @Suite struct SessionSecretsTests {
     private static let wrongSecret = "the secret is unknown or was used by another client: ask for a new bunker:// URL"
 

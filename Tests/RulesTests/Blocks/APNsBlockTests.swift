@@ -3,8 +3,8 @@ import Testing
 
 @testable import Rules
 
-/// What an `apns` block says as a whole: its keys, and which of them go together (Apple's "Generating a remote
-/// notification", "Sending notification requests to APNs", "ActivityKit push notifications").
+/// An `apns` block as a whole: its keys, and their valid combinations (Apple's "Generating a remote notification",
+/// "Sending notification requests to APNs", "ActivityKit push notifications").
 @Suite struct APNsBlockTests {
     private static let type = "rules[0].apns.push-type: "
 

@@ -17,7 +17,7 @@ enum BlockFixture {
         "version: 1\n\(top)\nrules:\n - { match: { kinds: 7 }, signal: reaction, \(keys) }\n"
     }
 
-    /// Where the mistakes are and what they say, without the file's name.
+    /// Returns the places and messages of the errors, without the file's name.
     static func mistakes(_ keys: String, top: String = "") -> [String] {
         do {
             _ = try RuleBook(yaml: yaml(keys, top: top), name: "r")

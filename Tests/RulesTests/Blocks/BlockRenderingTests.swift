@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Rules
 
-/// What the plugins get.
+/// The blocks that plugins receive.
 @Suite struct BlockRenderingTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let keys: String
@@ -46,7 +46,7 @@ import TimeTestSupport
         ),
         Case("apns: { badge: \"{{count}}\" }", "ios", #"{"badge":1}"#),
         Case("apns: { badge: \"{{ event.created_at }}\" }", "ios", #"{"badge":1708000000}"#),
-        // Nobody zapped, and no kind is known: what is no number goes, and its key with it.
+        // The event is not a zap, and its kind is unknown: a value that is not a number is omitted with its key.
         Case("apns: { badge: \"{{zap.amount}}\", sound: a }", "ios", #"{"sound":"a"}"#),
         Case("ntfy: { priority: \"{{event.kind}}\", tags: [zap] }", "ntfy", #"{"tags":["zap"]}"#),
         Case(
@@ -200,7 +200,7 @@ import TimeTestSupport
         )
     }
 
-    /// Plugins refuse more for good.
+    /// Plugins permanently reject more.
     @Test func thereAreAtMostAsManyAsPluginsTake() {
         func keys(_ count: Int) -> String { (1...count).map { "k\($0): 1" }.joined(separator: ", ") }
         #expect(BlockFixture.mistakes("data: { \(keys(249)) }").isEmpty)

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Rules
 
-/// What becomes of values that variables make unfit for their key.
+/// Values that variables make invalid for their key.
 @Suite struct LeftOutTests {
     private func rendering(_ keys: String, _ tags: [[String]], mode: Mode = .alert) throws -> Rendering {
         let book = try RuleBook(yaml: BlockFixture.yaml(keys), name: "r")
@@ -72,7 +72,7 @@ import TimeTestSupport
             #expect(rendering.keysWithholding("ios") == ["apns.content-state.score"])
             #expect(rendering.keysWithholding("android").isEmpty)
         }
-        // What shows no block lacks nothing of it.
+        // A notification without a block lacks none of its keys.
         #expect(try rendering(rule, [], mode: .nudge).keysWithholding("ios").isEmpty)
     }
 

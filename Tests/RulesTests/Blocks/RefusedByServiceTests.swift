@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rules
 
-/// What a push service would answer with a refusal of the whole message.
+/// Rules whose whole message the push service would reject.
 @Suite struct RefusedByServiceTests {
     @Test(arguments: [
         ("ntfy: { actions: [{ label: a }] }", "ntfy.actions[0]: 'action' is missing: view, http or broadcast"),

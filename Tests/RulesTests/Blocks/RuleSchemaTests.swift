@@ -36,7 +36,7 @@ import Testing
 
     private static let unknown = "an_unknown_key_that_resembles_nothing"
 
-    /// What the reader says is known where an unknown key stands.
+    /// Returns the known keys that the reader lists in its error for an unknown key.
     private func keysKnown(at path: [SchemaPlaces.Step]) throws -> [String] {
         var value: Any = [Self.unknown: 1]
         for step in path.reversed() {

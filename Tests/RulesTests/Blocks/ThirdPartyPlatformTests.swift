@@ -5,8 +5,7 @@ import Testing
 
 @testable import Rules
 
-/// A platform that Carillon never heard of is read, checked, paced and presented by its description, as the built-in
-/// ones are.
+/// A platform unknown to Carillon is read, checked, paced and presented by its description, as the built-in ones are.
 @Suite struct ThirdPartyPlatformTests {
     private static let document = """
         {"version": 1, "name": "Pager", "block": "pager", "doc": "What pagers get.", "target": {"kind": "token"},

@@ -1,6 +1,6 @@
 import RandomTestSupport
 
-/// Text as somebody would write it who wants to break something.
+/// Text that an attacker would write to break the display.
 enum HostileText {
     /// U+FDD0, which Swift takes in no literal.
     static let noncharacter = String(decoding: [0xEF, 0xB7, 0x90] as [UInt8], as: UTF8.self)

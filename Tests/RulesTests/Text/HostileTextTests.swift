@@ -7,8 +7,7 @@ import Testing
 
 @testable import Rules
 
-/// 10,000 random hostile texts, five an event, through every field. What must hold is said here without the code under
-/// test.
+/// 10,000 random hostile texts, five per event, through every field. The expectations do not use the code under test.
 @Suite struct HostileTextTests {
     private let rule: Rule
 
@@ -66,7 +65,7 @@ import Testing
             try expectURL(button.url, number)
             let json = try jsonObject(notification.native["ios"] ?? "")
             let alert = try #require(json["alert"] as? NSDictionary)
-            // Left out where nothing is left of it.
+            // Omitted if it is empty after cleaning.
             try expectHarmless(alert["launch-image"] as? String ?? "", number)
             _ = try jsonObject(notification.data)
         }
@@ -77,7 +76,7 @@ import Testing
         if let fault { try #require(Bool(false), "\(fault) in text \(number)") }
     }
 
-    /// Plain code, as it looks at millions of scalars.
+    /// Plain code, because it checks millions of scalars.
     private func fault(in text: String, isMultiline: Bool) -> String? {
         var marks = 0
         var previous: Unicode.Scalar = "a"
@@ -92,7 +91,7 @@ import Testing
             case 0x2028, 0x2029: return "separator"
             case 0x202A...0x202E, 0x2066...0x206F: return "turn"
             case 0x200B, 0x2060, 0xFEFF, 0xAD, 0x34F, 0x3164: return "hidden"
-            // The tags of a flag stand in a row.
+            // The tag characters of a flag are consecutive.
             case 0xE0020...0xE007F: continue
             default: break
             }
@@ -114,7 +113,7 @@ import Testing
         return nil
     }
 
-    /// What is put in changes neither host nor path nor where query and fragment begin.
+    /// Inserted values change neither the host nor the path, nor the start of query and fragment.
     private func expectSameURL(_ url: String, _ number: Int) throws {
         try #require(url.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "URL \(number)")
         let parts = try #require(URLComponents(string: url), "URL \(number)")

@@ -168,7 +168,7 @@ import Testing
                 ] as NSDictionary
             ]
         )
-        // Everybody else gets the text.
+        // All other languages get the text.
         #expect(title == "a \"b liked")
     }
 

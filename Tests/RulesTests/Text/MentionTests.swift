@@ -44,7 +44,7 @@ import Testing
     @Test func whatNobodyKnowsIsShort() throws {
         #expect(try body("hi nostr:\(npub)", known: [:]) == "hi @\(Fixture.sender.hex.prefix(8))...")
         #expect(try body("see nostr:\(note)", known: [:]) == "see \(note.prefix(12))...")
-        // What is mentioned may mention others; nobody looks for those.
+        // A mentioned event may mention others; those are not fetched.
         let nested = try body("nostr:\(note)", known: [.event(Fixture.referencedID): "hi nostr:\(npub)"])
         #expect(nested == "“hi @\(Fixture.sender.hex.prefix(8))...”")
     }

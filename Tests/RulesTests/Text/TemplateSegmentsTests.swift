@@ -88,7 +88,7 @@ import TimeTestSupport
         var places: [TextPlace] = [.line, .paragraph, .identifier, .url, .wholeURL]
         for _ in 0..<10_000 {
             let text = template(using: &random)
-            // What is no template never gets as far as being rendered.
+            // An invalid template is never rendered.
             guard (try? TemplateTags(of: text, .event)) != nil, let segments = TemplateSegments(text) else { continue }
             let mustache = try MustacheTemplate(string: "{{% CONTENT_TYPE:TEXT}}" + text)
             let values = TemplateValues(input(using: &random), now: 1_800_000_000_000, mentions: .names)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// What becomes of strangers' text, by hand.
+/// Examples of untrusted text and its cleaned form.
 @Suite struct UntrustedTextTests {
     private func line(_ text: String) -> String { UntrustedText.neutral(text, isMultiline: false).text }
 
@@ -52,7 +52,7 @@ import Testing
         // Text that turns round what follows.
         Change("\u{202E}evil\u{202C}", "evil"), Change("a\u{2066}b\u{2067}c\u{2068}d\u{2069}", "abcd"),
         Change("\u{200F}\u{200F}a\u{200E}\u{200F}b\u{200E}", "a\u{200E}b"), Change("a\u{061C}", "a"),
-        // What nobody sees.
+        // Invisible characters.
         Change("a\u{200B}\u{200B}b\u{FEFF}c\u{2060}d\u{AD}e", "abcde"), Change("\u{3164}\u{115F}\u{FFA0}a", "a"),
         Change("al\u{200D}ice\u{200C}", "alice"), Change("\u{200D}\u{200D}👍\u{200D}\u{200D}", "👍"),
         Change("می\u{200C}\u{200C}\u{200C}روم", "می\u{200C}روم"), Change("a\u{034F}b\u{2063}c\u{206A}", "abc"),

@@ -53,7 +53,7 @@ struct APNsStatusTests {
         .retry(.says(503, "Shutdown"), "shutdown"),
     ]
 
-    /// Bodies of proxies and overloaded servers need not be JSON: the status alone decides.
+    /// Bodies of proxies and overloaded servers need not be JSON: only the status decides.
     private static let withoutReason: [StatusRow] = [
         .rejected(.says(400, body: ""), "other"),
         .rejected(.html(status: 400), "other"),

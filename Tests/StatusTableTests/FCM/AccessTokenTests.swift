@@ -2,9 +2,9 @@ import CarillonLab
 import Delivery
 import Testing
 
-/// RFC 6749 section 5.2, and what Google's token endpoint says when it gives no access token.
+/// RFC 6749 section 5.2, and the errors of Google's token endpoint.
 ///
-/// What comes after is the machine's clock's affair, for by that the plugin leaves the endpoint in peace.
+/// Later attempts depend on the machine's clock, which measures the plugin's wait before it asks the endpoint again.
 struct AccessTokenTests {
     private static let rows: [StatusRow] = [
         .misconfigured(.says(400, "invalid_grant"), "invalid-grant"),

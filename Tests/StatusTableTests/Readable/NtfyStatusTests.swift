@@ -3,8 +3,8 @@ import Delivery
 import Push
 import Testing
 
-/// ntfy's own error codes (`server/errors.go`), row by row. Nothing deletes a device, for a topic has no end, and
-/// nothing but a server in trouble holds up anybody else.
+/// ntfy's own error codes (`server/errors.go`), row by row. No code deletes a device, because topics never expire, and
+/// only a failing server delays other devices.
 @Suite(.stage(Ntfy()))
 struct NtfyStatusTests {
     private static let mistakes: [StatusRow] = [
@@ -92,7 +92,7 @@ struct NtfyStatusTests {
     @Test(arguments: limitsOfAccounts)
     func everyLimitOfAnAccount(_ row: StatusRow) async throws { try await row.check(with: Ntfy(hasAccount: true)) }
 
-    /// ntfy counts them by our address, and refuses everybody's in the end.
+    /// ntfy counts them by our address, and finally rejects all tokens.
     @Test func aWrongTokenIsShownOnce() async throws {
         try await StatusBench.with(Ntfy(hasAccount: true)) { bench in
             let (device, place) = try bench.register(.itself)

@@ -2,8 +2,8 @@ import CarillonLab
 import Push
 import Testing
 
-/// What an endpoint of a user's own answers, row by row. Standard Webhooks leaves most of it to the sender: only 410
-/// ends a subscription, and what may be over soon is tried again.
+/// A user's own webhook endpoint, row by row. Standard Webhooks leaves most responses to the sender: only 410 ends a
+/// subscription, and temporary errors are retried.
 struct WebhookStatusTests {
     private static let rows: [StatusRow] = [
         .delivered(.html(status: 200)),
@@ -28,7 +28,7 @@ struct WebhookStatusTests {
     func everyStatus(_ row: StatusRow) async throws { try await row.check(with: Webhook()) }
 }
 
-/// What a described service answers, with rows of the operator's and without.
+/// A described service, with and without the operator's own rows.
 struct HTTPTemplateStatusTests {
     private static let rows: [StatusRow] = [
         .delivered(.says(200)),

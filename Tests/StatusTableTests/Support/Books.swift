@@ -14,7 +14,7 @@ final class Books: DeliveryObserver {
         func of(_ delivery: DeliveryID) -> [DeliveryReport] { reports.filter { $0.delivery == delivery } }
     }
 
-    /// What was waited for did not come.
+    /// The awaited condition was not met in time.
     struct Overdue: Error, CustomStringConvertible {
         let description: String
     }
@@ -31,7 +31,7 @@ final class Books: DeliveryObserver {
         var lastWaiter = 0
     }
 
-    /// Of the machine's time, in seconds: only a test that fails waits for so long.
+    /// In seconds of the machine's time; only a failing test waits that long.
     private static let patience = 60
     private let state = Mutex(State())
 

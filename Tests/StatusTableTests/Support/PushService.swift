@@ -51,7 +51,7 @@ enum TestDevice: Int, CaseIterable {
     case neighbour
     /// On another host, where users choose it.
     case stranger
-    /// Of the other app.
+    /// A device of the other app.
     case ofOtherApp
 
     var app: App { self == .ofOtherApp ? .second : .first }

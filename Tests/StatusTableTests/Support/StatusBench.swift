@@ -30,7 +30,7 @@ final class StatusBench: Sendable {
     private let number = StatusBench.count.add(1, ordering: .relaxed).newValue
     private static let count = Atomic(0)
 
-    /// Runs `body` with a bench and takes it down again: on the stage of the suite, or on one of its own.
+    /// Runs `body` with a bench and takes it down again: on the suite's stage, or on its own.
     static func with(
         _ service: some PushService,
         _ body: (StatusBench) async throws -> Void
@@ -60,7 +60,7 @@ final class StatusBench: Sendable {
         let bench = try StatusBench(service, stage)
         let result: Result<Void, any Error>
         do { result = .success(try await body(bench)) } catch { result = .failure(error) }
-        // So that nobody waits for an answer that does not come.
+        // So that no caller waits for an answer that does not come.
         if !isShared { await stage.lanes.shutdown() }
         await bench.shutDown()
         try result.get()
@@ -148,8 +148,8 @@ final class StatusBench: Sendable {
         plugins.expireDeadlines()
     }
 
-    /// Waits for `delivery` to be reported on more than `count` times, moving the clock to the next alarm whenever
-    /// nothing is under way.
+    /// Waits for more than `count` reports of `delivery`, moving the clock to the next alarm whenever no delivery is in
+    /// progress.
     func reports(of delivery: DeliveryID, after count: Int) async throws -> [DeliveryReport] {
         while true {
             let record = books.record
@@ -163,8 +163,7 @@ final class StatusBench: Sendable {
         }
     }
 
-    /// Whether anything is under way, once all that came is decided. What is not under way any more is in the books
-    /// then.
+    /// Whether a delivery is in progress, after all results are processed. Then all others are recorded.
     private func isBusy() async -> Bool {
         await courier.settle()
         if courier.status.contains(where: { $0.inFlight > 0 }) { return true }

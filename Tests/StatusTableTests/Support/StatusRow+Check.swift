@@ -68,7 +68,7 @@ extension StatusRow {
         }
     }
 
-    /// Sends something to all others while the clock stands still: whoever gets it was not held up.
+    /// Returns the devices that get no push while the clock stands still. Sends a push to each.
     private func whoWaits(
         _ bench: StatusBench,
         _ others: [(TestDevice, DeviceID)]
@@ -100,7 +100,7 @@ extension StatusRow.Wait {
 }
 
 extension Misbehaviour.Conduct {
-    /// What the books say of it; nil: no answer comes.
+    /// The recorded status; nil: no response.
     fileprivate var status: Int? {
         switch self {
         case .answer(let answer): answer.status

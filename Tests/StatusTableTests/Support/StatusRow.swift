@@ -9,7 +9,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         case deleted
     }
 
-    /// Who waits, besides the device itself, while a retry is not due.
+    /// The devices that wait, in addition to the device itself, while a retry is not due.
     enum HeldUp: Sendable {
         case nobody
         /// Every device whose endpoint is on the same host.
@@ -20,13 +20,13 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
 
     /// When the next attempt is made.
     enum Wait: Sendable, Equatable {
-        /// So many seconds later, or one more: retries spread.
+        /// After this time, or up to a second more: retries are spread.
         case seconds(Int64)
-        /// When the next day begins, in UTC.
+        /// At the start of the next day, in UTC.
         case midnight
     }
 
-    /// What the push service does, `times` in a row, before it behaves again.
+    /// The push service's misbehavior, `times` in a row, before it works normally again.
     var says: Misbehaviour.Conduct
     var times: Int
     /// The first line in the books.
@@ -35,7 +35,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
     /// The last line.
     var end: DeliveryReport.Kind
     var fate: Fate
-    /// Of the courier, up to the end.
+    /// The courier's attempts, up to the end.
     var attempts: Int
     /// That reached the push service: more than the attempts where one of them is allowed to ask again.
     var requests: Int
@@ -48,13 +48,13 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         "\(says.words)\(times == 1 ? "" : " × \(times)"): \(kind) \(reason)\(isProven ? "" : ", never delivered before")"
     }
 
-    /// Taken at the first attempt. `requests` of them where the connection's layer may ask again by itself, as what
-    /// went before was provably not processed.
+    /// Accepted at the first attempt. `requests` is more than one if the connection's layer may resend provably
+    /// unprocessed requests.
     static func delivered(_ says: Misbehaviour.Conduct, requests: Int = 1) -> StatusRow {
         StatusRow(says, .delivered, "delivered", attempts: 1, requests: requests)
     }
 
-    /// The message is lost; the device stays, and nobody waits.
+    /// The message is lost; the device stays, and no other device waits.
     static func rejected(_ says: Misbehaviour.Conduct, _ reason: String, isProven: Bool = true) -> StatusRow {
         StatusRow(says, .rejected, reason, attempts: 1, isProven: isProven)
     }
@@ -64,12 +64,12 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         StatusRow(says, .gone, reason, .deleted, attempts: 1)
     }
 
-    /// It goes out again at once, saying less, and that passes.
+    /// The push is resent immediately with less content, and is accepted.
     static func reduced(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
         StatusRow(says, .reduced, reason, attempts: 2)
     }
 
-    /// As little as it says, there is nothing that may be said less.
+    /// The push service rejects the reduced content too, and it cannot be reduced again.
     static func reducedInVain(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
         StatusRow(says, .reduced, reason, end: .rejected, attempts: 2, requests: 1)
     }

@@ -36,7 +36,7 @@ final class Tunnel: Sendable {
             let bytes = unwrapInboundIn(data)
             if let far { return far.writeAndFlush(bytes, promise: nil) }
             head += String(buffer: bytes)
-            // A client says nothing else until it is answered.
+            // A client waits for the response before it sends more.
             if head.hasSuffix("\r\n\r\n") { lead(context) }
         }
 

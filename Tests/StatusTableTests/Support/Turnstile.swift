@@ -1,5 +1,5 @@
-/// Lets so many benches be at work at a time: each shall be done long before requests time out, which they do by the
-/// machine's clock, however many tests run beside.
+/// Limits the number of benches that run at the same time, so that each ends long before requests time out. Timeouts
+/// use the machine's clock, however many tests run in parallel.
 actor Turnstile {
     static let benches = Turnstile(places: 6)
 

@@ -1,7 +1,7 @@
 import CarillonLab
 import Foundation
 
-/// A browser's push service, under the name that it has in the world, and another one beside it.
+/// A browser's push service under its real name, and another one.
 struct WebPush: PushService {
     private static let vapid = VAPIDCredentials()
     private static let hosts: [WebPushFlavour: String] = [

@@ -5,7 +5,7 @@ import Testing
 
 /// RFC 8030 and RFC 8292, row by row, and what browsers' push services say beyond them, each in its own form.
 struct WebPushStatusTests {
-    /// RFC 8030, and proxies in front of whoever it is.
+    /// RFC 8030, and proxies in front of any push service.
     private static let plain: [StatusRow] = [
         .delivered(.says(200)),
         .delivered(.says(201)),

@@ -64,7 +64,7 @@ struct LogOutputTests {
         #expect(JournalEntry.name(of: String(repeating: "ä", count: 100)).utf8.count == 64)
     }
 
-    /// A journal that a test plays, and a file in place of standard error.
+    /// A journal that a test plays, and a file instead of standard error.
     private final class Stage {
         let folder: String
         let journal: Int32

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Storage
 
-/// Values that somebody chose to keep a matcher busy. Most patterns here take hours, or all memory, without limits.
+/// Values that an attacker chose to keep a matcher busy. Without limits, most patterns here take hours or all memory.
 @Suite struct HostileValueTests {
     private static let size = 65_536
 

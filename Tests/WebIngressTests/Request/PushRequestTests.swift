@@ -177,7 +177,7 @@ import TimeTestSupport
                 PushRequest(contentEncoding: ["aes128gcm"], body: Array(Samples.standardBody.prefix(count)))
             )
         }
-        // A key identifier that is no key, as in RFC 8188's own examples.
+        // An invalid key identifier, as in RFC 8188's own examples.
         requests.append(
             PushRequest(contentEncoding: ["aes128gcm"], body: Samples.salt + [0, 0, 16, 0, 2, 97, 49] + Array(0..<40))
         )

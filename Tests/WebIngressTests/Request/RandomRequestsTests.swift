@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import WebIngress
 
-/// Whatever comes, what goes on is JSON that Apple takes.
+/// Any accepted request results in JSON that Apple accepts.
 @Suite struct RandomRequestsTests {
     private static let fragments = [
         "salt=", "dh=", "keyid=", "p256ecdsa=", "rs=4096", ";", ",", "=", "\"", "\\", " ", "\t",

@@ -77,7 +77,7 @@ import TimeTestSupport
             await connection.send("0\r\n\r\n")
             #expect(try await connection.status() == 202)
             #expect(backend.pushes.first?.notification.data.contains(#""e":"aes128gcm""#) == true)
-            // The connection goes on.
+            // The connection stays open.
             await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await connection.status() == 200)
             await connection.close()
@@ -115,7 +115,7 @@ import TimeTestSupport
         }
     }
 
-    /// What the backend says, what the sender hears, and whether it is told to come again.
+    /// The backend's result, the sender's status, and whether the sender gets a Retry-After.
     @Test(arguments: [
         (IngressAnswer.queued, 202, false), (.busy, 503, true), (.gone, 410, false), (.unknownDevice, 404, false),
         (.mistrusted, 429, true),
@@ -145,13 +145,13 @@ import TimeTestSupport
             let first = try await ingress.connect()
             await first.send("\(Self.push)\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             await backend.someoneWaits()
-            // Of these, three find a place.
+            // There is capacity for three of these.
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<5 { group.addTask { try await ingress.status(Self.push) } }
                 var statuses: [Int] = []
                 for try await status in group {
                     statuses.append(status)
-                    // The two without a place are answered first; then the door opens for both batches.
+                    // The two rejected requests are answered first; then both batches continue.
                     if statuses.count == 2 {
                         backend.door.signal()
                         backend.door.signal()

@@ -63,7 +63,7 @@ import TimeTestSupport
             let request = "\(head)\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\nContent-Length: 0\r\n\r\n"
             let connection = try await ingress.connect()
             await connection.send(String(repeating: request, count: 20))
-            // Whoever goes on is told for a while, and then left.
+            // A client that continues gets errors for a while, and then no responses.
             let answers = await connection.rest().components(separatedBy: "HTTP/1.1 ").dropFirst().map {
                 String($0.prefix(3))
             }

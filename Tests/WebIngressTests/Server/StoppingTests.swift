@@ -18,7 +18,7 @@ import TimeTestSupport
             await connection.send("POST /push/\(Samples.token)/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             await backend.someoneWaits()
             async let stopped: Void = ingress.ingress.stop(within: .minutes(1))
-            // Who asks for nothing is sent away, and that comes after the socket was closed.
+            // A client without a request is disconnected, but only after the listening socket was closed.
             #expect(await idle.rest() == "")
             await #expect(throws: (any Error).self) { _ = try await ingress.connect() }
             backend.door.signal()

@@ -27,7 +27,7 @@ final class RecordingBackend: Sendable {
         return pushes.map(answer)
     }
 
-    /// Returns when somebody waits at the door.
+    /// Returns once a batch waits in the backend.
     func someoneWaits() async {
         for await _ in entries { return }
     }

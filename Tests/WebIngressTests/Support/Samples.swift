@@ -3,7 +3,7 @@ import Core
 
 @testable import WebIngress
 
-/// Messages as senders bring them. Their keys are none: nobody here decrypts.
+/// Messages as senders send them. Their keys are invalid, because these tests do not decrypt.
 enum Samples {
     static let platform = IngressPlatform(
         name: "ios",

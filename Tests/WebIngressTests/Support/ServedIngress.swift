@@ -54,7 +54,7 @@ struct ServedIngress {
 
     func connect() async throws -> RawConnection { try await RawConnection(port: port) }
 
-    /// A request of its own connection; returns the answer's head.
+    /// Sends a request on its own connection; returns the response's head.
     func ask(_ head: String, _ body: [UInt8] = []) async throws -> String {
         let connection = try await connect()
         await connection.send(head + "\r\nHost: test\r\nContent-Length: \(body.count)\r\n\r\n")

@@ -2,7 +2,7 @@ import CarillonABI
 import PluginTestSupport
 import Testing
 
-/// One browser at each of the big push services, and one at somebody's own.
+/// A browser at each of the big push services, and at a self-hosted one.
 struct AnswerBench {
     static let apple = "https://web.push.apple.com/QGFexample"
     static let google = "https://fcm.googleapis.com/fcm/send/cExample:APA91b"

@@ -20,7 +20,7 @@ struct RefusedTokenTests {
         bench = try AnswerBench()
     }
 
-    /// No token of ours passes there: the messages wait for the operator, and those for others go on.
+    /// None of our tokens works there: the messages wait for the operator, and others continue.
     @Test func everythingForThatHostWaitsAsLongAsNoneWasTaken() throws {
         let early = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         #expect(early.kind == .CARILLON_RETRY)
@@ -32,7 +32,7 @@ struct RefusedTokenTests {
     @Test func oneMessageWaitsWhereOthersWereTaken() throws {
         try bench.prove(AnswerBench.apple)
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
-        // Under another port of Apple's, where nobody subscribes, a stranger can bring refusals about.
+        // On another port of Apple's host, which no browser uses, an attacker can cause rejections.
         let odd = "https://web.push.apple.com:8443/x"
         #expect(try bench.outcome(Self.refusal, from: odd) == Self.refusal.outcome(ticket: 9))
     }
@@ -61,7 +61,7 @@ struct RefusedTokenTests {
         bench.fixture.clock.advance(by: .minutes(60))
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
         #expect(bench.fixture.host.requests.count == 3)
-        // The new token is young: nothing is replaced again.
+        // The new token is recent, so it is not replaced again.
         _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         #expect(bench.fixture.host.requests.count == 4)
     }

@@ -14,7 +14,7 @@ struct WebPushAnswerTests {
         bench = try AnswerBench()
     }
 
-    /// RFC 8030, and what holds for each service whatever it says beside the status.
+    /// RFC 8030: responses that depend only on the status, at any service.
     static let byStatus = [
         AnswerRow(200, .CARILLON_DELIVERED, "delivered"), AnswerRow(201, .CARILLON_DELIVERED, "delivered"),
         AnswerRow(202, .CARILLON_DELIVERED, "delivered"), AnswerRow(301, .CARILLON_REJECTED, "redirect"),
@@ -104,7 +104,7 @@ struct WebPushAnswerTests {
         #expect(bench.fixture.host.requests.count == 1)
     }
 
-    /// Facts seen by senders (web-push-libs); Google says nothing of it.
+    /// Observations of senders (web-push-libs); Google does not document it.
     @Test(arguments: [
         AnswerRow(201, .CARILLON_DELIVERED, "delivered"),
         AnswerRow(400, body: "UnauthorizedRegistration", .CARILLON_REJECTED, "vapid-key-mismatch"),
@@ -178,7 +178,7 @@ struct WebPushAnswerTests {
         #expect(bench.lines("Bad TTL") == 2)
     }
 
-    /// A service of a user's own may speak as any of them; it loses its message and holds up nobody.
+    /// A user's own service may imitate any of them; it loses its message and delays no other device.
     @Test(arguments: [
         AnswerRow.apple(403, "BadJwtToken", .CARILLON_REJECTED, "bad-jwt-token"),
         .apple(400, "VapidPkHashMismatch", .CARILLON_REJECTED, "vapid-key-mismatch"),

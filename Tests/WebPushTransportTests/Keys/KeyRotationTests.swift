@@ -99,7 +99,7 @@ struct KeyRotationTests {
         #expect(host.requests.count == 4)
     }
 
-    /// The browser subscribed anew under the same endpoint.
+    /// The browser subscribed again under the same endpoint.
     @Test func whatWasLearnedOfASubscriptionMayChange() throws {
         try deliver(ticket: 1)
         host.answer(0, status: 400, body: Self.mismatch.body)

@@ -43,7 +43,7 @@ struct TransportFixture: TransportBench {
         )
     }
 
-    /// What an app subscribes with.
+    /// The public key with which an app subscribes.
     static func publicKey(_ key: P256PrivateKey) -> String { Base64URL.encode(key.publicKey.x963Representation) }
 
     /// A subscription with the browser's keys, and with the name of the key that its app subscribed with.
@@ -64,7 +64,7 @@ struct TransportFixture: TransportBench {
         try request?.headers["authorization"].map { try ReadAuthorization($0).publicKey }
     }
 
-    /// What the browser reads in the body of a request.
+    /// Decrypts the body of a request, as the browser does.
     func decrypt(_ request: RecordedRequest) throws -> String {
         let plaintext = try WebPushEncryption.decrypt(
             request.body,

@@ -1,6 +1,6 @@
 import Nostr
 
-/// What clients say at our socket, and the lines of a feed: filters that pass read the same when they are written anew.
+/// Messages of clients at our socket, and lines of a feed: accepted filters read the same after they are written again.
 enum ClientMessageJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let line = Array(bytes)

@@ -2,7 +2,7 @@ import JSON
 
 @testable import Nostr
 
-/// Events: what the scanner takes the builder takes, JSON it is, and every way to its id leads to the same one.
+/// Events: the builder accepts all events of the scanner, they are JSON, and all ways to compute an id agree.
 enum EventJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var scanner = EventScanner()
@@ -21,7 +21,7 @@ enum EventJudge {
         promise((scanned == nil) == (built == nil), "scanner and builder agree whether it is an event")
         let other = tree(bytes, isEvent: scanned != nil)
         guard let scanned, let built else {
-            // A tree has U+FFFD for half a pair; an event with one is refused, as no two programs hash it alike.
+            // A tree has U+FFFD for half a pair; an event with one is rejected, because programs hash it differently.
             let isEvent = !hasHalfPair && other.flatMap(IndependentEvent.init) != nil
             promise(!isEvent, "what is an event by its JSON is taken")
             return true
@@ -39,8 +39,8 @@ enum EventJudge {
         return true
     }
 
-    /// What the bytes are as JSON. What the scanner takes is JSON but for what it passes over: names of other people's
-    /// fields that come twice, and how deep those go.
+    /// Parses the bytes as JSON. Accepted events are JSON, except for the parts that the scanner skips: duplicate names
+    /// of unknown fields, and their depth of nesting.
     private static func tree(_ bytes: UnsafeRawBufferPointer, isEvent: Bool) -> JSONValue? {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             promise(!isEvent, "what is taken is UTF-8")
@@ -68,7 +68,7 @@ enum EventJudge {
         promise(!(event.id == event.computedID) || isRight, "who bears the computed id has a right one")
     }
 
-    /// What is asked of an event behind the gate must not stop the router either.
+    /// Code that reads events after the gate must not stop the router either.
     private static func judgeMeaning(_ event: Event) {
         let relations = EventRelations(event)
         for key in event.mentionedKeys.prefix(4) { _ = relations.relation(to: key) }

@@ -2,7 +2,7 @@ import NIOCore
 
 @testable import Relays
 
-/// Frames of a relay's WebSocket: no message over the limit comes out, and none is longer than what came in.
+/// Frames of a relay's WebSocket: no message exceeds the limit, and none is longer than the input.
 enum FrameCutterJudge {
     private static let messageBytes = 200
     private static let bytesPassed = 2_000

@@ -12,7 +12,7 @@ enum Fuzz {
             print(names.joined(separator: "\n"))
             exit(CommandLine.argc > 1 ? 2 : 0)
         }
-        // libFuzzer reads options from the second argument on, and starts itself anew by the first.
+        // libFuzzer reads options from the second argument on, and uses the first to start itself again.
         var count = CommandLine.argc - 1
         var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv + 1
         exit(LLVMFuzzerRunDriver(&count, &arguments, target.run))

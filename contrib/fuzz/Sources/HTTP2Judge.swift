@@ -4,13 +4,13 @@ import Synchronization
 
 @testable import HTTPClient
 
-/// What a server sends over HTTP/2, frames and HPACK: each of three requests ends once, whatever comes.
+/// HTTP/2 frames and HPACK from a server: each of three requests ends exactly once on any input.
 enum HTTP2Judge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         Pieces.judge(bytes) { _, pieces in ends(pieces) }
     }
 
-    /// How the requests end when a server that has greeted sends `pieces`, and whether it is left for what it sent.
+    /// Returns how the requests end if a server sends `pieces` after its greeting, and whether we disconnect for them.
     private static func ends(_ pieces: [[UInt8]]) -> [String] {
         guard let session = HTTP2Session(streamLimit: 100) else { return [] }
         let ends = Ends()
@@ -33,7 +33,7 @@ enum HTTP2Judge {
     }
 
     private static let count = 3
-    /// SETTINGS with nothing in it, and the acknowledgement of ours.
+    /// An empty SETTINGS frame, and the acknowledgement of ours.
     private static let greeting: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0]
 
     private static func exchange(_ number: Int, _ ends: Ends) -> Exchange? {

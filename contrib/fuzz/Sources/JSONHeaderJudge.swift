@@ -1,7 +1,7 @@
 import CJSONHeader
 import JSON
 
-/// `carillon/json.h`: it reads what the core reads, writes what it read, and makes JSON of any bytes.
+/// `carillon/json.h`: it reads the same as the core, writes the values that it read, and makes JSON of any bytes.
 enum JSONHeaderJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let isRead = json_header_reads(bytes.baseAddress, bytes.count) != 0
@@ -29,7 +29,7 @@ enum JSONHeaderJudge {
         promise((try? JSONValue(parsing: again)) == value, "what it writes is what it read")
     }
 
-    /// Any bytes become one string; what is UTF-8 comes back.
+    /// Any bytes become one string, and UTF-8 is preserved.
     private static func judgeQuoted(_ bytes: UnsafeRawBufferPointer) {
         let quoted = written(bytes, json_header_quote)
         guard case .string(let text)? = try? JSONValue(parsing: quoted) else {
@@ -41,7 +41,7 @@ enum JSONHeaderJudge {
         }
     }
 
-    /// Measures, then writes into exactly that much room: AddressSanitizer watches its end.
+    /// Measures the length, then writes into a buffer of exactly that size: AddressSanitizer watches its end.
     private static func written(
         _ bytes: UnsafeRawBufferPointer,
         _ write: (UnsafeRawPointer?, Int, UnsafeMutablePointer<CChar>?, Int) -> Int

@@ -1,12 +1,12 @@
 @testable import MQTTTransport
 
-/// What an MQTT broker sends, in either version.
+/// Bytes from an MQTT broker, in both versions.
 enum MQTTJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         Pieces.judge(bytes) { choice, pieces in replies(choice & 1 == 0 ? .v3 : .v5, pieces) }
     }
 
-    /// Nil: what came is malformed, which ends the connection.
+    /// Nil: the bytes are malformed, which ends the connection.
     private static func replies(_ version: MQTTVersion, _ pieces: [[UInt8]]) -> [MQTTReply]? {
         var reader = MQTTReader(version)
         var replies: [MQTTReply] = []

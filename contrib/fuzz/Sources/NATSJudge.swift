@@ -1,6 +1,6 @@
 @testable import Cluster
 
-/// What a NATS server sends.
+/// Bytes from a NATS server.
 enum NATSJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         Pieces.judge(bytes) { _, pieces in messages(pieces) }

@@ -1,8 +1,8 @@
 import Cipher
 import Nostr
 
-/// Encrypted payloads. The first byte says what the rest is: a payload as it came; a text to encrypt; or what somebody
-/// who has the key put in place of a padded text, which gets past the MAC.
+/// Encrypted payloads. The first byte selects the meaning of the rest: a received payload, a text to encrypt, or the
+/// replacement of a padded text by an attacker with the key, which passes the MAC.
 enum NIP44Judge {
     private static let key = promised("32 bytes are a key") {
         try ConversationKey(bytes: Array(repeating: 7, count: 32))

@@ -1,5 +1,5 @@
-/// What arrives over a connection comes in pieces that a network chooses, so whoever reads it must come to the same end
-/// however it is cut. The input's first byte says how long the pieces are.
+/// Bytes from a connection come in pieces of any size, and a reader's result must not depend on the cuts. The input's
+/// first byte is the length of the pieces.
 enum Pieces {
     /// Compares what `read` makes of the input in one piece and in many. False: there is no input.
     static func judge<Result: Equatable>(

@@ -2,7 +2,7 @@ import CarillonABI
 
 @testable import PluginProtocol
 
-/// What router and plugin process send each other, on both sides.
+/// Messages between router and plugin process, in both directions.
 enum PluginFrameJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         Pieces.judge(bytes) { choice, pieces in frames(sides[Int(choice & 3)], pieces) }

@@ -4,8 +4,8 @@ import Push
 
 @testable import Registry
 
-/// The content of registrations, which any stranger can encrypt to us: what passes is bounded, survives the vault's
-/// codec, and names what is wrong otherwise without quoting it.
+/// The content of registrations, which any client can encrypt to us: accepted content is bounded and survives the
+/// vault's codec; errors name the problem without quoting the content.
 enum RegistrationJudge {
     private static let zero = Bytes32(words: (0, 0, 0, 0))
     private static let desk = RegistrationPolicy(keys: RouterKeyNames(PublicKey(zero)))
@@ -44,7 +44,7 @@ enum RegistrationJudge {
         return true
     }
 
-    /// The address codec reads what only we can have sealed, the policy what anybody signs.
+    /// The address codec reads only values that we sealed; the policy reads values that any key may have signed.
     private static func judgeSlot(_ text: String) {
         _ = AddressCodec.decode(Array(text.utf8))
         let event = Event(

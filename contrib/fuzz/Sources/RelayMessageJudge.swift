@@ -1,6 +1,6 @@
 import Nostr
 
-/// What relays say to us: whatever passes reads the same when it is written anew.
+/// Messages from relays: an accepted message reads the same after it is written again.
 enum RelayMessageJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let message = try? ReceivedRelayMessage(bytes) else { return true }

@@ -1,6 +1,6 @@
 @testable import EmailTransport
 
-/// What a mail server replies.
+/// Replies of a mail server.
 enum SMTPJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         Pieces.judge(bytes) { _, pieces in replies(pieces) }

@@ -2,8 +2,8 @@ import CCurl
 
 @testable import HTTPClient
 
-/// Users' URLs: the guard and whoever connects must not read two hosts in one. What passes spells itself anew in one
-/// way, and libcurl reads the same out of that.
+/// Users' URLs: the guard and the connecting code must read the same host. Accepted URLs have one spelling, from which
+/// libcurl reads the same host.
 enum URLJudge {
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }

@@ -8,7 +8,7 @@ import Push
 @testable import WebIngress
 
 /// A push message at the sealed ingress: lines `NAME: VALUE` of its head with `target` among them, an empty line, and
-/// the body. Whatever comes, what goes on fits into a notification and is JSON.
+/// the body. Every result for any input fits into a notification and is JSON.
 enum WebPushJudge {
     private static let limit = 4_096
     private static let platform = IngressPlatform(

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import Relays
 
-/// Says who is registered, as it was told.
+/// Returns the registered accounts that a test sets.
 final class FakeAccounts: WatchedAccounts {
     private struct State {
         var accounts: [PublicKey: WatchedAccount] = [:]

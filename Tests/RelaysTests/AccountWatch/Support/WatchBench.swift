@@ -30,7 +30,7 @@ final class WatchBench {
         watch = try WatchBench.watch(registry, accounts, configuration, time)
     }
 
-    /// Ends and begins again, without ending properly first if `properly` is false.
+    /// Stops and starts again, without a clean shutdown if `properly` is false.
     func restart(properly: Bool = true) throws {
         if properly { watch.shutdown() }
         relays = FakeRelays()
@@ -82,7 +82,7 @@ final class WatchBench {
     }
 }
 
-/// A clock that stands still, and what is to be done when it will have moved on.
+/// A manual clock, and the work scheduled on it.
 final class ManualTime: Sendable {
     private let clock: ManualClock
     private let due = Mutex<[(time: Timestamp, action: @Sendable () -> Void)]>([])
@@ -117,7 +117,7 @@ final class ManualTime: Sendable {
 }
 
 extension WatchedAccount {
-    /// Registered long before the tests begin.
+    /// An account that registered long before the tests start.
     static func sample(
         _ number: Int,
         registeredAt: Int64 = WatchBench.start - 86_400,
@@ -159,7 +159,7 @@ struct ConversationReader {
         }
     }
 
-    /// From when on stored events that are no gift wraps and name `key` were asked for, in seconds since 1970.
+    /// Returns the start of the request for stored events that name `key`, except gift wraps; seconds since 1970.
     func oldest(naming key: PublicKey) -> Int64? {
         filters.filter { filter in
             filter.limit ?? 2 > 1 && filter.tags.values.contains { $0.contains(key.hex) }

@@ -22,7 +22,7 @@ struct ConnectionLifeTests {
         ConnectionLife(pauses: pauses, idle: .milliseconds(500))
     }
 
-    /// Fails at once and returns the pause that follows.
+    /// Fails immediately; returns the pause that follows.
     private func pause(_ life: inout ConnectionLife, now: Deadline, jitter: Double = 1) throws -> Duration {
         #expect(life.placed() == .open)
         #expect(life.ended(now: now, jitter: jitter) == .nothing)

@@ -109,7 +109,7 @@ import Testing
         #expect(pieces == [.text(ByteBuffer(bytes: [7])), .undivided(ByteBuffer(bytes: bytes + good))])
     }
 
-    /// However the bytes come in, they leave as they would all at once.
+    /// Bytes in any pieces give the same frames as in one piece.
     @Test func framesComeInAnyPieces() {
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<50 {
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// However wrong bytes come in, they leave as they would all at once, and nothing twice.
+    /// Invalid bytes in any pieces give the same result as in one piece, without duplicates.
     @Test func oddBytesLeaveAsTheyCame() {
         var generator = SeededGenerator(seed: 4)
         for _ in 0..<300 {

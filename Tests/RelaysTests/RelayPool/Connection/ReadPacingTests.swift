@@ -8,7 +8,7 @@ import TimeTestSupport
     private var pacing = ReadPacing()
     private var now: Deadline = 1_000
 
-    /// Every message concerns somebody, unless something else is said.
+    /// Every message concerns an account, unless `wanted` sets another number.
     private mutating func read(_ messages: Int, wanted: Int? = nil, after pause: Int64) {
         now += .milliseconds(pause)
         pacing.noteRead(messages: messages, wanted: wanted ?? messages, now: now)
@@ -54,7 +54,7 @@ import TimeTestSupport
         read(20, wanted: 2, after: 20)
         #expect(now == 1_040)
         #expect(pacing.nextRead(now: now) == 1_050)
-        // Of many messages few concern somebody: the others are read less often again.
+        // If only a few of many messages concern an account, the relay is read less often again.
         for _ in 0..<4 { read(20, wanted: 0, after: 10) }
         #expect(now == 1_080)
         #expect(pacing.nextRead(now: now) == 1_100)

@@ -139,7 +139,7 @@ struct RelayWireTests {
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
         client.wantMore(false)
-        // One read is under way already; what comes behind it stays in the socket.
+        // A read is already in progress; the bytes after it stay in the socket.
         try await relay.send("first")
         var received = client.received.makeAsyncIterator()
         #expect(await received.next() == .unwanted("first"))
@@ -181,7 +181,7 @@ struct RelayWireTests {
 }
 
 extension WireClient {
-    /// The next so many texts.
+    /// Returns the next `count` texts.
     func texts(_ count: Int) async -> [String] {
         var texts: [String] = []
         for await case .text(let text) in received {
@@ -222,7 +222,7 @@ struct RelayWireBeatTests {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
-    /// Lets so many seconds pass and returns what was sent meanwhile.
+    /// Lets that many seconds pass; returns the frames sent during that time.
     private func sent(in seconds: Int64) throws -> [WebSocketOpcode] {
         channel.embeddedEventLoop.advanceTime(by: .seconds(seconds))
         var opcodes: [WebSocketOpcode] = []

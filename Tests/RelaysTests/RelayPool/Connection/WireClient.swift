@@ -12,7 +12,7 @@ final class WireClient: Sendable {
         case text(String)
         /// A text that came although no more was wanted.
         case unwanted(String)
-        /// A message over the limit began.
+        /// The start of a message over the limit.
         case skipped
         /// One read was through.
         case all
@@ -84,7 +84,7 @@ final class WireClient: Sendable {
         self.stream = stream
     }
 
-    /// What comes, in its order; ends with the connection.
+    /// Received messages, in order; ends with the connection.
     var received: AsyncStream<Received> { stream }
 
     func send(_ text: String) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Relays
 
-/// What relays do that no relay should: each leaves its trace, and none is connected to after a block.
+/// Misbehaving relays: each violation is recorded, and a blocked relay gets no more connections.
 @Suite(.timeLimit(.minutes(1)))
 struct HostileRelayTests {
     private func url(_ relay: ScriptedRelay) throws -> RelayURL {
@@ -17,7 +17,7 @@ struct HostileRelayTests {
         while !condition(test.pool.behavior[url] ?? RelayBehavior()), !Task.isCancelled { await Task.yield() }
     }
 
-    /// What a relay says to each of our requests, and what that counts as.
+    /// A relay's responses to each of our requests, and the violation that each counts as.
     @Test(arguments: [
         (["nonsense"], RelayViolation.malformed),
         ([#"["EVENT"]"#], .malformed),
@@ -75,7 +75,7 @@ struct HostileRelayTests {
         let behavior = try #require(try test.pool.behavior[url(relay)])
         #expect(behavior.lastMessages.map(\.text) == ["buy  [31mnow"])
         #expect(try test.pool.behavior.misbehaving == [url(relay)])
-        // We ended it ourselves: that its connection ended so is no violation besides.
+        // We ended the connection, so its end is not another violation.
         #expect(behavior.violations[.brokenFrames] == nil)
         await test.pool.shutdown()
         try await relay.close()

@@ -9,10 +9,10 @@ import Testing
 
 @testable import Relays
 
-/// The pool as a client of our own relay socket.
+/// The pool as a client of our relay socket.
 @Suite(.timeLimit(.minutes(1)))
 struct OwnRelayServerTests {
-    /// Accepts every event; has one stored one, of whoever asks.
+    /// Accepts every event; has one stored event, for any client.
     private final class Backend: RelayBackend {
         let queries: AsyncStream<Set<PublicKey>>
         private let continuation: AsyncStream<Set<PublicKey>>.Continuation
@@ -69,7 +69,7 @@ struct OwnRelayServerTests {
         let backend = Backend(stored: [registration.json])
         let listener = try await server(backend, url: "ws://127.0.0.1").start()
         test.pool.keep([try #require(RelayURL("ws://127.0.0.1:\(listener.port)"))])
-        // The socket serves registrations to nobody who has not proven to be somebody (NIP-42).
+        // The socket serves registrations only to authenticated clients (NIP-42).
         for await authenticated in backend.queries where authenticated == [test.identity.publicKey] { break }
         #expect(await test.delegate.ids(1) == [registration.id])
         await test.pool.shutdown()

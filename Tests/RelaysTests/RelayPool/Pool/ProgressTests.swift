@@ -35,7 +35,7 @@ struct ProgressTests {
         try await relay.close()
     }
 
-    /// A relay's threads see by themselves what concerns nobody: nobody is told of it, and the relay counts as read.
+    /// Events that concern no account are dropped on the relay's threads, and the relay counts as read.
     @Test func whatConcernsNobodyReachesNobody() async throws {
         let author = try KeyPair(random: SecureRandom.bytes)
         let screening = ScreenedAuthors(author.publicKey)

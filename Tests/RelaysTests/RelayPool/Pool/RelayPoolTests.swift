@@ -31,7 +31,7 @@ struct RelayPoolTests {
         let key = try test.watch(url)
         var subscription = ""
         while let request = await relay.nextRequest() {
-            // What is to come is asked for with a limit of one; by then its end was said.
+            // New events are requested with a limit of one; the end of stored events has been sent by then.
             guard request.filters.contains(where: { $0.limit == 1 && $0.tags["p"]?.contains(key.hex) == true }) else {
                 continue
             }
@@ -202,7 +202,7 @@ struct RelayPoolTests {
         var relay = try await ScriptedRelay { text in RelayScript.answer(text, events: events) }
         let url = try url(relay.port)
         #expect(await test.fetch([Filter(ids: Set(events.map(\.id)))], from: [url]))
-        // It is there already: nothing is waited for.
+        // It is already there, so this does not wait.
         #expect(await test.delegate.ids(3) == events.map(\.id))
         #expect(await relay.nextRequest()?.filters == [Filter(ids: Set(events.map(\.id)))])
         await test.pool.shutdown()

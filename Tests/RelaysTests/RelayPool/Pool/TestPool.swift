@@ -8,7 +8,7 @@ import Testing
 
 @testable import Relays
 
-/// A pool on loopback, where everybody may be, with what its delegate saw.
+/// A pool on loopback, without limits on addresses, and the calls to its delegate.
 struct TestPool {
     let pool: RelayPool
     let delegate: RecordingDelegate
@@ -44,7 +44,7 @@ struct TestPool {
         )
     }
 
-    /// Watches a key, a fresh one unless it is given, at `relay`, as a user's wish or the operator's.
+    /// Watches a key at `relay`, for a user or for the operator. Default: a new key.
     @discardableResult
     func watch(
         _ relay: RelayURL,
@@ -88,12 +88,12 @@ struct TestPool {
         }
     }
 
-    /// Goes on when `relay` is as `condition` says.
+    /// Returns once the status of `relay` meets `condition`.
     func wait(for relay: RelayURL, until condition: (RelayStatus?) -> Bool) async {
         while !condition(pool.status.first { $0.url == relay }), !Task.isCancelled { await Task.yield() }
     }
 
-    /// Goes on when these keys, and no others, are established.
+    /// Returns once exactly these keys are established.
     func wait(untilEstablished keys: [PublicKey]) async {
         while delegate.established != keys, !Task.isCancelled { await Task.yield() }
     }

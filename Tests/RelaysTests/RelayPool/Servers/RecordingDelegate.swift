@@ -5,7 +5,7 @@ import NIOPosix
 import Nostr
 import Relays
 
-/// Deals with whatever comes, at once or when a test lets go.
+/// Settles events immediately, or when a test allows it.
 final class RecordingDelegate: RelayPoolDelegate {
     struct Batch: Equatable {
         var events: [[UInt8]]
@@ -72,7 +72,7 @@ final class RecordingDelegate: RelayPoolDelegate {
         state.withLockedValue { $0.unread += times }
     }
 
-    /// Deals with what was held back, and from now on with everything at once.
+    /// Settles the held events, and from now on all events immediately.
     func letGo() {
         let held = state.withLockedValue { state in
             state.holds = false
@@ -82,7 +82,7 @@ final class RecordingDelegate: RelayPoolDelegate {
         for complete in held { complete() }
     }
 
-    /// The ids of the next so many events.
+    /// Returns the ids of the next `count` events.
     func ids(_ count: Int) async -> [EventID] {
         var ids: [EventID] = []
         for await batch in batches {
@@ -93,7 +93,7 @@ final class RecordingDelegate: RelayPoolDelegate {
     }
 }
 
-/// Says of one author's events that they concern nobody.
+/// A prefilter that drops one author's events as irrelevant.
 final class ScreenedAuthors: Sendable {
     private let author: PublicKey
     private let count = NIOLockedValueBox(0)
@@ -130,7 +130,7 @@ final class ScreenedAuthors: Sendable {
     }
 }
 
-/// Answers requests for information documents, at once or when a test lets go.
+/// Answers requests for information documents, immediately or when a test allows it.
 final class StubHTTP: HTTPSender {
     private struct State {
         var requests: [HTTPRequest] = []

@@ -8,9 +8,9 @@ import NIOWebSocket
 import Nostr
 import Testing
 
-/// A WebSocket server on loopback that does what a test tells it to, also what no relay should.
+/// A WebSocket server on loopback that a test controls, including violations of the protocol.
 struct ScriptedRelay {
-    /// What a client did.
+    /// An action of a client.
     enum Received: Equatable {
         case connected
         case text(String)
@@ -25,8 +25,8 @@ struct ScriptedRelay {
     private let clients: NIOLockedValueBox<[any Channel]>
     private var incoming: AsyncStream<Received>.Iterator
 
-    /// `onText` is asked for an answer to each text message, `greeting` is sent at once. Answers no pings if it is
-    /// `mute`.
+    /// `onText` returns the responses to each text message, `greeting` is sent immediately. With `mute` it answers no
+    /// pings.
     init(
         host: String = "127.0.0.1",
         tls: NIOSSLContext? = nil,
@@ -155,7 +155,7 @@ private final class Script: ChannelInboundHandler, Sendable {
     }
 }
 
-/// What a well-behaved relay answers, for ``ScriptedRelay``.
+/// The responses of a well-behaved relay, for ``ScriptedRelay``.
 enum RelayScript {
     /// Answers a REQ with `events` and the end of them, and an EVENT with OK.
     static func answer(_ text: String, events: [Event] = []) -> [String] {
@@ -236,7 +236,7 @@ private final class Speaker: ChannelInboundHandler, Sendable {
 }
 
 extension TestCertificate {
-    /// What a server needs to present it.
+    /// The TLS configuration of a server that presents it.
     var server: NIOSSLContext {
         get throws {
             try NIOSSLContext(

@@ -162,7 +162,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.relay.requests.count < 50)
     #expect(exchange.relay.refused.isEmpty)
     #expect(exchange.relay.mostBytesOpen <= 524_288)
-    // Each key twice among authors and three times in a `#p`, and little beside that.
+    // Each key twice in `authors` and three times in a `#p`, and little else.
     #expect(exchange.relay.bytesRequested < 10_000 * 67 * 5 + 400_000)
 }
 
@@ -185,7 +185,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.liveRequests.last?.filters.first?.tags["p"]?.contains(PublicKey.sample(1_000).hex) == true)
 }
 
-/// An hour of a relay that takes so many bytes and says so or not, while keys come by the hundred, events flow and
+/// An hour of a relay with a limit on bytes, which it reports or not, while keys come by the hundred, events flow and
 /// connections break.
 @Test(arguments: 1...12) func nothingIsMissedAtAFullRelay(_ seed: Int) {
     var dice = Dice(state: UInt64(seed) &* 0x2545_f491_4f6c_dd1d)

@@ -82,7 +82,7 @@ private func authored(furtherLists: Set<Kind>) -> [Filter] {
     func expected(_ further: Set<Kind>) -> [Set<Kind>] {
         let lists = further.union([.relayList, .deviceList, .pushRegistration, .addressablePushRegistration])
         let all = lists.union([.deletion, .requestToVanish])
-        // Of what is stored only deletions of registrations are asked for.
+        // Only deletions of registrations are requested from the stored events.
         return [all, all, lists.union([.requestToVanish]), [.deletion]]
     }
     #expect(authored(furtherLists: []).map(\.kinds) == expected([]))

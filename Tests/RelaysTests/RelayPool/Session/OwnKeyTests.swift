@@ -69,7 +69,7 @@ private func registration(
         exchange.watchOwnKey(at: .users)
         exchange.connect()
         exchange.pass(.seconds(20))
-        // Nothing is asked where nobody is watched.
+        // If no account is watched, no request is sent.
         #expect(exchange.relay.requests.isEmpty)
         exchange.watch([5])
         exchange.pass(.seconds(20))

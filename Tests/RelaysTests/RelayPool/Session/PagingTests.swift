@@ -40,7 +40,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     _ excludesUntil: Bool,
     _ cap: Int
 ) {
-    // Several a second, as where people write at once, so that pages end amid a second.
+    // Several per second, so that pages end in the middle of a second.
     let events = notes(1_200) { Exchange.start - Int64($0 / 6) }
     let exchange = caughtUp(events) {
         $0.excludesUntil = excludesUntil
@@ -96,7 +96,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     exchange.pass(.minutes(2))
     #expect(Set(exchange.handed.map(\.id)) == Set((crowd + before).map(\.id)))
     #expect(exchange.handed.count == 1_300)
-    // Somebody whom no page showed might have written as well.
+    // An author that no page showed may have written as well.
     #expect(exchange.unread == 1)
     #expect(exchange.relay.requests.count < 40)
     #expect(!exchange.marks.isEmpty)

@@ -121,7 +121,7 @@ import Testing
     exchange.watch(1...500)
     exchange.connect()
     exchange.pass(.seconds(2))
-    // Ten at once, and then half of five a second.
+    // An initial burst of ten, then half of five per second.
     #expect(exchange.relay.requests.count <= 16)
     exchange.pass(.minutes(10))
     #expect(exchange.established.count == 500)

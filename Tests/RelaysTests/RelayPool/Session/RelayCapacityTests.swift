@@ -44,7 +44,7 @@ import TimeTestSupport
 @Test func onlyRefusalsOneAfterTheOtherMakeARow() {
     var row = RefusalStreak()
     func refuse(_ number: UInt64, last: UInt64) -> Bool { row.refused(number, last: last) }
-    // Sent at once, so they are one refusal.
+    // They were sent at the same time, so they count as one refusal.
     #expect(!refuse(5, last: 9))
     #expect(!refuse(6, last: 9))
     #expect(!refuse(9, last: 9))

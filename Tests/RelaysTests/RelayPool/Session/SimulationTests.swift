@@ -10,7 +10,7 @@ import Testing
     var dice = Dice(state: UInt64(seed) &* 0x9e37_79b9_7f4a_7c15)
     var exchange = Exchange {
         $0.keysPerFilter = 8
-        // As little as whole seconds allow, so that it hides no mistake.
+        // The minimum for whole seconds, so that it hides no error.
         $0.slack = .seconds(2)
     }
     let subscriptions = [3, 5, 8, 20][seed % 4]

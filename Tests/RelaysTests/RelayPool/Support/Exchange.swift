@@ -17,13 +17,13 @@ struct Exchange {
     var session: RelaySession
     var relay = ModelRelay()
     var now = Timestamp(seconds: start)
-    /// Whether an event that is handed over is dealt with.
+    /// Whether an event that was passed on is settled.
     var dealsWith: (Event) -> Bool = { _ in true }
-    /// Whether results come at once; otherwise with ``settle()``.
+    /// Whether results come immediately; otherwise with ``settle()``.
     var settlesAtOnce = true
 
     private(set) var handed: [Handed] = []
-    /// How each event was read when it was dealt with first: whoever gets it again knows it.
+    /// How each event was first read when it was settled; a later reading of the event changes nothing.
     private(set) var firstDealtWith: [EventID: Reading] = [:]
     private(set) var established: [PublicKey] = []
     private(set) var marks: [Int64] = []
@@ -48,7 +48,7 @@ struct Exchange {
 
     func readings(of event: Event) -> [Reading] { handed.filter { $0.id == event.id }.map(\.reading) }
 
-    /// REQs whose first filter is for what is to come, oldest first.
+    /// REQs whose first filter is for new events, oldest first.
     var liveRequests: [(id: SubscriptionID, filters: [Filter])] {
         relay.requests.filter { $0.filters.contains { $0.limit == 1 } }
     }
@@ -85,7 +85,7 @@ struct Exchange {
         run(session.disconnected(isClean: isClean, now: now))
     }
 
-    /// Kills the process, and begins another with what is durable: the keys, who of them is established, the last mark.
+    /// Kills the process, and starts another with the durable state: the keys, the established ones, the last mark.
     mutating func restart(_ since: [Int: Int64]) {
         relay.disconnect()
         outstanding = []
@@ -104,7 +104,7 @@ struct Exchange {
         }
     }
 
-    /// Somebody publishes at the relay.
+    /// Publishes an event at the relay, as another client.
     mutating func arrive(_ event: Event) { hear(relay.arrive(event)) }
 
     mutating func hear(_ message: ReceivedRelayMessage) { run(session.receive(message, now: now)) }
@@ -204,7 +204,7 @@ struct ModelRelay {
     var capsTogether = false
     var ignoresLimit = false
     var ignoresUntil = false
-    /// Whether events of the second named in `until` are left out.
+    /// Whether the relay omits events of the second named in `until`.
     var excludesUntil = false
     var ignoresSince = false
     var ignoresKinds = false
@@ -292,7 +292,7 @@ struct ModelRelay {
         open.keys.reduce(0) { $0 + ($1 == id ? 0 : sizes[$1] ?? 0) }
     }
 
-    /// Takes an event from somebody else.
+    /// Takes an event from another client.
     mutating func arrive(_ event: Event) -> [Message] {
         if !(20_000..<30_000).contains(event.kind.rawValue) { events.append(event) }
         return open.filter { $0.value.contains { $0.matches(event) } }.keys.map { .event($0, event) }

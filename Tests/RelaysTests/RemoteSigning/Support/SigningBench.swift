@@ -15,7 +15,7 @@ final class SigningBench {
 
     let folder: TemporaryFolder
     let identity: KeyPair
-    /// Registrations that reached the registry's door.
+    /// Registrations that reached the registry.
     private(set) var registered: [Event] = []
     let registry: Registry
     private let surroundings = Surroundings(now: start)
@@ -62,12 +62,12 @@ final class SigningBench {
         )
     }
 
-    /// The answers nobody has looked at yet.
+    /// The responses that were not read yet.
     var replies: [Event] { surroundings.replies }
     /// Where those go.
     var sources: [RequestSource] { surroundings.sources }
 
-    /// What the clock shows, in seconds since 1970.
+    /// The time of the clock, in seconds since 1970.
     var seconds: Int64 { surroundings.clock.time.seconds }
 
     func wait(_ span: Duration) {
@@ -145,7 +145,7 @@ final class SigningBench {
     }
 }
 
-/// A clock that stands until it is told to go on, and where answers go.
+/// A manual clock, and the receiver of responses.
 final class Surroundings: Sendable {
     let clock: ManualClock
     private let answers = Mutex<[(event: Event, source: RequestSource)]>([])

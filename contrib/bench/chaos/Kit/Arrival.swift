@@ -2,13 +2,13 @@ import CarillonLab
 
 /// A request as the lab recorded it.
 package struct Arrival: Sendable {
-    /// What became of it there.
+    /// The lab's result for the request.
     package enum Fate: Sendable, Equatable {
         /// Answered with 200 to 299, or meant to be.
         case accepted(status: Int)
         /// Answered with anything else.
         case refused(status: Int)
-        /// Not processed, and the client was told so: REFUSED_STREAM, or beyond the last stream of a GOAWAY.
+        /// Not processed, and the client knows it: REFUSED_STREAM, or beyond the last stream of a GOAWAY.
         case unprocessed
         /// No answer: it may have been processed.
         case unanswered
@@ -19,13 +19,13 @@ package struct Arrival: Sendable {
     /// Our number for it; nil where there was none.
     package var sending: Int?
     package var fate: Fate
-    /// What the lab was told to do with it.
+    /// The misbehavior that the lab was told to use.
     package var conduct: Misbehaviour.Conduct?
     /// APNs' `apns-id`.
     package var messageID: String?
-    /// Every text in the message, as the device reads it; nil where it cannot be read.
+    /// Every text in the message, as the device reads it; nil if the message is unreadable.
     package var texts: Set<String>?
-    /// What the lab finds wrong with it.
+    /// The lab's complaint about it.
     package var complaint: String?
 
     package init(

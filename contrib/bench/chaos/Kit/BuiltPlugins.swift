@@ -9,7 +9,7 @@ package final class BuiltPlugins: Sendable {
     private let folder: URL
     private let program: String
 
-    /// Takes them from beside this program or its tests. Throws `ChaosError` where they are not.
+    /// Finds the plugins next to this program or its tests. Throws `ChaosError` if they are missing.
     package init() throws {
         folder = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
             .appending(path: "carillon-chaos-plugins-\(UUID().uuidString)")

@@ -78,10 +78,10 @@ final class ChaosClient {
 
     func accept(_ deliveries: [Delivery]) throws { try courier.accept(deliveries) }
 
-    /// To be called four times a second at least.
+    /// Must be called at least four times per second.
     func expireDeadlines() { host.expireDeadlines() }
 
-    /// What the instances' plugins did against the ABI's rules, a line each.
+    /// The plugins' violations of the ABI's rules, one per line.
     var pluginMistakes: [String] {
         instances.compactMap { queue, instance in
             let statistics = instance.statistics

@@ -3,15 +3,15 @@ import Cipher
 import Core
 import Push
 
-/// What a run does, all of it drawn from the seed.
+/// The actions of a run, all drawn from the seed.
 package struct ChaosPlan: Sendable {
-    /// What goes wrong while it runs.
+    /// The failures during a run.
     package enum Weather: Sendable, Equatable {
         /// Nothing.
         case calm
         /// Everything, in phases.
         case chaos
-        /// One transport's push service answers nothing until all others have ended; nothing else goes wrong.
+        /// One transport's push service answers no request until all others have ended; no other failures happen.
         case hanging(ChaosTransport)
     }
 
@@ -22,15 +22,15 @@ package struct ChaosPlan: Sendable {
     package var weather: Weather
     /// How often a device is pushed to.
     package var deliveriesPerDevice = 4
-    /// One device of so many goes away during a chaotic run.
+    /// One of this number of devices goes away during a chaotic run.
     package var devicesPerDeath = 25
     /// How many times faster than ours the courier's clock goes: its waits of minutes pass in seconds.
     package var haste: Int64 = 100
     /// How long a request may take, in milliseconds: plugins ask for more than a run has time for.
     package var requestTimeout: UInt32 = 2_000
-    /// Attempts under way at a time for each transport.
+    /// Maximum number of attempts in flight for each transport.
     package var inFlight = 64
-    /// When no delivery ends for so many seconds a run is given up as stuck.
+    /// A run without a completed delivery for this number of seconds is aborted as stuck.
     package var patience = 120
 
     package init(
@@ -53,7 +53,7 @@ package enum ChaosTransport: String, CaseIterable, Sendable, Codable {
     case webPush = "webpush"
     case unifiedPush = "unifiedpush"
 
-    /// What registrations and plugins call it.
+    /// The platform's name in registrations and plugins.
     package var platform: String {
         switch self {
         case .apns: "ios"
@@ -86,9 +86,9 @@ package enum ChaosTransport: String, CaseIterable, Sendable, Codable {
 package struct ChaosDevice: Sendable {
     package let id: DeviceID
     package let transport: ChaosTransport
-    /// What the lab's record calls it: token, subscription or topic.
+    /// The device's name in the lab's record: token, subscription or topic.
     package let target: String
-    /// What it decrypts with, where messages are encrypted to it.
+    /// The device's decryption key, if messages are encrypted to it.
     package let receiver: WebPushReceiver?
     /// How many of its requests the push service sees before it says that the device is gone; nil: it lives on.
     package let requestsBeforeDeath: Int?

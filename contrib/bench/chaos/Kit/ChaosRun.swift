@@ -9,9 +9,9 @@ import NIOPosix
 import PluginHost
 import Push
 
-/// One run: a lab that misbehaves, and everything of ours from the outbox to the sockets, as the router connects it.
+/// One run: a lab that misbehaves, and all of our code from the outbox to the sockets, connected as in the router.
 ///
-/// The lab is in the same process on event loops of its own, so that both cores have work and its record is at hand.
+/// The lab runs in the same process on its own event loops, to use both cores and give direct access to its record.
 package struct ChaosRun {
     private static let groupOfDeliveries = 128
 
@@ -89,7 +89,7 @@ package struct ChaosRun {
         return configuration
     }
 
-    /// Hands everything over and waits until all deliveries have ended, or nothing happens any more.
+    /// Submits all deliveries and waits until they have ended, or until the run is stuck.
     private func follow(_ client: ChaosClient, _ population: Population, _ maker: MischiefMaker) async throws -> Watch {
         var watch = Watch(plan, population)
         client.start()
@@ -108,27 +108,27 @@ package struct ChaosRun {
     }
 }
 
-/// All that is known of a run when it is over: what the judge judges.
+/// The full record of a finished run, as input of the judge.
 package struct ChaosRecord: Sendable {
     package var plan: ChaosPlan
     package var population: Population
     package var journal: Journal
-    /// What the lab saw, in its order.
+    /// The requests that the lab saw, in order.
     package var arrivals: [Arrival]
     /// Requests to the lab's token endpoint.
     package var tokenRequests = 0
     /// Devices that are registered still.
     package var registered: Set<Int64>
-    /// Deliveries in the outbox, opened anew.
+    /// Deliveries in the outbox after it was opened again.
     package var leftInOutbox: Int
-    /// What plugins did against the rules of the ABI.
+    /// The plugins' violations of the ABI's rules.
     package var pluginMistakes: [String] = []
     package var injected: [ChaosTransport: [Mischief: Int]] = [:]
     package var tokenMischiefs = 0
     package var scripts: [ChaosTransport: PhaseScript] = [:]
     /// From the first acceptance to the last final report, in seconds.
     package var seconds: [ChaosTransport: Double] = [:]
-    /// Nobody heard anything any more while deliveries were open.
+    /// Reports stopped while deliveries were open.
     package var wasStuck = false
 
     package init(
@@ -157,7 +157,7 @@ package struct ChaosError: Error, CustomStringConvertible {
     }
 }
 
-/// Looks on while a run is going on: which transport has ended when, and whether anything ends at all.
+/// Watches a run: when each transport ended, and whether deliveries still end.
 struct Watch {
     private let plan: ChaosPlan
     private let total: Int

@@ -3,7 +3,7 @@ import Push
 
 /// A record, sorted by delivery.
 struct Evidence {
-    /// What became of one delivery.
+    /// The history of one delivery.
     struct Course {
         /// Places in the journal's attempts.
         var attempts: [Int] = []
@@ -17,9 +17,9 @@ struct Evidence {
     let courses: [Course]
     /// By sending, in the lab's order.
     let arrivals: [[Arrival]]
-    /// Those that belong to no sending of ours.
+    /// Arrivals that match none of our requests.
     let strays: [Arrival]
-    /// Reports of deliveries that nobody ordered.
+    /// Reports of unknown deliveries.
     let unknownReports: [DeliveryReport]
 
     init(_ record: ChaosRecord) {
@@ -69,9 +69,9 @@ struct Evidence {
     func end(_ delivery: Int) -> DeliveryReport? { courses[delivery].reports.first { $0.kind.isFinal } }
 }
 
-/// What a run proved, and what it did not.
+/// The result of each check of a run.
 package struct Verdict: Sendable {
-    /// What has to hold.
+    /// A property that must hold.
     package enum Proof: String, CaseIterable, Sendable, Codable {
         case endsOnce = "every delivery ends exactly once in the books"
         case delivered = "what is called delivered was accepted, and what is gone was called so"
@@ -87,7 +87,7 @@ package struct Verdict: Sendable {
 
     package struct Failure: Sendable, Hashable, Codable {
         package let proof: Proof
-        /// Which delivery, and what is wrong with it.
+        /// The delivery, and its error.
         package let text: String
     }
 
@@ -113,8 +113,8 @@ package enum RepeatCause: String, CaseIterable, Sendable, Codable {
     case late = "answer too late"
     case reset = "stream reset"
     case dropped = "connection dropped"
-    /// The connection was dropped under it for what another request met.
+    /// The connection was dropped because of another request on it.
     case droppedWithAnother = "connection dropped for another"
-    /// Nobody was told to be late: the machine was.
+    /// The machine was slow; the delay was not injected.
     case slowMachine = "machine too slow"
 }

@@ -1,11 +1,11 @@
-/// Whether a push service that hangs holds up the others: each hangs in turn until all others are done, and their
-/// throughput is compared with that of calm runs before and after.
+/// Whether a push service that hangs delays the others. Each hangs in turn until all others are done. Their throughput
+/// is compared with that of calm runs before and after.
 package struct Isolation: Sendable, Codable {
     /// How fast a transport was while another hung.
     package struct Row: Sendable, Codable {
         package var hanging: ChaosTransport
         package var quiet: ChaosTransport
-        /// Deliveries a second.
+        /// Deliveries per second.
         package var rate: Double
         /// The slower one of the calm runs.
         package var calmRate: Double
@@ -53,6 +53,6 @@ package struct Isolation: Sendable, Codable {
         return Summary(record, verdict)
     }
 
-    /// Those that lost more than so much of their throughput.
+    /// The transports whose throughput ratio is below `ratio`.
     package func slowed(below ratio: Double) -> [Row] { rows.filter { $0.ratio < ratio } }
 }

@@ -5,9 +5,9 @@ import PluginHost
 import Push
 import Synchronization
 
-/// What happened on our side, in the order in which it happened.
+/// Events on our side, in order.
 package struct Journal: Sendable {
-    /// What became of a request, as the lanes told the plugin.
+    /// The result of a request, as the lanes reported it to the plugin.
     package enum End: Sendable, Equatable {
         case answered(status: Int)
         case failed(reason: String, mayHaveBeenProcessed: Bool)
@@ -50,7 +50,7 @@ package struct Journal: Sendable {
     package var sendings: [Sending] = []
     package var attempts: [Attempt] = []
     package var reports: [DeliveryReport] = []
-    /// Requests for no delivery that was under way.
+    /// Requests that belong to no delivery in progress.
     package var strays = 0
     /// Pauses of queues: for bad credentials, and those that push services asked for.
     package var misconfigurations = 0
@@ -60,12 +60,12 @@ package struct Journal: Sendable {
     package init() {}
 }
 
-/// Keeps the journal while a run is going on.
+/// Keeps the journal during a run.
 final class JournalKeeper: Sendable {
     private struct State {
         var journal = Journal()
         var moment = 0
-        /// By device, the number of the attempt under way.
+        /// The number of the attempt in progress, by device.
         var underWay: [DeviceID: Int] = [:]
         var ended: [String: Int] = [:]
 
@@ -106,7 +106,7 @@ final class JournalKeeper: Sendable {
         }
     }
 
-    /// The number of a request for that device; nil where nothing is under way for it.
+    /// Returns the number of a request to that device; nil if no delivery to it is in progress.
     func sendingBegan(to device: DeviceID) -> Int? {
         state.withLock { state in
             guard let attempt = state.underWay[device] else {
@@ -149,10 +149,10 @@ extension JournalKeeper: DeliveryObserver {
     func outboxFailed(_ error: any Error) { state.withLock { $0.journal.outboxFailures.append("\(error)") } }
 }
 
-/// A plugin's instance as the courier knows it, with every attempt in the journal.
+/// A plugin's instance as the courier sees it, with every attempt in the journal.
 ///
-/// How long FCM's plugin waits before it asks for another access token it measures by the real clock, and the courier's
-/// goes faster: what it says of that is made longer, or the courier would come back a hundred times in vain.
+/// FCM's plugin measures its wait for another access token by the real clock, but the courier's clock runs faster. The
+/// reported wait is lengthened; otherwise the courier would retry a hundred times in vain.
 struct JournalledTransport: Transport {
     let instance: TransportInstance
     let journal: JournalKeeper
@@ -173,7 +173,7 @@ struct JournalledTransport: Transport {
 }
 
 extension Outcome {
-    /// No access token is to be had: a wait without an answer to the message itself.
+    /// No access token is available: a wait without a response to the message itself.
     fileprivate var isOfTokenEndpoint: Bool { reason.hasPrefix("token-") || status == 0 && retryAfter > .zero }
 
     fileprivate func waiting(times factor: Int64) -> Outcome {
@@ -183,8 +183,8 @@ extension Outcome {
     }
 }
 
-/// The lanes as plugins get them in a run: every request for a device gets a number of its own in a header and a short
-/// deadline, and the journal learns of it.
+/// The lanes that plugins get in a run. Every request to a device gets its number in a header and a short deadline, and
+/// is recorded in the journal.
 struct NumberedSender: HTTPSender {
     static let header = "x-chaos-sending"
     private static let token = Array(#""token":""#.utf8)
@@ -220,7 +220,7 @@ struct NumberedSender: HTTPSender {
 
     func retire(_ scope: ConnectionScope) { lanes.retire(scope) }
 
-    /// What the lab will call the device: the end of the path, or FCM's token in the body.
+    /// Returns the lab's name for the device: the end of the path, or FCM's token in the body.
     private func target(of request: HTTPRequest) -> String? {
         if request.url.hasSuffix("/messages:send") {
             guard let start = request.body.firstRange(of: Self.token)?.upperBound else { return nil }

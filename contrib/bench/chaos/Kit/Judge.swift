@@ -16,7 +16,7 @@ package enum Judge {
         return verdict
     }
 
-    /// What is wrong with a message that came for `device`; nil: nothing.
+    /// Returns the error in a message that came for `device`; nil: none.
     static func flaw(
         in arrival: Arrival,
         for device: ChaosDevice?,
@@ -38,7 +38,7 @@ package enum Judge {
         return hasID ? nil : "its message has another id"
     }
 
-    /// What plugins were told of each request is what the lab says became of it.
+    /// Checks that plugins got the result of each request that the lab recorded.
     static func checkAnswers(_ evidence: Evidence, _ verdict: inout Verdict) {
         for (index, sending) in evidence.record.journal.sendings.enumerated() {
             let name = evidence.name(evidence.delivery(of: sending))
@@ -129,7 +129,7 @@ package enum Judge {
         }
     }
 
-    /// Delivered means accepted, gone means told so, and nothing else may become of a delivery.
+    /// Checks that delivered means accepted, gone means reported as gone, and only allowed results occur.
     static func checkEnds(_ evidence: Evidence, _ verdict: inout Verdict) {
         for (index, course) in evidence.courses.enumerated() {
             guard let end = evidence.end(index), let device = evidence.device(of: index) else { continue }
@@ -180,7 +180,7 @@ package enum Judge {
         verdict.fail(.delivered, "\(evidence.name(delivery)): its device is gone and still registered")
     }
 
-    /// The answer to the last request, and what the lab says of it.
+    /// Returns the response to the last request, and the lab's record of it.
     private static func last(_ course: Evidence.Course, _ evidence: Evidence) -> (status: Int, arrival: Arrival?)? {
         guard let sending = course.sendings.last,
             case .answered(let status) = evidence.record.journal.sendings[sending].end
@@ -261,7 +261,7 @@ package enum Judge {
 }
 
 extension RepeatCause {
-    /// `reason` is what the lanes said of a request that met `conduct`.
+    /// `reason` is the lanes' reason for a request that met `conduct`.
     init(_ conduct: Misbehaviour.Conduct?, reason: String) {
         switch conduct {
         case .silence: self = .silence

@@ -1,6 +1,6 @@
 import CarillonLab
 
-/// What goes wrong with a request.
+/// A failure of a request.
 package enum Mischief: String, CaseIterable, Sendable, Codable {
     case refusedStream = "REFUSED_STREAM"
     case internalError = "INTERNAL_ERROR"
@@ -23,7 +23,7 @@ package enum Mischief: String, CaseIterable, Sendable, Codable {
     case expiredToken = "token expired"
     case gone = "device gone"
 
-    /// What the lab does. `draw` refines it.
+    /// Returns the lab's action. `draw` refines it.
     func conduct(of transport: ChaosTransport, requestTimeout: UInt32, draw: UInt64) -> Misbehaviour.Conduct {
         switch self {
         case .refusedStream: .refuseStream
@@ -49,7 +49,7 @@ package enum Mischief: String, CaseIterable, Sendable, Codable {
         }
     }
 
-    /// Whether it means anything where each request has its own connection, and tokens are nobody's but the device's.
+    /// Whether it can happen to a transport: not all can with one connection per request and the device's own tokens.
     func concerns(_ transport: ChaosTransport) -> Bool {
         switch self {
         case .refusedStream, .internalError, .cancel, .abruptGoAway, .oneStream, .manyStreams, .expiredToken:

@@ -1,10 +1,10 @@
 import CarillonLab
 import Synchronization
 
-/// Decides what goes wrong with each request that the lab finds nothing wrong with.
+/// Chooses the failure of each request that the lab would accept.
 ///
-/// What happens to a device's n-th request depends on the seed, the device, n and the phase of its push service, and on
-/// nothing else: a run with the same seed meets the same trouble, as far as its requests come in the same order.
+/// The failure of a device's n-th request depends only on the seed, the device, n and the phase of its push service. A
+/// run with the same seed meets the same failures if its requests come in the same order.
 package final class MischiefMaker: Sendable {
     private struct Target {
         var requests = 0
@@ -21,8 +21,7 @@ package final class MischiefMaker: Sendable {
         var tokenMischiefs = 0
     }
 
-    /// So often in a row, and no more, a device's request goes without the answer it has earned: every delivery finds
-    /// its end.
+    /// Maximum number of failures in a row of a device's requests, so that every delivery ends.
     private static let mostInARow = 5
 
     private let plan: ChaosPlan
@@ -49,13 +48,13 @@ package final class MischiefMaker: Sendable {
         self.state = Mutex(state)
     }
 
-    /// What has been done so far.
+    /// The failures injected so far.
     package var injected: [ChaosTransport: [Mischief: Int]] { state.withLock { $0.injected } }
 
     /// Requests for access tokens that went wrong.
     package var tokenMischiefs: Int { state.withLock { $0.tokenMischiefs } }
 
-    /// What hung answers from now on.
+    /// Makes the hanging service respond from now on.
     func release() { state.withLock { $0.hanging = nil } }
 
     /// `LabConfiguration.randomMisbehaviour`.

@@ -1,4 +1,4 @@
-/// A stretch of a push service's day: what goes wrong with how many of a thousand requests.
+/// A phase of a push service: the share of each failure, per thousand requests.
 package struct Phase: Sendable, Equatable {
     package let name: String
     let shares: [Share]
@@ -37,7 +37,7 @@ package struct Phase: Sendable, Equatable {
         ),
     ]
 
-    /// What a draw from 0 to 999 means, as far as it concerns that transport; nil: the request gets what it has earned.
+    /// Returns the failure for a draw from 0 to 999 if it applies to that transport; nil: the normal response.
     func mischief(drawing draw: UInt64, for transport: ChaosTransport) -> Mischief? {
         var rest = Int(draw % 1_000)
         for share in shares {
@@ -60,7 +60,7 @@ package struct PhaseScript: Sendable, Equatable {
     package let scenes: [Scene]
     private let total: Int
 
-    /// Every phase comes once, in an order and for a time of its own, before `requests` have passed.
+    /// Runs every phase once, in random order and with random lengths, within `requests` requests.
     package init(seed: UInt64, transport: ChaosTransport, requests: Int) {
         var random = SplitMix64(seed: seed, for: "phases of \(transport.rawValue)")
         let phases = ([.calm] + Phase.troubled).shuffled(using: &random)

@@ -2,7 +2,7 @@ import Core
 import Delivery
 import Push
 
-/// The devices of a run and what is pushed to them.
+/// The devices of a run and the notifications to them.
 package struct Population: Sendable {
     static let app = "default"
 
@@ -95,7 +95,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
         state = seed
     }
 
-    /// A generator of its own for each `purpose`: what one draws moves no other's draws.
+    /// Each `purpose` has its own generator: draws for one do not affect the others.
     package init(seed: UInt64, for purpose: String) {
         // FNV-1a: `Hasher` differs from run to run.
         let hash = purpose.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }

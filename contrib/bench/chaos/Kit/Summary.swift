@@ -9,11 +9,11 @@ package struct Summary: Sendable, Codable {
         package var deliveries = 0
         /// The courier's.
         package var attempts = 0
-        /// As the lab saw them; lanes resend by themselves what was provably not processed.
+        /// As the lab saw them; lanes resend provably unprocessed requests automatically.
         package var requests = 0
         package var resent = 0
         package var delivered = 0
-        /// With devices that had gone, those that found nobody registered included.
+        /// Deliveries to devices that had gone, including those without a registration.
         package var gone = 0
         /// Messages that came twice for certain, and those that may have.
         package var certainRepeats = 0
@@ -26,7 +26,7 @@ package struct Summary: Sendable, Codable {
         /// The phases and their lengths in requests.
         package var script = ""
 
-        /// Deliveries a second.
+        /// Deliveries per second.
         package var rate: Double { seconds > 0 ? Double(deliveries) / seconds : 0 }
     }
 
@@ -111,7 +111,7 @@ extension Summary {
         return lines.joined(separator: "\n")
     }
 
-    /// What failed, the first few of each proof.
+    /// The first few failures of each proof.
     package var complaints: String {
         Verdict.Proof.allCases.flatMap { proof in
             let failed = failures.filter { $0.proof == proof }

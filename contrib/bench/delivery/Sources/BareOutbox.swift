@@ -4,7 +4,7 @@ import GRDBSQLite
 import Glibc
 import Push
 
-/// The same rows by SQLite's own calls, and nothing else: what the disk and the database allow.
+/// The same rows written with SQLite's own calls: the limit of the disk and the database.
 struct BareOutbox {
     struct Failure: Error {
         let result: Int32

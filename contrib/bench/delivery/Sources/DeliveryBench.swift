@@ -6,8 +6,8 @@ import Logging
 import Push
 import Synchronization
 
-/// What a durable delivery costs, from acceptance to its final outcome, as ratios to bare SQLite in one run on one
-/// disk: `swift run -c release DeliveryBench [folder]`.
+/// Measures the cost of a durable delivery, from acceptance to its final outcome, as ratios to bare SQLite in one run
+/// on one disk: `swift run -c release DeliveryBench [folder]`.
 @main
 struct DeliveryBench {
     private let folder: URL
@@ -51,7 +51,7 @@ struct DeliveryBench {
         }
     }
 
-    /// Everything, with a transport that answers at once.
+    /// Measures the whole path, with a transport that answers immediately.
     private func courierRate(of groups: [[Delivery]], path: String) async throws -> Double {
         let outbox = try Outbox(path: folder.appending(path: path).path)
         let everything = CountingObserver(expected: count)

@@ -42,7 +42,7 @@ final class Load: Sendable {
             }
             answer()
             let pause = min(next, shared.withLock { $0.answers.first?.due } ?? next) - Self.now()
-            // A request may come meanwhile: its answer is due later than this.
+            // The answer to a request that arrives during the pause is due after the pause.
             if pause > 0 { usleep(UInt32(min(pause, Self.answerTime / 2))) }
         }
         while shared.withLock({ !$0.started.isEmpty }) {

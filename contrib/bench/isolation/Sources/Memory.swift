@@ -2,7 +2,7 @@ import Glibc
 import Logging
 import PluginHost
 
-/// What a process takes that has loaded libraries and made no instance.
+/// The memory of a process that has loaded libraries and created no instance.
 struct Memory {
     private let supervisor: ChildSupervisor
     private let plugins: [IsolatedPlugin]

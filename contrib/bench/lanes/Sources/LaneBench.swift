@@ -6,9 +6,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Pushes notifications of APNs' size over one connection, 500 at a time, and prints what that took.
+/// Pushes notifications of APNs' size over one connection, 500 at a time, and prints the cost.
 ///
-/// `run` beside it builds everything, starts the server and compares with h2load and libcurl.
+/// `run` next to it builds everything, starts the server and compares with h2load and libcurl.
 @main
 enum LaneBench {
     static let usage = """
@@ -66,7 +66,7 @@ enum LaneBench {
     }
 }
 
-/// What the command line asks for.
+/// The command line's arguments.
 struct Arguments {
     enum Subject {
         case lane
@@ -156,7 +156,7 @@ final class Run: Sendable {
     }
 }
 
-/// What this process has used, and the processor time of another one.
+/// The resources that this process has used, and the processor time of another one.
 struct Usage {
     private(set) var seconds: Double
     private(set) var cpuSeconds: Double

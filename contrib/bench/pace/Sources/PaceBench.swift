@@ -5,7 +5,7 @@ import Nostr
 import Pipeline
 import Push
 
-/// What pacing costs: half a million devices for which something waits, and what of that goes to disk.
+/// Measures the cost of pacing: half a million devices with waiting events, and the writes to disk.
 ///
 ///     swift run -c release PaceBench [DEVICES] [FOLDER]
 @main struct PaceBench {
@@ -38,7 +38,7 @@ import Push
         PublicKey(Bytes32(words: (UInt64(bitPattern: number), 2, 3, 4)))
     }
 
-    /// In memory alone. Every device was pushed to a moment ago, and one event waits for it.
+    /// Only in memory. Every device got a push a moment ago, and one event waits for it.
     private static func timers(_ count: Int64) {
         let before = residentBytes()
         var pacer = Pacer()

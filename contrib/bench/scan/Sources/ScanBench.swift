@@ -2,8 +2,8 @@ import CSecp256k1
 import Foundation
 import Nostr
 
-/// What scanning and verifying events costs, as ratios in one run on one core: `swift run -c release ScanBench`. With
-/// the name of a file, what scanning its lines costs, each of which is an event.
+/// Measures the cost of scanning and verifying events, as ratios in one run on one core: `swift run -c release
+/// ScanBench`. With a file name, measures the cost of scanning its lines, each of which is an event.
 @main
 struct ScanBench {
     private let mix: EventMix
@@ -132,7 +132,7 @@ struct ScanBench {
         return "\((value * scale).rounded() / scale)"
     }
 
-    /// Keeps what is measured from being optimised away.
+    /// Prevents the compiler from optimising the measured work away.
     private static func blackHole(_ value: some BinaryInteger) {
         precondition(value != 0, "the mix has no events that add up to nothing")
     }

@@ -85,7 +85,7 @@ struct Keys: ParsableCommand {
             discussion: """
                 Until the old key retires, registrations to either key work, and both are advertised. The registry is \
                 encrypted again. Stop the router first. If this is interrupted, run it again or run carillon keys \
-                undo; a router may start in between. With --retire-after it can change the date later.
+                undo; a router may start in between. With --for it can change the date later.
 
                   systemctl stop carillon
                   carillon keys rotate --config /etc/carillon/carillon.yaml --for 60d
@@ -97,8 +97,8 @@ struct Keys: ParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(help: "How long the old key stays valid, such as 60d. (default: 30d)")
-        var retireAfter: Span?
+        @Option(name: .customLong("for"), help: "How long the old key stays valid, such as 60d. (default: 30d)")
+        var span: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false

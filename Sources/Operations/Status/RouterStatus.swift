@@ -12,6 +12,8 @@ package struct RouterStatus: OperatorAnswer, Equatable {
 
         package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
 
+        package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
+
         /// A code from a small fixed set.
         package var code: String
         package var message: String

@@ -347,8 +347,8 @@ import TimeTestSupport
 
     @Test func itIsForPlatformsThatSaySo() {
         let policy = PacingPolicy().adding(silentPushesPerHour: PlatformCatalog.builtIn.silentPushesPerHour)
-        #expect(policy.pace(for: PacePreferences(), on: "ios").silentPerHour == 3)
-        #expect(policy.pace(for: PacePreferences(), on: "android").silentPerHour == nil)
+        #expect(policy.pace(for: PacePreferences(), on: "ios").backgroundPerHour == 3)
+        #expect(policy.pace(for: PacePreferences(), on: "android").backgroundPerHour == nil)
         // A device that turns the cooldown off gets each push.
         let preferences = PacePreferences(batch: BatchPreferences(cooldown: .zero))
         #expect(policy.pace(for: preferences, on: "ios").backgroundPerHour == nil)

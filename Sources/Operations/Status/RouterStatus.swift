@@ -10,18 +10,14 @@ package struct RouterStatus: OperatorAnswer, Equatable {
     package struct Issue: Codable, Sendable, Equatable {
         package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
 
-        package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
-
-        package enum Severity: String, Codable, Sendable, CaseIterable { case error, warning }
-
         /// A code from a small fixed set.
         package var code: String
         package var message: String
-        /// The message with its code and values. The code is `what` or a variant of it.
+        /// The message with its code and values. Its code is `code` or a variant of it.
         package var params: Statement?
         /// The fix: a command or a sentence.
         package var fix: String
-        /// Whether the issue stops pushes.
+        /// `error`: the issue stops pushes.
         package var severity: Severity
         /// The members that have the issue, separated by commas; `nil` without a cluster.
         package var member: String?

@@ -85,7 +85,7 @@ struct Golden: CustomTestStringConvertible, Sendable {
         self.notification = sample
     }
 
-    /// One text for each JSON value, in which `true` and 1 differ.
+    /// Returns a canonical string for each JSON value, in which `true` and 1 differ.
     static func canonical(_ value: Any) throws -> String {
         let text = try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .withoutEscapingSlashes])
         return String(decoding: text, as: UTF8.self)

@@ -43,7 +43,7 @@ struct OtherEnvironmentTests {
         _ = try fixture.deliver(.wake("dm"))
         fixture.accept()
         #expect(urls == [Self.production, Self.sandbox, Self.sandbox])
-        // Others are where they were, and what changed is found again.
+        // Other tokens keep their environment, and a changed one is detected again.
         let other = String(repeating: "ab", count: 32)
         _ = try fixture.deliver(.wake("dm"), to: SampleRegistration(token: other))
         #expect(urls.last == Self.production + other)
@@ -73,7 +73,7 @@ struct OtherEnvironmentTests {
 
     @Test(
         arguments: [
-            // The key need not be for the other environment: that says nothing.
+            // The key may be valid only for the first environment, so this error proves nothing.
             (403, "BadEnvironmentKeyIdInToken", .CARILLON_GONE, "bad-device-token"),
             (403, "InvalidProviderToken", .CARILLON_GONE, "bad-device-token"),
             (400, "TopicDisallowed", .CARILLON_GONE, "bad-device-token"),
@@ -120,7 +120,7 @@ struct OtherEnvironmentTests {
         #expect(fixture.host.requests.count == 1)
     }
 
-    /// Four requests at most: two tokens at two environments.
+    /// Up to four requests: two tokens at two environments.
     @Test func aTokenOfItsOwnIsTriedAtBothBeforeTheDevicesOwn() throws {
         let call = String(repeating: "c3", count: 32)
         let device = SampleRegistration(token: TransportFixture.deviceToken, fields: [("voip_token", call)])

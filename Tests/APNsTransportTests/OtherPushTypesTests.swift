@@ -5,7 +5,7 @@ import Testing
 
 @testable import APNsTransport
 
-/// Background pushes, Live Activities and calls: where they go, with which headers, and what their answers mean.
+/// Background pushes, Live Activities and calls: their topics, headers and responses.
 struct OtherPushTypesTests {
     private static let activityToken = String(repeating: "a1", count: 80)
     private static let startToken = String(repeating: "b2", count: 80)
@@ -59,7 +59,7 @@ struct OtherPushTypesTests {
             ("alert", 1, carillon_urgency.CARILLON_NORMAL, "1"), ("alert", 5, .CARILLON_HIGH, "5"),
             ("alert", 10, .CARILLON_LOW, "10"), ("voip", 5, .CARILLON_NORMAL, "5"),
             ("liveactivity", 5, .CARILLON_HIGH, "5"), ("liveactivity", 10, .CARILLON_LOW, "10"),
-            // Which Apple may not take.
+            // Apple may reject these.
             ("background", 10, .CARILLON_HIGH, "5"), ("background", 1, .CARILLON_HIGH, "5"),
             ("liveactivity", 1, .CARILLON_HIGH, "5"),
             // Derived from the notification.
@@ -156,7 +156,7 @@ struct OtherPushTypesTests {
         #expect(fixture.host.outcomes.map(\.reason) == ["topic-disallowed"])
     }
 
-    /// What is forbidden may be the topic of that one type. A bad key is one for all.
+    /// A forbidden topic may concern only one push type. A bad key concerns all.
     @Test(
         arguments: [
             ("Forbidden", .CARILLON_REJECTED), ("SomethingNew", .CARILLON_REJECTED),

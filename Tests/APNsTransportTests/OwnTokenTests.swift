@@ -203,7 +203,7 @@ struct OwnTokenTests {
         #expect(fixture.host.outcomes.map(\.kind) == [.CARILLON_RETRY])
     }
 
-    /// Several requests have to fit into the time for one delivery.
+    /// Several requests must fit into the time of one delivery.
     @Test func eachOfSeveralAttemptsHasItsShareOfTheTime() throws {
         let kind = Self.kinds[1]
         _ = try fixture.deliver(.wake("dm"))

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import APNsTransport
 
-/// A transport on a host that records, with a clock of the test's.
+/// A transport on a host that records, with a manual clock.
 struct TransportFixture: TransportBench {
     static let deviceToken = String(repeating: "0a1B", count: 16)
 
@@ -42,7 +42,7 @@ struct TransportFixture: TransportBench {
         transport = try APNsTransport(configuration: JSONObject(block), host: Host(host.pointer), now: clock.now)
     }
 
-    /// Has Apple take a push, the first one.
+    /// Lets Apple accept the first push.
     func provePlace() throws {
         _ = try deliver(.wake("dm"))
         host.answer(0, status: 200)
@@ -54,7 +54,7 @@ struct TransportFixture: TransportBench {
         SampleRegistration(token: deviceToken, fields: fields.map { ($0, $1) }, registeredAt: registeredAt)
     }
 
-    /// Answers the latest request with a refusal of Apple's.
+    /// Answers the latest request with an error of Apple's.
     func refuse(_ status: UInt32, _ reason: String, timestamp: Timestamp? = nil) {
         let timestamp = timestamp.map { #","timestamp":\#($0)"# } ?? ""
         host.answer(host.requests.count - 1, status: status, body: #"{"reason":"\#(reason)"\#(timestamp)}"#)

@@ -2,7 +2,7 @@ import CommandTestSupport
 import Foundation
 import Testing
 
-/// `carillon/form.h`: it writes what Python's `urllib.parse.urlencode` writes, with which plugins in Python make forms.
+/// `carillon/form.h` writes the same as Python's `urllib.parse.urlencode`, which plugins in Python use for forms.
 @Suite struct FormHeaderTests {
     private static let source = #"""
         #include <carillon/form.h>

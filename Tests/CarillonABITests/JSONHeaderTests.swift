@@ -5,7 +5,7 @@ import Foundation
 import JSON
 import Testing
 
-/// `carillon/json.h`: what it reads.
+/// Reading with `carillon/json.h`.
 @Suite struct JSONHeaderReadingTests {
     @Test(arguments: [
         "null", "true", "false", "0", "-0", "12", "-1.5", "1e9", "1E+9", "0.25e-3", #""""#, #""a""#, "[]", "{}",
@@ -126,7 +126,7 @@ import Testing
         #expect(number == -7)
     }
 
-    /// The core's reader is stricter in one point: it refuses two members of one name.
+    /// The core's reader is stricter in one point: it rejects duplicate members.
     @Test func itReadsWhatTheCoreReads() {
         var random = SystemRandomNumberGenerator()
         let pieces = [
@@ -149,7 +149,7 @@ import Testing
     }
 }
 
-/// `carillon/json.h`: what it writes.
+/// Writing with `carillon/json.h`.
 @Suite struct JSONHeaderWritingTests {
     @Test func everySortOfValue() {
         let json = written { out in
@@ -226,7 +226,7 @@ import Testing
         #expect(written { out in for _ in 0..<65 { carillon_json_array(out) } } == nil)
     }
 
-    /// What `body` wrote; nil where the header says that it is not a whole value.
+    /// Returns the output of `body`; nil if the header reports an incomplete value.
     private func written(_ body: (UnsafeMutablePointer<carillon_json_out>) -> Void) -> String? {
         var size = carillon_json_to(nil, 0)
         body(&size)
@@ -244,7 +244,7 @@ import Testing
     }
 }
 
-/// The headers compile without a warning where plugins are written.
+/// The headers compile without warnings in plugins.
 @Suite struct HeaderCompilationTests {
     @Test(arguments: [
         ("cc", "c", ["-std=c99", "-Wconversion", "-Wshadow"]), ("cc", "c", ["-std=c11", "-O2"]),
@@ -279,7 +279,7 @@ import Testing
     }
 }
 
-/// A text for the length of a call of C.
+/// A string that lives as long as a call of C.
 private struct Lent {
     private let bytes: [UInt8]
 

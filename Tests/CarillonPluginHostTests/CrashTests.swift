@@ -4,7 +4,7 @@ import Glibc
 import PluginProtocol
 import Testing
 
-/// What is known of a process that died.
+/// The reports about a crashed process.
 @Suite struct CrashTests {
     /// Returns the last report of a crash, and the addresses in it.
     private func report(_ child: Child) throws -> (report: carillon_crash_report, addresses: [UInt64]) {
@@ -47,7 +47,7 @@ import Testing
         #expect((module.start..<module.start + module.size).contains(report.counter))
     }
 
-    /// Outcomes that wait for the end of a batch are sent even so, or their deliveries would be repeated.
+    /// Outcomes that wait for the end of a batch are sent even then; otherwise the deliveries would repeat.
     @Test(arguments: [("crash", SIGSEGV), ("exit", 0)])
     func whatHasEndedBeforeTheCrashCounts(_ what: String, _ signal: Int32) throws {
         let (child, _) = try guest()
@@ -72,7 +72,7 @@ import Testing
             child.ask(.ping, id: 1)
             pong = try child.answer(.pong).read { try PongMessage(reading: $0) }
         }
-        // Deliveries are the main thread's, which a signal to the process goes to.
+        // Deliveries run on the main thread, which gets signals to the process.
         #expect(pong.deliveries.thread == UInt32(child.process))
         kill(child.process, SIGABRT)
         #expect(child.end() == (SIGABRT, 0))

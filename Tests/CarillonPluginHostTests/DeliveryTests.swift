@@ -84,7 +84,7 @@ import Testing
         #expect(try child.result(.refused).read { try RefusedMessage(reading: $0).status } == .CARILLON_FAILED)
     }
 
-    /// The router counts them, but not thousands of them.
+    /// The router counts them, but up to a limit.
     @Test func secondAndUnknownOutcomesArePassedOnUpToABound() throws {
         let child = try Child.guest()
         child.deliver(1, "twice")

@@ -2,9 +2,9 @@ import CarillonABI
 import PluginProtocol
 import Testing
 
-/// Several deliveries in one frame, and requests from outside, to a plugin that takes neither.
+/// Several deliveries in one frame, and requests from outside, to a plugin that supports neither.
 @Suite struct ManyAndInboundTests {
-    /// Writes the deliveries of these titles as one frame.
+    /// Returns one frame with the deliveries of these titles.
     private func together(_ titles: [(ticket: UInt64, title: String)], instance: UInt32 = 1) -> [UInt8] {
         let frames = titles.map { ticket, title in
             var writer = FrameWriter()

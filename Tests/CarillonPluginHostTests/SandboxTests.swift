@@ -13,7 +13,7 @@ import Testing
         let child = try Child()
         let descriptor = try child.load(Guest.library("HOSTILE"))
         try #require(descriptor.confinement == Self.isComplete, "the kernel has neither Landlock nor seccomp")
-        // EACCES by Landlock, EPERM for what the list of calls does not hold.
+        // EACCES by Landlock, EPERM for calls that are not in the list.
         #expect(descriptor.version == "read 13 write 1 socket 1 exec 1 kill 1")
     }
 
@@ -28,7 +28,7 @@ import Testing
         #expect(try child.completed() == (1, "no-code"))
     }
 
-    /// The table of `contrib/docs/sandbox.md` against the kernel, for each number and each row.
+    /// Compares the table of `contrib/docs/sandbox.md` with the kernel, for each number and each row.
     @Test(arguments: [("loading", 1), ("running", 2)])
     func everySystemCallDoesWhatTheTableSays(_ stage: String, _ column: Int) throws {
         let rows = try Guest.tableOfCalls()
@@ -39,7 +39,7 @@ import Testing
         for (row, result) in zip(rows, results) where result[1] != "absent" {
             #expect(result[1] == row[column], "\(row[0]), while \(stage)")
         }
-        // Each number that does not fail with EPERM has a row of its name.
+        // Each number that does not fail with EPERM has a row with its name.
         let named = Set(rows.compactMap { $0[0].split(separator: " ").first.map(String.init) })
         let others = found.dropFirst(rows.count).map { $0[0] }
         #expect(others.count > 60)
@@ -73,7 +73,7 @@ import Testing
         #expect(try child.completed() == (1, "no-memory"))
     }
 
-    /// Dispatch ends the process where it cannot open `/proc/<thread>/stat`.
+    /// Dispatch ends the process if it cannot open `/proc/<thread>/stat`.
     @Test(arguments: [true, false])
     func dispatchWorks(_ isSandboxed: Bool) throws {
         let child = try Child()
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// A process with the built library and an instance 1 of what it offers first.
+    /// Returns a process with the built library and an instance 1 of its first component.
     private func child(_ name: String, _ table: CreateMessage.Table, _ configuration: String) throws -> Child {
         let child = try Child()
         _ = try child.load(Guest.built("libCarillon\(name).so"))
@@ -168,7 +168,7 @@ import Testing
     }
 }
 
-/// A key on P-256 as operators write it, and its public half as browsers do.
+/// A key on P-256 as operators write it, and its public half in the form that browsers use.
 private struct EllipticKey: Sendable {
     private let pem: String
     let point: String

@@ -55,7 +55,7 @@ import Testing
         #expect(try kept(3) == "later")
         stored("", handled: 1)
         #expect(try kept(4) == "none")
-        // It has ended, or there was never one.
+        // The instance has ended, or never existed.
         stored("x", handled: 1, instance: 99)
         #expect(try kept(5) == "none")
     }

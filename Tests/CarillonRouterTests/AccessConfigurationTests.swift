@@ -12,7 +12,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import RouterConfiguration
 
-/// The blocks on who may use the router, and on its log.
+/// The configuration blocks for access to the router and to its log.
 @Suite struct AccessConfigurationTests {
     private static let npub = "npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg"
 

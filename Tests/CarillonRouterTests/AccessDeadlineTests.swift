@@ -11,7 +11,7 @@ import TimeTestSupport
 struct AccessDeadlineTests {
     private struct DiskFull: Error {}
 
-    /// Sleeps are told to the test, and end when it lets the clock run.
+    /// Reports sleeps to the test, and ends them when the test lets the clock run.
     private final class Sleeper: Sendable {
         let slept: AsyncStream<Duration>
         private let told: AsyncStream<Duration>.Continuation

@@ -36,7 +36,7 @@ import TimeTestSupport
         #expect(desk.nextAttempt == nil && desk.due(at: .distantFuture) == [])
     }
 
-    /// Where several routers say the same, one says it at each relay.
+    /// If several routers have the same advertisement, one of them publishes it at each relay.
     @Test func whatOthersHoldIsLeftToThem() {
         var desk = AdvertisementSchedule(relays: [one, two])
         desk.limit { $0 == one }
@@ -53,7 +53,7 @@ import TimeTestSupport
         var now = Timestamp.epoch
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             #expect(desk.due(at: now) == [one])
-            // No word on a relay is no answer.
+            // A relay without a result has not responded.
             #expect(desk.answered(event, at: [one], [:], now: now) == [one])
             #expect(desk.nextAttempt == now + .minutes(pause))
             now += .minutes(pause)

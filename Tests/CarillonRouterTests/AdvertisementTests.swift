@@ -89,7 +89,7 @@ import TimeTestSupport
             try advertisement(contact: "mailto:ops@example.com"),
         ] {
             #expect(try changed.event(by: identity, replacing: first, now: 9_000).createdAt == 9)
-            // Also within the same second, and with a clock that was set back, it must replace the former one.
+            // A new event must replace the former one even within the same second, or after the clock was set back.
             #expect(try changed.event(by: identity, replacing: first, now: 5_000).createdAt == 6)
             #expect(try changed.event(by: identity, replacing: first, now: 1_000).createdAt == 6)
         }

@@ -13,7 +13,7 @@ import TimeTestSupport
 @testable import RouterConfiguration
 
 @Suite struct AdvertisingTests {
-    /// Relays that answer as they are told.
+    /// Relays with configured responses.
     private final class Relays: EventPublisher {
         private let answers: Mutex<[[RelayURL: PublishResult]]>
         private let attempts = Mutex<[(Event, [RelayURL])]>([])
@@ -34,7 +34,7 @@ import TimeTestSupport
         }
     }
 
-    /// A clock that stands until an alarm is let ring.
+    /// A clock that stands still until the test lets an alarm ring.
     private final class ManualAlarm: Alarm {
         private let state = Mutex((now: Timestamp(seconds: 10), alarms: [(Timestamp, @Sendable () -> Void)]()))
 
@@ -45,7 +45,7 @@ import TimeTestSupport
             state.withLock { $0.alarms.append((time, action)) }
         }
 
-        /// Sets the clock and lets everything ring, early or not.
+        /// Sets the clock and lets all alarms ring, early or not.
         func advance(to time: Timestamp) {
             let due = state.withLock { state in
                 state.now = time
@@ -143,7 +143,7 @@ import TimeTestSupport
         let advertising = advertising(relays)
         try advertising.advertise(advertisement, stored: []) { _ in }
         #expect(relays.asked == [[one, two]] && alarm.times == [70_000])
-        // An alarm that rings early does no harm.
+        // An early alarm has no effect.
         alarm.advance(to: 69_999)
         #expect(relays.asked.count == 1 && alarm.times == [70_000])
         alarm.advance(to: 70_000)

@@ -5,7 +5,6 @@ import Testing
 
 @testable import RouterConfiguration
 
-/// The block on the cluster.
 @Suite struct ClusterConfigurationTests {
     private func read(_ block: String) throws(Diagnostics) -> Configuration {
         try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { _ in nil })
@@ -73,7 +72,7 @@ import Testing
         #expect(!found.contains { $0.contains("secret") })
     }
 
-    /// Two routers that both ignored the block would send everything twice.
+    /// Two routers that both ignored the block would send every push twice.
     @Test func servingApartFromTheClusterIsRefused() throws {
         let configuration = try read("cluster: { nats: a, name: a }")
         let refusal = #expect(throws: RouterError.self) {

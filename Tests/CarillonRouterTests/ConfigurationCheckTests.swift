@@ -9,7 +9,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 @testable import Operations
 
-/// What `carillon check` says of things that only show on the disk.
+/// The problems that `carillon check` finds only on the disk.
 @Suite final class ConfigurationCheckTests {
     private let folder: String
 

@@ -7,7 +7,7 @@ import Testing
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// The blocks on other relays, hints, sessions and context.
+/// The configuration blocks for other relays, hints, sessions and context.
 @Suite struct ConfigurationOfWaysTests {
     private func read(_ blocks: String, environment: [String: String] = [:]) throws(Diagnostics) -> Configuration {
         try ConfigurationReader(name: "carillon.yaml", folder: "/etc/carillon", environment: { environment[$0] })

@@ -7,7 +7,7 @@ import Testing
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// Editors complete and check configurations by the schema, so it must know what the reader knows.
+/// Editors complete and check configurations by the schema, so it must have the reader's keys.
 @Suite struct ConfigurationSchemaTests {
     private struct Place {
         let path: [String]
@@ -31,7 +31,7 @@ import Testing
         let places = try places().filter { $0.isClosed && $0.path.first != "apps" && !$0.path.contains("settings") }
         #expect(places.count > 10)
         for place in places {
-            // Which platforms there are only the plugins know, so the check tells of the others.
+            // Only plugins know the other platforms, so the check reports them.
             let platforms = place.path == ["defaults"] ? PlatformCatalog.builtIn.platforms : []
             let keys = Set(place.properties.keys).subtracting(platforms)
             #expect(try keysKnown(at: place.path) == keys, "at \(place.path)")
@@ -95,7 +95,7 @@ import Testing
         return mistakes?.all.map(\.message) ?? []
     }
 
-    /// Where the schema says which keys there are.
+    /// Returns the places where the schema lists keys.
     private func places() throws -> [Place] {
         let schema = try JSONSerialization.jsonObject(with: Data(Schemas.configuration(.builtIn).utf8))
         var places: [Place] = []

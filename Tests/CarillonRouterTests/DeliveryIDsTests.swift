@@ -28,7 +28,7 @@ import Testing
         #expect(ids.id(event, DeviceID(rawValue: 7)) != ids.id(other, DeviceID(rawValue: 7)))
     }
 
-    /// Else a push service could find out the event by trying known ids.
+    /// Otherwise a push service could identify the event by trying known ids.
     @Test func cannotBeComputedWithoutTheRoutersKey() throws {
         let ours = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)
         let theirs = try DeliveryIDs(RouterKeys(KeyPair(random: SecureRandom.bytes)).seeds)

@@ -5,7 +5,6 @@ import Testing
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// The block on filters.
 @Suite struct FilterConfigurationTests {
     private func read(_ filters: String) throws -> [Configuration.Filter] {
         let text = "identity: { key_file: k }\nstore: { path: s }\n" + filters

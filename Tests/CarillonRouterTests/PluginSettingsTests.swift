@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import RouterConfiguration
 
-/// Where plugins run, and the program that runs them.
+/// The folders of plugins, and the program that runs them.
 @Suite struct PluginSettingsTests {
     private func read(_ plugins: String) throws(Diagnostics) -> Configuration.Plugins {
         let yaml = "identity: { key_file: k }\nstore: { path: s }\nplugins: \(plugins)\n"

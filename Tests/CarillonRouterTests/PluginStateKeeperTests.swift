@@ -65,7 +65,7 @@ import TimeTestSupport
         keeper.save(entry("a", "3"), of: Self.ios)
         keeper.save(entry("b", ""), of: Self.ios)
         keeper.save(entry("c", "filter"), of: Self.mutes)
-        // Also before it is on disk.
+        // Values are found even before they are on disk.
         #expect(values(keeper.load(Self.ios)) == ["a": "3"])
         keeper.flush()
         #expect(values(keeper.load(Self.ios)) == ["a": "3"])
@@ -101,7 +101,7 @@ import TimeTestSupport
         }
     }
 
-    /// Gone with the test's folder.
+    /// Compiles the plugin in the test's folder.
     private static func compiledPlugin(in folder: String) throws -> String {
         let repository = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -176,7 +176,7 @@ import TimeTestSupport
         }
     }
 
-    /// Of owners that are not in use, for 30 days.
+    /// Values of unused owners are kept for 30 days.
     @Test func whatNobodyUsesIsForgotten() throws {
         let table = try table()
         let all = [Self.ios.name, Self.mutes.name]

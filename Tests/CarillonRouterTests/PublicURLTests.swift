@@ -5,7 +5,7 @@ import Testing
 @testable import CarillonRouter
 @testable import RouterConfiguration
 
-/// `api.public_url`: whether and where plugins are reached from outside.
+/// `api.public_url`: the URL at which plugins are reached from outside, if any.
 struct PublicURLTests {
     private func api(_ keys: String) throws(Diagnostics) -> Configuration.API? {
         let text = """

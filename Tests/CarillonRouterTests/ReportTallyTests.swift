@@ -38,7 +38,7 @@ import TimeTestSupport
         }
         #expect(inFull == 5)
         #expect(gathered == [6_095, 6_000])
-        // When it is over that is told, and the next ones are told in full.
+        // Its end is reported, and the next reports are complete.
         #expect(tally.takeDue(now: 180_000).values.first == 5_900)
         let afterwards = tally.takeDue(now: 240_000)
         #expect(afterwards.isEmpty && tally.isEmpty)
@@ -66,7 +66,7 @@ import TimeTestSupport
         #expect(tally.takeDue(now: 10).values.first == 5)
     }
 
-    /// 1,499 events for 32 devices at an address that is refused made 47,968 lines.
+    /// Without a limit, 1,499 events for 32 devices at a rejected address make 47,968 lines.
     @Test func theLogHasAFewLinesAMinute() {
         let kept = LineRecorder.Kept()
         let time = ManualTime()
@@ -90,7 +90,7 @@ import TimeTestSupport
     }
 }
 
-/// Keeps lines at level notice and above.
+/// Records lines at level notice and above.
 private struct LineRecorder: LogHandler {
     final class Kept: Sendable {
         let lines = Mutex<[String]>([])

@@ -29,7 +29,7 @@ import TimeTestSupport
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// The first look at who is registered fails, perhaps when the start is over already.
+    /// The first survey of devices fails, perhaps after the start has ended.
     @Test func aFailureAfterListeningClosesEverything() async throws {
         let port = try LoopbackPort(isListening: false).number
         configuration.relay.port = port
@@ -68,14 +68,14 @@ import TimeTestSupport
         #expect(!FileManager.default.fileExists(atPath: configuration.tracePath))
     }
 
-    /// The router is gone when this returns, and with it its lock on the store.
+    /// Runs `body` with a router that is released before this returns, and with it the lock on the store.
     private func expectFailure(_ body: (Router) async throws -> Void) async throws {
         try await body(
             Router(configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         )
     }
 
-    /// Starts a router on the same store, stops it and says where it listened.
+    /// Starts a router on the same store, stops it and returns its port.
     private func startedPort() async throws -> Int {
         let router = try Router(
             configuration: configuration,

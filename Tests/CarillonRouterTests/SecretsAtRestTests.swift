@@ -45,7 +45,7 @@ import Testing
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// As they could stand somewhere: as text, and decoded.
+    /// The secrets in their possible forms: as strings, and decoded.
     private static var needles: [String: [UInt8]] {
         [
             "device token": Array(deviceToken.utf8),
@@ -87,8 +87,7 @@ import Testing
         try search(whileRunning: false)
     }
 
-    /// Registers devices, moves one, and takes one away again. They are read back, so the search is for what is really
-    /// there.
+    /// Registers devices, moves one, and removes one. They are read back, which proves that the searched data exists.
     private func register(_ contents: [String], identity: KeyPair, now: Timestamp) throws {
         let registry = try Registry(
             store: RegistryStore(path: configuration.storePath),
@@ -158,7 +157,7 @@ import Testing
         if whileRunning { #expect(names.contains { $0.hasSuffix("-wal") }) }
         var found: Set<String> = []
         for name in names {
-            // A journal may be gone by now, and the folder of the socket holds no file.
+            // A journal may be gone by now, and the folder of the socket contains no file.
             guard let bytes = FileManager.default.contents(atPath: "\(folder)/\(name)") else {
                 #expect(name.hasSuffix("-journal") || name.hasSuffix("-admin"))
                 continue

@@ -2,7 +2,7 @@ import ChaosKit
 import CostTestSupport
 import Testing
 
-/// The short form of `contrib/bench/chaos`: what is proved depends on no speed.
+/// The short form of `contrib/bench/chaos`: its proofs do not depend on speed.
 @Suite(.serialized)
 struct ChaosRunTests {
     private static let plugins = Result { try BuiltPlugins() }
@@ -14,7 +14,7 @@ struct ChaosRunTests {
         let verdict = Judge.judge(record)
         let summary = Summary(record, verdict)
         #expect(verdict.failures.isEmpty, "\(summary.text)\n\(summary.complaints)")
-        // A run in which nothing went wrong proves nothing.
+        // A run without failures proves nothing.
         for row in summary.rows {
             #expect(row.attempts > row.deliveries, "\(row.transport)")
             #expect(row.injected.values.reduce(0, +) > 5, "\(row.transport)")
@@ -23,7 +23,7 @@ struct ChaosRunTests {
 
     @Test(arguments: ChaosTransport.allCases)
     func aPushServiceThatHangsHoldsUpNoOther(_ transport: ChaosTransport) async throws {
-        // It hangs until all others have ended; were they held up, they would never.
+        // It hangs until all others have ended. If it held them up, they would never end.
         let plan = Self.plan(7, deliveries: 48, .hanging(transport))
         let record = try await ChaosRun(plan, plugins: Self.plugins.get()).run()
         let verdict = Judge.judge(record)
@@ -31,7 +31,7 @@ struct ChaosRunTests {
         #expect(record.injected[transport]?[.silence] ?? 0 > 0)
     }
 
-    /// For machines that have other things to do: few requests at a time, and patience with each.
+    /// A plan for busy machines: few requests at a time, and long timeouts.
     private static func plan(_ seed: UInt64, deliveries: Int, _ weather: ChaosPlan.Weather) -> ChaosPlan {
         var plan = ChaosPlan(seed: seed, deliveries: deliveries, weather: weather)
         plan.inFlight = 8

@@ -32,7 +32,7 @@ enum FlawlessRecord {
 }
 
 extension ChaosRecord {
-    /// Notes a whole attempt with one request, after everything noted before.
+    /// Records a whole attempt with one request, after all earlier records.
     mutating func attempt(_ delivery: Int, ending end: Journal.End, as outcome: Outcome) {
         let moment = 4 * journal.attempts.count
         journal.attempts.append(
@@ -43,7 +43,7 @@ extension ChaosRecord {
         )
     }
 
-    /// The lab sees the latest request.
+    /// Records that the lab sees the latest request.
     mutating func arrive(_ delivery: Int, _ fate: Arrival.Fate) {
         let known = population.deliveries[delivery]
         guard let device = population.device(known.device) else { return }
@@ -73,7 +73,7 @@ extension ChaosRecord {
         )
     }
 
-    /// Takes the latest delivery's end back, for another course.
+    /// Removes the latest delivery's end, for another course.
     mutating func reopenLast() {
         journal.attempts.removeLast()
         journal.sendings.removeLast()

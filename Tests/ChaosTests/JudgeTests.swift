@@ -4,7 +4,7 @@ import Delivery
 import Push
 import Testing
 
-/// A judge that finds nothing would prove nothing: each proof fails for what it is there to find.
+/// A judge must detect errors: each proof fails for the flaw that it should find.
 struct JudgeTests {
     private static let last = 2 * ChaosTransport.allCases.count - 1
     private static let retry = Outcome(.retry, reason: "closed")
@@ -16,7 +16,7 @@ struct JudgeTests {
         #expect(verdict.repeats.isEmpty)
     }
 
-    /// What is done to a flawless record, and the proof that fails.
+    /// Changes to a flawless record, and the proof that fails after each.
     private static let flaws: [(String, Verdict.Proof, @Sendable (inout ChaosRecord) -> Void)] = [
         ("two ends", .endsOnce, { $0.report(0, .delivered, attempt: 1) }),
         ("no end", .endsOnce, { $0.journal.reports.removeLast() }),

@@ -2,11 +2,11 @@ import Cipher
 import Foundation
 import Testing
 
-/// The openssl command wrote what is read here.
+/// Files that the openssl command wrote.
 @Suite struct ClientIdentityTests {
     private static let topics = ["com.example.app", "com.example.app.voip", "com.example.app.complication"]
     private static let topicList = "1.2.840.113635.100.6.3.6"
-    /// Of universal.crt, by `openssl x509 -fingerprint -sha256`.
+    /// The fingerprint of universal.crt, by `openssl x509 -fingerprint -sha256`.
     private static let fingerprint = "606fe854ecc688a11795c6a51c2025bcedd58763aafcec7abac2f48adcd6acf6"
 
     private func text(_ name: String) throws -> String { try Vectors.text("X509/\(name)") }
@@ -30,7 +30,7 @@ import Testing
         let single = try ClientIdentity(certificates: text("single.crt"), key: text("single.key")).certificate
         #expect(single.userIDs == ["com.example.app"])
         #expect(single.strings(inExtension: Self.topicList) == [])
-        // A constraint, which is a sequence without texts, and no object identifier at all.
+        // A constraint, which is a sequence without strings, and an invalid object identifier.
         #expect(single.strings(inExtension: "2.5.29.19") == [])
         #expect(single.strings(inExtension: "topics") == [])
         let other = try ClientIdentity(certificates: text("other.crt"), key: text("other.key")).certificate
@@ -99,7 +99,7 @@ import Testing
         #expect(throws: CipherError.emptyPKCS12) { try ClientIdentity(pkcs12: noKey, passphrase: "secret") }
     }
 
-    /// Each of these is refused or read; none may bring the process down.
+    /// Each of these is rejected or read; none may crash the process.
     @Test func survivesBrokenFiles() throws {
         let whole = try bytes("universal-legacy.p12")
         var read = 0

@@ -2,7 +2,7 @@ import Cipher
 import Testing
 
 @Suite struct DigestTests {
-    /// FIPS 180-2 appendix B.1 and B.2, and the well-known digest of nothing.
+    /// FIPS 180-2 appendix B.1 and B.2, and the well-known digest of no bytes.
     static let digests = [
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -58,7 +58,7 @@ import Testing
         #expect(Hex.encode(sixth) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
-    /// One key for several messages: what one leaves behind must not matter to the next.
+    /// One key for several messages: a message must not affect the next.
     @Test func authenticatesOneMessageAfterTheOther() {
         let authenticator = HMACSHA256Authenticator(key: Array("Jefe".utf8))
         let empty = HMACSHA256Authenticator(key: [])
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// The code of nothing under no key, as Python's hmac computes it.
+    /// The code of an empty message under an empty key, computed by Python's hmac.
     @Test func authenticatesNothingUnderAnEmptyKey() {
         let code = HMACSHA256.authenticationCode(for: [], key: [])
         #expect(Hex.encode(code) == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")

@@ -14,7 +14,7 @@ import Testing
         arguments: [
             (0o600, 1_000, nil), (0o400, 1_000, nil), (0o640, 1_000, .readable), (0o604, 1_000, .readable),
             (0o620, 1_000, .writable), (0o602, 1_000, .writable), (0o666, 1_000, .writable),
-            // As systemd hands credentials out.
+            // The mode that systemd gives to credentials.
             (0o440, 0, nil), (0o400, 0, nil), (0o640, 0, nil), (0o444, 0, .readable), (0o644, 0, .readable),
             (0o660, 0, .writable), (0o602, 0, .writable),
             (0o600, 1_001, .foreign(owner: 1_001)), (0o400, 1_001, .foreign(owner: 1_001)),
@@ -24,13 +24,13 @@ import Testing
         #expect(exposure(mode, owner: owner, user: 1_000) == expected)
     }
 
-    /// Root has no need of a group to read its own.
+    /// Root needs no group to read its own files.
     @Test func rootsOwnSecretIsForRootAlone() {
         #expect(exposure(0o600, owner: 0, user: 0) == nil)
         #expect(exposure(0o640, owner: 0, user: 0) == .readable)
     }
 
-    /// Commands that root runs on a service's files neither refuse them nor take them away from the service.
+    /// Commands that root runs on a service's files neither reject them nor take them away from the service.
     @Test(
         arguments: [(0o600, nil), (0o400, nil), (0o640, .readable), (0o604, .readable), (0o620, .writable)]
             as [(mode_t, FileExposure?)]

@@ -50,7 +50,7 @@ import Testing
         )
     }
 
-    /// With one place each key pushes the last one out.
+    /// With a capacity of one, each key evicts the last one.
     @Test(arguments: [1, 2, 1024])
     func rememberedKeysChangeNoVerdict(count: Int) throws {
         let keys = ParsedKeys(count: count)

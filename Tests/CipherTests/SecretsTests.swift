@@ -20,7 +20,7 @@ import Testing
         #expect(!ConstantTime.areEqual([], [0]))
     }
 
-    /// Every way Swift prints a value without being asked for its parts.
+    /// Returns every form in which Swift prints a value without access to its parts.
     static func everyPrintedForm(of value: some Any) -> [String] {
         var dumped = ""
         dump(value, to: &dumped)

@@ -8,7 +8,7 @@ import Testing
 @testable import Cluster
 @testable import Operations
 
-/// The member b, whose reply is always the same.
+/// The member b, with a constant reply.
 private struct Other: Peers {
     let name = "a"
     let others = ["b"]
@@ -27,7 +27,7 @@ private struct Other: Peers {
         private let calls = Mutex<[String]>([])
         private let left: Mutex<[ClusterStatus]>
 
-        /// `states` come one after the other, and the last one stays.
+        /// Returns `states` one after the other, and then repeats the last one.
         init(_ states: [ClusterStatus]) { left = Mutex(states) }
 
         var status: ClusterStatus? { left.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } }

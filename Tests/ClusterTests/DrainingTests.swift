@@ -26,7 +26,7 @@ struct DrainingTests {
             switch action {
             case .announce(let record):
                 revision += 1
-                // Its own record tells a member that the servers work.
+                // A member's own record proves that the servers work.
                 a.observed(member: record.name, record, revision: revision, now: now)
                 b.observed(member: record.name, record, revision: revision, now: now)
             case .write(let partition, let record, _):
@@ -81,7 +81,7 @@ struct DrainingTests {
     @Test mutating func theLastOneServesAlthoughItIsDrained() {
         drain(true, at: 6_050)
         run(from: 6_100, to: 9_000)
-        // The other one is killed.
+        // Member b is killed.
         for milliseconds in stride(from: Int64(9_100), through: 16_000, by: 100) {
             let now = Deadline(milliseconds: milliseconds)
             carry(a.tick(now: now), of: true, now)

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Cluster
 
-/// The binary forms of a log's records, of snapshots and of batches. Members write and read them in turn, so the bytes
-/// themselves are tested.
+/// The binary forms of a log's records, of snapshots and of batches. Different members write and read them, so the
+/// tests check the bytes.
 struct FormatTests {
     private let identity = LogRecord.Identity(epoch: 300, author: 0x0102_0304_0506_0708, index: 5)
 
@@ -23,7 +23,7 @@ struct FormatTests {
         }
     }
 
-    /// The text of an id behind its length.
+    /// Returns an id's string after its length.
     private static func hex(_ id: DeliveryID) -> String { "24" + Hex.encode(Array(id.description.utf8)) }
 
     @Test func aBeginningHasTheseBytes() throws {
@@ -69,7 +69,7 @@ struct FormatTests {
     @Test func everyFieldComesBack() throws {
         let record = LogRecord(identity, .transactions([.full, LogTransaction(), .sample(3)], firstDelivery: 1))
         #expect(try LogRecord(record.bytes) == record)
-        // A change of the form is a new version.
+        // A change of the format requires a new version.
         #expect(Hex.encode(SHA256.hash(record.bytes)).prefix(16) == "3657523cb058315e")
     }
 
@@ -96,7 +96,7 @@ struct FormatTests {
         try state.apply(record)
         #expect(state.relays == ["wss://a.example": 7])
         let snapshot = state.snapshot()
-        // A count, a text with its length, and that there is a value.
+        // A count, a string with its length, and the mark of a value.
         #expect(Array(snapshot.suffix(19)) == [1, 15] + Array("wss://a.example".utf8) + [1, 7])
         #expect(try PartitionState(snapshot: snapshot) == state)
     }
@@ -110,7 +110,7 @@ struct FormatTests {
         #expect(try LogRecord(record.bytes) == record)
         let text = Array(LogTransaction.crowdText.utf8)
         #expect(record.bytes.count(of: text) == 1)
-        // What is read shares as well: snapshots, and whatever is written of it again.
+        // Read values are shared as well: snapshots, and everything written from them.
         var state = PartitionState()
         try state.apply(beginningOfAll())
         guard case .transactions(let read, _) = try LogRecord(record.bytes).body else { return }
@@ -121,7 +121,7 @@ struct FormatTests {
         #expect(try PartitionState(snapshot: snapshot) == state)
     }
 
-    /// A number that names no notification is refused.
+    /// A number without a notification is rejected.
     @Test func aSharedNotificationHasToBeThere() throws {
         let bytes = LogRecord(identity, .transactions([.crowd(1...2)], firstDelivery: 1)).bytes
         // The last delivery ends with an empty notification and its number; no cause and six empty lists follow.
@@ -179,7 +179,7 @@ struct FormatTests {
         #expect(throws: BlobError.unknownVersion(0)) { try HandOverBatch([0]) }
     }
 
-    /// A count is checked against the bytes that are there before anything is made of it.
+    /// The reader checks a count against the available bytes before it allocates memory.
     @Test func countsAreNotBelieved() throws {
         let head = Array(LogRecord(identity, .transactions([], firstDelivery: 1)).bytes.dropLast(2))
         let endless: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F]
@@ -188,7 +188,7 @@ struct FormatTests {
         #expect(throws: BlobError.truncated(offset: batch.count)) { try HandOverBatch(batch + endless) }
     }
 
-    /// Any change of a byte is read as something, or refused; nothing traps.
+    /// Any changed byte is read or rejected, without a crash.
     @Test func changedBytesDoNotTrap() throws {
         var state = PartitionState()
         try state.apply(beginningOfAll())

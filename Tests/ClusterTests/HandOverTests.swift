@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// Events on their way to the owner of their partition.
+/// Events in transit to the owner of their partition.
 struct HandOverTests {
     private static func sent(_ actions: [HandOverQueue.Action]) -> [HandOverBatch] {
         actions.compactMap { if case .send(let batch) = $0 { batch } else { nil } }
@@ -38,7 +38,7 @@ struct HandOverTests {
         let batch = Self.sent(queue.add([1], token: 1))[0]
         #expect(queue.ownerChanged(now: 10) == [.send(batch)])
         #expect(queue.nextDeadline == nil)
-        // The former owner's silence orders another try, and the answer of the new one still counts.
+        // The former owner's silence schedules another try, and the response of the new one still counts.
         #expect(queue.ended(1, .unanswered, now: 20).isEmpty)
         #expect(queue.nextDeadline == 70)
         #expect(queue.ended(1, .kept, now: 30) == [.kept([1])])
@@ -73,7 +73,7 @@ struct HandOverTests {
     @Test func withoutALeaseOnlyWhatWasAppendedIsKept() {
         var receiver = HandOverReceiver<String>()
         let (one, two) = (HandOverBatch.ID(sender: 1, number: 1), HandOverBatch.ID(sender: 1, number: 2))
-        // It led to nothing here, but another owner may hold what it takes back.
+        // It had no result here, but another owner may have the deliveries that it withdraws.
         _ = receiver.receive(one, reply: "a")
         let without = receiver.worked(one, awaiting: 0, hasLease: false)
         #expect(without.answer == .later && without.replies == ["a"])

@@ -38,7 +38,7 @@ import Testing
             return
         }
         #expect(order.request == request)
-        // Requests with different words are submitted apart.
+        // Requests with different content are submitted separately.
         #expect(try event.origin != Self.carried(.api(NotificationOrder(.template("news"), request: [1]))).origin)
         let unreadable = try Self.carried(.api(NotificationOrder(.template("news")))).origin.source(Self.order)
         #expect(unreadable.map { _ in true } == nil)

@@ -77,7 +77,7 @@ struct LeaseTableTests {
         #expect(!table.heldPartitions.contains(0))
     }
 
-    /// The connection was lost and is there again: the lease is renewed before it ends.
+    /// The connection returns after a loss: the lease is renewed before it ends.
     @Test mutating func aLostConnectionDoesNotCostTheLease() {
         take()
         let renewal = Self.writes(table.tick(now: 3_000))[0]
@@ -101,14 +101,14 @@ struct LeaseTableTests {
 
     @Test mutating func anothersLeaseIsTakenOnlyOnceItStoodStill() {
         let lease = LeaseRecord(holder: b.name, incarnation: 2, isFree: false, beat: 1)
-        // The member lives at first, and then no longer.
+        // The member lives at first, and then dies.
         for second in 0..<4 {
             let now = Deadline(milliseconds: Int64(second) * 1_000)
             table.observed(member: b.name, b, revision: UInt64(second) + 1, now: now)
             _ = table.observed(partition: 0, lease, revision: UInt64(second) + 50, now: now)
             #expect(Self.writes(table.tick(now: now)).isEmpty)
         }
-        // Its own records tell this member that the servers work.
+        // A member's own records prove that the servers work.
         table.observed(member: a.name, a, revision: 90, now: 5_000)
         #expect(Self.writes(table.tick(now: 5_999)).isEmpty)
         #expect(Self.writes(table.tick(now: 6_000)).map(\.over) == [53])
@@ -152,7 +152,7 @@ struct LeaseTableTests {
         let actions = table.leave(now: 3_000)
         #expect(actions.contains(.drain(partition: 0)))
         #expect(actions.contains { if case .announce(let record) = $0 { record.isLeaving } else { false } })
-        // It is renewed until it is drained.
+        // The lease is renewed until it is drained.
         revision += 1
         for (record, _) in Self.writes(actions) {
             _ = table.wrote(partition: 0, record, .stored(revision: revision), now: 3_000)

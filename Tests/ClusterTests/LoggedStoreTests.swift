@@ -97,12 +97,12 @@ struct LoggedStoreTests {
         ]
         try store.apply(changes)
         #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d4", "d5"])
-        // The next owner finds the same, as far along.
+        // The next owner finds the same state.
         let next = try log.store()
         let found = try Self.waiting(next)
         #expect(found.map(\.delivery.id).sorted() == ["d2", "d4", "d5"] && next.outbox.count == 3)
         #expect(found.first { $0.delivery.id == "d2" }?.attempts == 3)
-        // Its keys are its own, and lead to the right numbers.
+        // Its keys differ, and map to the right numbers.
         var ends = OutboxChanges()
         ends.removals = found.filter { $0.delivery.id != "d4" }.map(\.key)
         try next.apply(ends)
@@ -224,7 +224,7 @@ struct LoggedStoreTests {
         #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d3"])
         // A delivery that has ended since then is not sent.
         #expect(try next.revive([found[1]].compactMap(\.letter), at: 901) { _ in } == 0)
-        // Its second end leads to the right number in the log.
+        // Its second end maps to the right number in the log.
         try Self.bury(again, in: next, at: 950)
         #expect(log.state.deadLetters.values.map(\.delivery.id).sorted() == ["d1", "d2"])
         #expect(log.state.waiting.values.map(\.delivery.id) == ["d3"])

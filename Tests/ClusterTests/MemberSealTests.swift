@@ -12,7 +12,7 @@ struct MemberSealTests {
         #expect(MemberSeal(secret: [1, 2, 3]).open(sealed, of: "c.log.1") == [7, 8])
         #expect(seal.open(seal.seal([], for: "a"), of: "a") == [])
         #expect(seal.passedOver == 0)
-        // Nothing, rubbish, another subject, another secret, a changed byte.
+        // No bytes, garbage, another subject, another secret, a changed byte.
         var changed = sealed
         changed[0] = 9
         let others: [[UInt8]] = [

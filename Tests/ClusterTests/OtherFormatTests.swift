@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// A member meets a partition whose log has a format that it cannot read.
+/// A member meets a partition whose log has an unreadable format.
 struct OtherFormatTests {
     /// Members over one storage, in steps of a tenth of a second. Drains end immediately.
     private final class World {
@@ -16,7 +16,7 @@ struct OtherFormatTests {
         private(set) var errors: [PartitionLogError] = []
         private(set) var now: Deadline = 0
 
-        /// One that is `isOld` cannot read what the others write.
+        /// A member that `isOld` cannot read the others' records.
         func start(_ name: String, isOld: Bool = false) {
             let name = MemberName.known(name)
             if isOld { old.insert(name) }

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// The log of one partition against answers that a test gives.
+/// The log of one partition with scripted responses.
 struct PartitionLogTests {
     private let storage = SimulatedStorage(partitions: 1, looksAtIDsFirst: true, bug: .none)
     private var settings = PartitionLog.Settings()
@@ -62,14 +62,14 @@ struct PartitionLogTests {
         _ = try commit(.sample(1), to: &first)
         storage.intrude(0)
         storage.intrude(0, repeating: 1)
-        // The owner finds both in its way, and its next append behind them.
+        // The owner reads both before its own record, and its next append follows them.
         let said = try commit(.sample(2), to: &first)
         let deliveries = LogTransaction.sample(2).deliveries
         #expect(said == [.committed([.init(number: 2, firstDelivery: 2, deliveries: deliveries)])])
         storage.intrude(0)
         let opened = opened(2)
         #expect(opened.state.waiting.mapValues(\.delivery.id) == [1: "d1", 2: "d2"])
-        // More of them than one answer holds; and they do not hide who took the partition over.
+        // More of them than one response holds; they do not hide the new owner.
         var second = opened
         for _ in 0..<10 { storage.intrude(0) }
         _ = try commit(.sample(3), to: &second)
@@ -83,11 +83,11 @@ struct PartitionLogTests {
         var actions = first.note([RelayMark(relay: "wss://a.example", moment: 5)], now: 0)
         actions += first.note([RelayMark(relay: "wss://a.example", moment: 6)], now: 0)
         actions += try first.commit(.sample(1), now: 0).actions
-        // One append is on its way, and the commit goes before the second mark.
+        // One append is in flight, and the commit precedes the second mark.
         #expect(actions.count == 1 && !first.isIdle)
         #expect(run(&first, actions).count == 1 && first.isIdle)
         #expect(opened(2).state.relays == ["wss://a.example": 6])
-        // A former owner's marks are refused like everything of its.
+        // A former owner's marks are rejected like its other records.
         let late = first.note([RelayMark(relay: "wss://a.example", moment: 9)], now: 0)
         #expect(run(&first, late) == [.closed(.fenced)])
         var third = opened(3)
@@ -121,7 +121,7 @@ struct PartitionLogTests {
         #expect(log.state.identity.index == 2 && log.isIdle)
     }
 
-    /// The answer to an append is lost: the repetition finds it stored, whether or not the server knows its id.
+    /// The response to an append is lost: the repetition finds it stored, even if the server does not know its id.
     @Test(arguments: [true, false])
     func anAppendWithoutAnAnswerIsRepeated(knowsIDs: Bool) throws {
         let storage = SimulatedStorage(partitions: 1, looksAtIDsFirst: knowsIDs, bug: .none)
@@ -158,13 +158,13 @@ struct PartitionLogTests {
         #expect(run(&log, actions) == [.finished])
         #expect(storage.answer(.records(after: 0), 0) == .records([], isLast: true) || storage.snapshots == 1)
         guard case .records(let records, _) = storage.answer(.records(after: 0), 0) else { return }
-        // The last record stays: without any, the condition of the next append would be another.
+        // The last record stays: without it, the next append's condition would differ.
         #expect(records.count == 1)
         let next = opened(2)
         #expect(next.state.waiting.count == 5 && next.state.nextDelivery == 6)
     }
 
-    /// A member that stopped in the middle of its snapshot must not bring an older one back.
+    /// A member that stopped during its snapshot must not restore an older one.
     @Test func aLateHeadIsRefused() throws {
         var first = opened(1)
         _ = try commit(.sample(1), to: &first)

@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// A log leads to what the outbox of one machine would hold after the same transactions.
+/// A log produces the same state as an outbox after the same transactions.
 struct PartitionStateTests {
     private struct Contents: Equatable {
         var waiting: [Int64: PartitionState.Waiting] = [:]
@@ -38,7 +38,7 @@ struct PartitionStateTests {
                 LogRecord.Identity(epoch: 1, author: 1, index: UInt64(index)),
                 .transactions([transaction], firstDelivery: state.nextDelivery)
             )
-            // Over the binary form, as another member would read it.
+            // In binary form, as another member reads it.
             try state.apply(LogRecord(record.bytes))
             try outbox.insert(
                 transaction.deliveries,
@@ -59,7 +59,7 @@ struct PartitionStateTests {
         #expect(!state.waiting.isEmpty && !state.held.isEmpty && !state.members.isEmpty && !state.paces.isEmpty)
     }
 
-    /// Keys in the outbox have the number of their queue; there is one in this test.
+    /// Returns the changes with outbox keys, which have the number of their queue; this test has one.
     private static func asOutbox(_ changes: OutboxChanges) -> OutboxChanges {
         func key(_ key: OutboxKey) -> OutboxKey { OutboxKey(queue: 1, sequence: key.sequence) }
         var result = changes
@@ -85,9 +85,9 @@ struct PartitionStateTests {
                 failure: stored.failure
             )
         }
-        // At a time before everything, so that no row is dropped for its age.
+        // A time before all rows, so that none expires.
         try outbox.loadPaces(at: Timestamp(milliseconds: 0)) { row in
-            // A push whose delivery is gone counts as sent when an outbox is opened; here it is not.
+            // When an outbox is opened, a push without a delivery counts as sent; here it does not.
             var row = row
             if let before = known.paces[row.device], before.underWay != row.underWay {
                 (row.underWay, row.pushedAt) = (before.underWay, before.pushedAt)

@@ -24,7 +24,7 @@ struct PlacementTests {
         #expect(before == (0..<32).map { Placement.owner(of: $0, among: members.reversed()) })
     }
 
-    /// Fixed for ever: another result would look for accounts where they are not.
+    /// These must never change, or accounts would be looked up in wrong partitions.
     @Test func partitionsOfAccountsAreFixed() throws {
         let partitioning = try #require(Partitioning(partitions: 32, key: Array(0..<16)))
         let accounts = (0..<4).map { number in [UInt8](repeating: UInt8(number), count: 32) }

@@ -42,7 +42,7 @@ struct RealServersTests {
         return Joined(member: member, work: work, client: client)
     }
 
-    /// Hands events over and waits until they are kept.
+    /// Passes events to owners and waits until they are kept.
     private static func handOver(_ numbers: Range<Int>, through member: ClusterMember) async {
         await withTaskGroup(of: Void.self) { group in
             for number in numbers {
@@ -112,7 +112,7 @@ struct RealServersTests {
         #expect(hidden.value == [2] && hidden.revision == last)
         try await bucket.put("key", [3], over: last)
         #expect(try await bucket.entry("key")?.value == [3])
-        // A member's value of another key.
+        // A member's value under another key.
         try await outside.put("other", copy)
         let other = try #require(try await bucket.entry("other"))
         #expect(other.value == nil)

@@ -11,7 +11,7 @@ package enum BuiltFile {
         for folder in BuiltFile.folders.withLock(\.self) { try? FileManager.default.removeItem(at: folder) }
     }
 
-    /// Where a file is; nil: it has not been built.
+    /// Returns the path of a file; nil if it has not been built.
     package static func path(_ name: String) -> String? {
         let here = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
         return (here + CommandLine.arguments)

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// A command of the machine that has ended: others' software to judge ours by, or to prepare a test with.
+/// A finished command of the machine: an independent program to check ours, or to prepare a test.
 package struct CommandRun {
     package let status: Int32
     /// Its standard output and standard error together.
@@ -16,7 +16,7 @@ package struct CommandRun {
         process.standardOutput = pipe
         process.standardError = pipe
         process.standardInput = FileHandle.nullDevice
-        // Not waitUntilExit, whose run loop may miss the end of the child.
+        // Not waitUntilExit, because its run loop may miss the child's exit.
         let ended = DispatchSemaphore(value: 0)
         process.terminationHandler = { _ in ended.signal() }
         try process.run()

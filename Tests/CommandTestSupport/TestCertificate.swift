@@ -1,7 +1,7 @@
 import Foundation
 
-/// A key and a self-signed certificate, for localhost unless it says otherwise, made by the openssl command and shared
-/// by the tests of a process.
+/// A key and a self-signed certificate, by default for localhost, made with the openssl command and shared by the tests
+/// of a process.
 package struct TestCertificate: Sendable {
     private struct NotMade: Error { let output: String }
 

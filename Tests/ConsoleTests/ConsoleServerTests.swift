@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import Console
 
-/// A real server on a port of the system's choice, asked by a client that writes bytes.
+/// A real server on a port that the system assigns, with a client that writes bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct ConsoleServerTests {
     private static let token = "0123456789abcdef0123456789"
@@ -89,7 +89,7 @@ struct ConsoleServerTests {
 
     private struct Broken: Error {}
 
-    /// A body of parts that a test gives.
+    /// A response body whose parts the test provides.
     private final class Parts: LiveBody {
         private let parts = AsyncStream.makeStream(of: String.self)
         private let ends = AsyncStream.makeStream(of: Void.self)
@@ -112,7 +112,7 @@ struct ConsoleServerTests {
         }
     }
 
-    /// Shows another time to each who looks.
+    /// Returns another time at each call.
     private final class RunningClock: Sendable {
         private let seconds = Mutex<Int64>(0)
 
@@ -159,7 +159,7 @@ struct ConsoleServerTests {
         await server.stop(within: .zero)
     }
 
-    /// The whole answer to a request, after which the connection ends.
+    /// Returns the whole response to a request, after which the connection ends.
     private func ask(
         _ port: Int,
         _ line: String,
@@ -200,7 +200,7 @@ struct ConsoleServerTests {
         }
     }
 
-    /// The mark of refused requests is the server's own.
+    /// Only the server marks rejected requests.
     @Test func clientCannotMarkItsRequest() async throws {
         try await run { port in
             let response = try await ask(port, "GET /healthz", "carillon-host-refused: 1\r\n")
@@ -276,7 +276,7 @@ struct ConsoleServerTests {
         }
     }
 
-    /// So that a page can say it in its reader's language.
+    /// A page can translate the code.
     @Test func refusalsSayWhatTheyAreForProgramsToo() async throws {
         try await run { port in
             let answer = try await ask(port, "DELETE /v1/devices/7", token: "reader")
@@ -393,7 +393,7 @@ struct ConsoleServerTests {
         await parts.ended()
     }
 
-    /// What is brief needs no other thread, also behind a wait; what may take long does not hold up the loop.
+    /// Brief endpoints need no other thread, even after a wait; slow ones do not hold up the loop.
     @Test func briefAnswersComeFromTheLoopAndOthersDoNot() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         @Sendable func place() async -> ConsoleAnswer {
@@ -461,7 +461,7 @@ struct ConsoleServerTests {
             for _ in 0..<2 { #expect(try await ask(port, "GET /v1/devices").hasPrefix("HTTP/1.1 401 ")) }
             let refused = try await ask(port, "GET /v1/devices", token: "wrong-wrong-wrong")
             #expect(refused.hasPrefix("HTTP/1.1 429 ") && refused.lowercased().contains("retry-after: 1"))
-            // A proof is not even looked at.
+            // The server does not even check a proof.
             #expect(try await ask(port, "GET /v1/me", "Authorization: Nostr abc\r\n").hasPrefix("HTTP/1.1 429 "))
             #expect(try await ask(port, "GET /healthz", token: Self.token).hasPrefix("HTTP/1.1 200 "))
         }
@@ -510,7 +510,7 @@ struct ConsoleServerTests {
             await first.send("GET /v1/devices HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await first.status() == 401)
             #expect(try await ask(port, "GET /v1/devices", token: Self.token).hasPrefix("HTTP/1.1 200 "))
-            // It ends.
+            // The connection ends.
             _ = await first.rest()
         }
     }
@@ -543,7 +543,7 @@ struct ConsoleServerTests {
             for line in ["GET /healthz", "GET /readyz?from=proxy"] {
                 #expect(try await ask(port, line).hasPrefix("HTTP/1.1 200 "), "\(line)")
             }
-            // Silent connections do not keep health out of the reserve.
+            // Silent connections do not keep health checks out of the reserve.
             var silent: [RawConnection] = []
             for _ in 0..<9 { silent.append(try await RawConnection(port: port)) }
             #expect(try await ask(port, "GET /healthz").hasPrefix("HTTP/1.1 200 "))
@@ -580,7 +580,7 @@ struct ConsoleServerTests {
             #expect(answer.hasPrefix("HTTP/1.1 413 ") && answer.contains("at most 20 bytes"))
             #expect(try await post(port, "reader", 20).hasPrefix("HTTP/1.1 403 "))
             #expect(try await post(port, nil, 20).hasPrefix("HTTP/1.1 401 "))
-            // Those are counted as others of strangers are.
+            // Those are counted like other strangers' requests.
             #expect(try await post(port, "wrong", 20).hasPrefix("HTTP/1.1 401 "))
         }
         #expect(calls.all.withLock { $0 } == ["long 20"])

@@ -94,7 +94,7 @@ struct InboundTests {
         #expect(names.allSatisfy { $0 == $0.lowercased() })
     }
 
-    /// Whatever is wrong with a path, it looks the same.
+    /// All invalid paths get the same response.
     @Test func whatIsNotThereTellsNothing() async throws {
         try await run { port in
             let paths = ["bot/other", "other/my%20app/x", "bot", "", "bot/", "bot/%zz", "bot/%ff/x", "/x", "bot?a=my"]
@@ -102,7 +102,7 @@ struct InboundTests {
             #expect(answers.allSatisfy { $0.hasPrefix("HTTP/1.1 404 ") && $0.hasSuffix("\r\n\r\n") })
             #expect(Set(answers.map { $0.split(separator: "\r\n").count }).count == 1)
             #expect(try await ask(port, "GET /plugins").hasPrefix("HTTP/1.1 404 "))
-            // The API's own paths are as they were.
+            // The API's own paths are unchanged.
             #expect(try await ask(port, "GET /pluginsx").contains("\"status\":404,\"detail\":"))
             #expect(try await ask(port, "GET /v1/plugins").hasPrefix("HTTP/1.1 401 "))
         }

@@ -37,7 +37,7 @@ import Testing
 
     @Test(arguments: [
         ("POST", "/healthz", ["GET", "HEAD"]), ("PUT", "/v1/devices/7", ["GET", "HEAD", "DELETE"]),
-        // A word in the path comes before what takes any.
+        // A literal path segment takes precedence over a parameter.
         ("GET", "/v1/queue/drop", ["POST"]), ("PATCH", "/v1/queue/a", ["GET", "HEAD"]),
     ])
     func namesTheMethodsThereAre(_ method: String, _ path: String, _ methods: [String]) {

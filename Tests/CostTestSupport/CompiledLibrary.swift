@@ -2,8 +2,8 @@ import CommandTestSupport
 import Foundation
 import Synchronization
 
-/// Libraries that the C compiler makes for tests. The same is compiled once in a process, since that takes longer than
-/// most tests do.
+/// Libraries that the C compiler makes for tests. Each is compiled once per process, because that takes longer than
+/// most tests.
 package enum CompiledLibrary {
     private struct Key: Hashable {
         let source: Data
@@ -14,11 +14,11 @@ package enum CompiledLibrary {
 
     private static let made = Mutex<[Key: Data]>([:])
 
-    /// The bytes of the library that the compiler makes of a file with these arguments, which name no output. Throws
-    /// what the compiler says.
+    /// Returns the bytes of the library compiled from a file with these arguments, which name no output. Throws the
+    /// compiler's message.
     package static func image(of source: String, _ arguments: [String]) throws -> Data {
         let key = Key(source: try Data(contentsOf: URL(filePath: source)), arguments: arguments + [source])
-        // Under the lock, so that tests that want the same wait for the first.
+        // Under the lock, so that tests that need the same library wait for the first.
         return try made.withLock { made in
             if let image = made[key] { return image }
             let output = FileManager.default.temporaryDirectory.appending(path: "library-\(UUID().uuidString)")

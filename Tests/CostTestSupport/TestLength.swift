@@ -1,7 +1,7 @@
 import Foundation
 
-/// How often tests repeat what proves more the more often it is done. The short form finds what breaks; the long form,
-/// which `contrib/test --long` sets by CARILLON_TESTS=long, finds what breaks seldom.
+/// The number of rounds of repeated tests. The short form finds frequent failures; the long form, which `contrib/test
+/// --long` sets by CARILLON_TESTS=long, finds rare ones.
 package enum TestLength {
     package static let isLong = ProcessInfo.processInfo.environment["CARILLON_TESTS"] == "long"
 

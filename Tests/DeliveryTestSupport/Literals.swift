@@ -1,9 +1,9 @@
 import Push
 
-// Tests write ids of deliveries as texts. Outside tests only a UUID is one.
+// Tests write delivery ids as strings. Outside tests only UUIDs are valid.
 
 extension DeliveryID: ExpressibleByStringInterpolation {
-    /// The UUID that `text` is, or the one whose bytes are the text, which has 16 at most.
+    /// Creates the UUID in `text`, or one whose bytes are the text, up to 16.
     package init(stringLiteral text: String) {
         let bytes = Array(text.utf8) + Array(repeating: 0, count: max(0, Self.byteCount - text.utf8.count))
         guard let id = DeliveryID(text) ?? bytes.withUnsafeBytes({ DeliveryID(bytes: $0) }) else {
@@ -13,7 +13,7 @@ extension DeliveryID: ExpressibleByStringInterpolation {
     }
 }
 
-/// In the order of such texts.
+/// Sorts like such strings.
 extension DeliveryID: Comparable {
     package static func < (left: DeliveryID, right: DeliveryID) -> Bool { left.description < right.description }
 }

@@ -93,7 +93,7 @@ struct EmailTransportTests {
         #expect(fixture.host.streams.all[0].isClosing)
         #expect(fixture.host.log == ["the mail server refused username and password (535)"])
         fixture.host.streams.end()
-        // It is asked again with the next message.
+        // It is tried again with the next message.
         try fixture.deliver(ticket: 3)
         #expect(fixture.host.streams.all.count == 2)
     }
@@ -176,7 +176,7 @@ struct EmailTransportTests {
         try fixture.deliver(ticket: 2)
         fixture.welcome(1)
         fixture.take(on: 1)
-        // A repeat is recognisable.
+        // A repetition is recognizable.
         let messageID = "Message-ID: <6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f@example.org>\r\n"
         #expect(first.contains(messageID) && fixture.message(1).contains(messageID))
     }

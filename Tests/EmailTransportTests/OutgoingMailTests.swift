@@ -128,7 +128,7 @@ struct OutgoingMailTests {
         #expect(text(of: based).split(separator: "\n").allSatisfy { $0.utf8.count <= 76 })
         let decoded = Data(base64Encoded: text(of: based).replacingOccurrences(of: "\n", with: ""))
         #expect(decoded.map { String(decoding: $0, as: UTF8.self) } == greek + "\r\n")
-        // One line of more than a server has to take.
+        // One line longer than the limit of servers.
         let long = try message(.alert(title: "t", body: String(repeating: "x", count: 3000)), allows8Bit: true)
         #expect(header("Content-Transfer-Encoding", of: long) == "quoted-printable")
         #expect(text(of: long).split(separator: "\n").allSatisfy { $0.utf8.count <= 76 })

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import EmailTransport
 
-/// A transport on a host whose streams a test plays the mail server on.
+/// A transport on a host; the test plays the mail server on its streams.
 struct TransportFixture: TransportBench {
     static let block: [String: any Sendable] = [
         "server": "smtp.example.com", "from": "push@example.org", "security": "none",
@@ -26,7 +26,7 @@ struct TransportFixture: TransportBench {
         )
     }
 
-    /// Delivers and returns what the transport said.
+    /// Delivers and returns the transport's result.
     @discardableResult
     func deliver(
         _ sample: SampleNotification = .alert(title: "Alice", body: "See you at noon"),
@@ -38,7 +38,7 @@ struct TransportFixture: TransportBench {
 
     var device: SampleRegistration { SampleRegistration(token: "bob@example.net") }
 
-    /// Connects the stream at `index`, and answers up to where a message may be sent.
+    /// Connects the stream at `index`, and answers until a message may be sent.
     func welcome(_ index: Int = 0, offers: [String] = ["SIZE 100000"]) {
         host.streams.opened(index)
         say("220 mx.example.com ESMTP", on: index)
@@ -48,7 +48,7 @@ struct TransportFixture: TransportBench {
         }
     }
 
-    /// The mail server says a line.
+    /// Sends a line of the mail server.
     func say(_ line: String, on index: Int = 0) { host.streams.receive("\(line)\r\n", on: index) }
 
     /// The mail server accepts the message in flight.
@@ -56,7 +56,7 @@ struct TransportFixture: TransportBench {
         for line in ["250 sender", "250 recipient", "354 go ahead", "250 2.0.0 queued"] { say(line, on: index) }
     }
 
-    /// The commands on a stream, without messages.
+    /// Returns the commands on a stream, without messages.
     func commands(_ index: Int = 0) -> [String] {
         var commands: [String] = []
         var isInMessage = false
@@ -71,7 +71,7 @@ struct TransportFixture: TransportBench {
         return commands
     }
 
-    /// The last message on a stream, with its lines and without the dot.
+    /// Returns the last message on a stream, without the final dot.
     func message(_ index: Int = 0) -> String {
         let text = host.streams.all[index].text
         guard let start = text.range(of: "DATA\r\n", options: .backwards),

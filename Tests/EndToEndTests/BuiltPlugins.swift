@@ -39,6 +39,6 @@ struct BuiltPlugins: Sendable {
         try #require(host.platforms == platforms)
     }
 
-    /// The host that has them, which all tests share.
+    /// Returns the host with the plugins, which all tests share.
     func load() throws -> PluginHost { host }
 }

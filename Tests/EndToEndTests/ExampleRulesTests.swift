@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import Rules
 
-/// The example rules on every event that comes with Carillon, as `carillon rules try` shows them.
+/// The example rules on every fixture, as `carillon rules try` shows them.
 struct ExampleRulesTests {
     /// The rule that decides about each fixture, by file; the other fixtures send no notification.
     private static let deciding: [String: [String: String]] = [

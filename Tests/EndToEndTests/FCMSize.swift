@@ -1,6 +1,6 @@
 import Foundation
 
-/// What FCM counts against its limit of 4096 bytes: keys and values of `data`, and the texts of the notifications.
+/// The bytes that FCM counts against its limit of 4096: keys and values of `data`, and the notifications' strings.
 enum FCMSize {
     static func counted(_ body: [UInt8]) throws -> Int {
         let object = try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]

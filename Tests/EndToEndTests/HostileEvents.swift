@@ -3,7 +3,7 @@ import Nostr
 import RandomTestSupport
 import Rules
 
-/// Events whose authors mean no good: every text holds what breaks formats, or is far too long.
+/// Events of malicious authors: every string breaks formats, or is far too long.
 struct HostileEvents {
     private static let pieces = [
         "\"", "\\", "\u{0}", "\r\n", "\nX-Injected: 1\r\n", "</script>", "{{author.name}}", "{\"aps\":{}}",
@@ -41,10 +41,10 @@ struct HostileEvents {
         return try Event(json: Array(try JSONSerialization.data(withJSONObject: object)))
     }
 
-    /// A name as a profile may have it.
+    /// Returns a name as a profile may have it.
     mutating func name() -> String { text(longText() ? 3000 : 6) }
 
-    /// The note an event refers to.
+    /// Returns the note that an event refers to.
     mutating func note() throws -> ReferencedEvent? {
         guard Bool.random(using: &random), let id = EventID(hex: hex()) else { return nil }
         return ReferencedEvent(id: id, kind: Kind(rawValue: 1), content: text(longText() ? 4000 : 12))

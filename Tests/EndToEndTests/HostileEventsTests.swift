@@ -16,7 +16,7 @@ import TimeTestSupport
 /// Strings from strangers: each payload is complete JSON in complete header lines, within the push service's limit.
 struct HostileEventsTests {
     private static let events = TestLength.rounds(300, long: 1_500)
-    /// As many as there are processors on a small machine.
+    /// The number of processors of a small machine.
     private static let shards = 2
     private static let recipient = PublicKey(bytes: [UInt8](repeating: 7, count: 32))
 
@@ -32,7 +32,7 @@ struct HostileEventsTests {
         #expect(reduced > 0, "no event was large enough to be downgraded")
     }
 
-    /// Checks a shard's share of the events; how often one had to be downgraded.
+    /// Checks a shard's share of the events; returns the number of downgrades.
     private func reductions(in shard: Int, of rules: [Rule], _ plugins: BuiltPlugins) async throws -> Int {
         let recipient = try #require(Self.recipient)
         let dryRun = Trial(RecordedServices(host: try plugins.load(), platforms: .builtIn))
@@ -84,7 +84,7 @@ struct HostileEventsTests {
         }
         try #require(request.url.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "\(place): URL")
         let isCall = request.headers.contains { $0.name == "apns-push-type" && $0.value == "voip" }
-        // Telegram counts characters of the text without markup, of which each may become `&quot;`; others count bytes.
+        // Telegram counts characters of the text without markup, each of which may become `&quot;`; others count bytes.
         let inCharacters = platform == "telegram" ? 5 * 4096 + 2048 : 0
         let limit = platform == "webhook" ? 20_000 : isCall ? 5120 : 4096 + inCharacters
         if platform == "android" {

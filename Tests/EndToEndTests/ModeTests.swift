@@ -69,7 +69,7 @@ struct ModeTests {
         return try await dryRun.deliver(notification, id: "6c0f5f4e-9f4e-4c57-8c2e-0a1b2c3d4e5f", to: device)
     }
 
-    /// All that the push service sees.
+    /// Returns everything that the push service sees.
     private func visible(_ request: HTTPRequest) -> String {
         ([request.url] + request.headers.flatMap { [$0.name, $0.value] } + [
             String(decoding: request.body, as: UTF8.self)
@@ -95,7 +95,7 @@ struct ModeTests {
         }
     }
 
-    /// The same search finds it all where it may be, so it can find it where it may not.
+    /// The same search finds all secrets in an alert, which proves that it works.
     @Test(arguments: BuiltPlugins.platforms)
     func anAlertDoes(platform: String) async throws {
         let input = try input(kind: 1)

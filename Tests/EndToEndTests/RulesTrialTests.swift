@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import CarillonRouter
 @testable import Operations
 
-/// What `carillon rules try` prints and refuses, on the plugins as they were built.
+/// The output and errors of `carillon rules try`, with the built plugins.
 struct RulesTrialTests {
     private let plugins: BuiltPlugins
     private var order = TrialOrder()
@@ -101,7 +101,7 @@ struct RulesTrialTests {
         for platform in ["ios", "android", "web", "unifiedpush"] {
             let read = try #require(platforms[platform]?["decrypted"] as? String, "\(platform)")
             #expect(read.contains("Have a look at this, Bob"), "\(platform)")
-            // With what base64 has not: chance must not write the name.
+            // The comma is not part of base64, so the name cannot appear by chance.
             #expect((platforms[platform]?["body"] as? String)?.contains(", Bob") != true, "\(platform)")
         }
         #expect(platforms["ntfy"]?["mode"] as? String == "nudge")

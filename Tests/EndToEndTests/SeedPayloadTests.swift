@@ -12,7 +12,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// The payloads of the seeds, written as rules: what an operator writes becomes what Apple gets, to the letter.
+/// The payloads of the seeds as rules: Apple gets exactly the operator's values.
 struct SeedPayloadTests {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -37,13 +37,13 @@ struct SeedPayloadTests {
         var hasTokens: Bool { object["registration"] != nil }
         var refusal: String? { SeedPayloadTests.refused.first { source.contains($0.key) }?.value }
 
-        /// The notification as an operator would write it.
+        /// The notification in the form of an operator's rule.
         var rule: [String: Any] {
             var rule: [String: Any] = ["event_data": false]
             for name in ["title", "subtitle", "body", "url", "category", "thread", "data"] {
                 rule[name] = notification[name]
             }
-            // What is empty over the ABI is not there in a file.
+            // Values that are empty over the ABI are absent in a file.
             rule["actions"] = (notification["actions"] as? [[String: String]])?.map { $0.filter { !$0.value.isEmpty } }
             var block = native
             block["_k"] = notification["id"] ?? block["_k"]

@@ -73,7 +73,7 @@ struct SilenceTests {
         #expect(seen["unifiedpush"]?.body["title"] == nil && seen["unifiedpush"]?.body.isEmpty == false, "\(mode)")
     }
 
-    /// A Live Activity's update lights up nothing, whatever its text is for on other devices.
+    /// A Live Activity's update shows no banner, even if its text does on other devices.
     @Test func aLiveActivityIsNoBanner() async throws {
         let rules = """
             rules: [{ match: { kinds: [1] }, title: Score, apns: { event: update, content-state: { a: 1 } } }]

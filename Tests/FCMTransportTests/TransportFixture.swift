@@ -7,10 +7,10 @@ import TimeTestSupport
 
 @testable import FCMTransport
 
-/// A transport on a host that records, with a clock of the test's.
+/// A transport on a host that records, with a manual clock.
 struct TransportFixture: TransportBench {
     static let deviceToken = "cQv0Iq_LT-y:APA91b" + String(repeating: "Ab1-_", count: 24)
-    /// One for all tests: making an RSA key takes a while.
+    /// One key for all tests, because making an RSA key takes a while.
     static let key = RSAPrivateKey()
     static let tokenURL = "https://oauth2.example.com/token"
     static let sendURL = "https://fcm.googleapis.com/v1/projects/my-project-1234/messages:send"
@@ -30,7 +30,7 @@ struct TransportFixture: TransportBench {
         )
     }
 
-    /// A file as Google hands it out.
+    /// A file in Google's format.
     static var account: [String: Any] {
         [
             "type": "service_account", "project_id": "my-project-1234", "private_key_id": "0123456789abcdef",

@@ -124,7 +124,7 @@ struct GotifyTransportTests {
         #expect(fixture.host.requests.last?.url == "http://host:8080/gotify/message")
     }
 
-    /// Gotify's list, and what a proxy before it may say. A token that is refused costs the message and not the device.
+    /// The statuses of Gotify and of a proxy in front of it. A rejected token loses the message and not the device.
     @Test(
         arguments: [
             (200, .CARILLON_DELIVERED, "delivered", .CARILLON_SCOPE_DEFAULT),

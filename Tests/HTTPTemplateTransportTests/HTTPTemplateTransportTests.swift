@@ -8,7 +8,7 @@ import Testing
 struct HTTPTemplateTransportTests {
     private static let url = #""url":"https://push.example.com/send""#
 
-    /// The block of an app with one service.
+    /// Returns the block of an app with one service.
     private static func block(_ service: String) -> String { #"{"services":{"pager":{\#(service)}}}"# }
 
     private func request(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPTemplateTransport
 
-/// The services in `contrib/examples/push-services`, as operators copy them.
+/// The services in `contrib/examples/push-services`, which operators copy.
 struct SnippetTests {
     /// One request from the documentation of its service.
     struct Sample: Sendable, CustomTestStringConvertible {
@@ -23,7 +23,7 @@ struct SnippetTests {
         var testDescription: String { service }
     }
 
-    /// Answers of the service: status, body, outcome, reason, wait in milliseconds.
+    /// A response of the service: status, body, outcome, reason, wait in milliseconds.
     typealias Answer = (
         service: String, status: UInt32, body: String, kind: carillon_outcome_kind, reason: String, wait: UInt32
     )
@@ -147,7 +147,7 @@ struct SnippetTests {
         #expect(Set(files) == Set(Self.samples.map { $0.service + ".yaml" }))
     }
 
-    /// Each row of each file decides about one of the answers.
+    /// Each row of each file matches one of the responses.
     @Test(arguments: samples) func everyRowIsTested(_ sample: Sample) throws {
         let text = try String(contentsOf: Self.folder.appending(path: "\(sample.service).yaml"), encoding: .utf8)
         let rows = text.matches(of: #/- \{ status: (\w+),.* outcome: \w+, reason: ([a-z-]+)/#)
@@ -176,7 +176,7 @@ struct SnippetTests {
         let request = try #require(fixture.host.requests.last)
         #expect(request.method == sample.method && request.url == sample.url)
         #expect(request.headers == sample.headers)
-        // Only what users name themselves is fetched with suspicion.
+        // Only URLs that users choose are restricted.
         #expect(request.flags == (sample.url == sample.token ? 2 : 0))
         if sample.body.hasPrefix("{") {
             #expect(try isSameJSON(request.bodyText, sample.body), "\(request.bodyText)")

@@ -11,7 +11,7 @@ import Testing
 @testable import Delivery
 @testable import HTTPClient
 
-/// Courier and outgoing HTTP together: whatever goes wrong for one app, the others do not notice.
+/// Courier and outgoing HTTP together: failures of one app do not affect the others.
 @Suite(.timeLimit(.minutes(3))) struct IsolationTests {
     @Test func hostsThatHangNamesThatHangAndAngryServersHoldUpNobodyElse() async throws {
         let silent = try await LoopbackServer(status: nil)
@@ -73,7 +73,7 @@ import Testing
         #expect(tally["calm"].retries == 0)
         #expect(tally["hanging"].delivered + tally["nameless"].delivered + tally["angry"].delivered == 0)
         let hanging = courier.status.first { $0.queue.app == "hanging" }
-        // Those without an outcome for a while leave their places to others.
+        // Requests without an outcome for a while free their places for others.
         #expect((500...600).contains(hanging?.inFlight ?? 0))
         // Ends are reported before they are on disk.
         while courier.waiting > 1_400 { try await Task.sleep(for: .milliseconds(1)) }

@@ -1,4 +1,4 @@
-/// Little-endian integers and NUL-terminated text in bytes from outside.
+/// Reads little-endian integers and NUL-terminated strings from untrusted bytes.
 struct ByteReader {
     private let bytes: [UInt8]
 

@@ -25,7 +25,7 @@ struct ELFImage {
     let exportedSymbols: [String]
     /// Undefined symbols of the dynamic table.
     let importedSymbols: [String]
-    /// Whether the library asks never to be unloaded.
+    /// Whether the library is marked as never unloaded.
     let isNeverUnloaded: Bool
 
     init(_ bytes: [UInt8]) throws {

@@ -31,7 +31,7 @@ package final class RawConnection: Sendable {
         try? await channel.writeAndFlush(ByteBuffer(bytes: bytes))
     }
 
-    /// Says that nothing more will come.
+    /// Ends the sending side.
     package func finish() async {
         try? await channel.close(mode: .output)
     }
@@ -40,7 +40,7 @@ package final class RawConnection: Sendable {
         try? await channel.close()
     }
 
-    /// The heads of the next `count` answers, none of which has a body. Throws when the connection ends before.
+    /// Returns the heads of the next `count` responses, none of which has a body. Throws if the connection ends before.
     package func heads(_ count: Int = 1) async throws -> [String] {
         var text = ""
         for await part in received {
@@ -51,7 +51,7 @@ package final class RawConnection: Sendable {
         throw Ended()
     }
 
-    /// The status of the next answer.
+    /// Returns the status of the next response.
     package func status() async throws -> Int {
         try await Int(heads()[0].split(separator: " ")[1]) ?? 0
     }
@@ -62,7 +62,7 @@ package final class RawConnection: Sendable {
         throw Ended()
     }
 
-    /// All that comes until the server ends the connection.
+    /// Returns everything until the server ends the connection.
     package func rest() async -> String {
         var text = ""
         for await part in received { text += part }

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import MQTTTransport
 
-/// A transport on a host whose streams a test plays the broker on.
+/// A transport on a host; the test plays the broker on its streams.
 private struct Fixture {
     static let block: [String: any Sendable] = ["server": "mqtt.example.com", "security": "none"]
 
@@ -39,7 +39,7 @@ private struct Fixture {
         }
     }
 
-    /// The packets on a stream.
+    /// Returns the packets on a stream.
     func packets(_ index: Int = 0) -> [(first: UInt8, content: [UInt8])] {
         var rest = host.streams.all[index].written[...]
         var packets: [(UInt8, [UInt8])] = []
@@ -56,7 +56,7 @@ private struct Fixture {
         return packets
     }
 
-    /// The identifiers of the messages with QoS 1 on a stream.
+    /// Returns the identifiers of the messages with QoS 1 on a stream.
     func ids(_ index: Int = 0) -> [[UInt8]] {
         packets(index).filter { $0.first & 0xF6 == 0x32 }.map { packet in
             let topic = Int(packet.content[0]) << 8 | Int(packet.content[1])
@@ -64,7 +64,7 @@ private struct Fixture {
         }
     }
 
-    /// Connects the stream at `index`, and lets us in.
+    /// Connects the stream at `index`, and accepts the login.
     func welcome(_ index: Int = 0, properties: [UInt8] = []) {
         host.streams.opened(index)
         host.streams.receive(
@@ -73,7 +73,7 @@ private struct Fixture {
         )
     }
 
-    /// Acknowledges all messages so far from the one at `from` on.
+    /// Acknowledges all messages so far, starting with number `from`.
     func acknowledge(_ index: Int = 0, from: Int = 0, reason: UInt8? = nil) {
         for id in ids(index).dropFirst(from) {
             host.streams.receive([0x40, reason == nil ? 2 : 3] + id + (reason.map { [$0] } ?? []), on: index)
@@ -165,7 +165,7 @@ struct MQTTTransportTests {
         // While idle, and the broker sends a reason.
         fixture.host.streams.receive([0xE0, 2, 0x8B, 0], on: 1)
         #expect(fixture.host.streams.all[1].isClosing)
-        // Before the end of the old one is known, the next message waits for it.
+        // Until the end of the old connection is known, the next message waits.
         try fixture.deliver(ticket: 3)
         #expect(fixture.host.streams.all.count == 2)
         fixture.host.streams.end(1)
@@ -301,7 +301,7 @@ struct MQTTTransportTests {
     }
 }
 
-/// What is sent while there is nothing to say.
+/// The packets that are sent while no message is.
 struct KeepAliveTests {
     private static let ping: [UInt8] = [0xC0, 0]
 

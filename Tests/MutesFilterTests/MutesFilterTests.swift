@@ -28,7 +28,7 @@ struct MutesFilterTests {
         #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted account"))
         #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "alice")) == .pass)
         #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory"), #"{"people":false}"#) == .pass)
-        // Who is named is not who did it.
+        // A mentioned account is not the author.
         #expect(try verdict(of: list, on: TestEvent(1, tags: [["p", TestEvent.key("mallory")]])) == .pass)
     }
 
@@ -45,7 +45,7 @@ struct MutesFilterTests {
         #expect(try zap.verdict(of: filter()) == .pass)
     }
 
-    /// As behind a gift wrap, whose signer is a throw-away key.
+    /// Like in a gift wrap, whose signer is a random key.
     @Test func anUnknownAuthorIsNotMuted() throws {
         let list = list(["p", TestEvent.key("mallory")])
         let inquiry = FilterInquiry(TestEvent(1059, by: "mallory")).with {

@@ -3,7 +3,7 @@ import Testing
 @testable import MutesFilter
 
 struct PhraseMatcherTests {
-    /// What is found by looking at every place for every phrase.
+    /// Returns the result of a search for every phrase at every position.
     private func slowMatch(_ phrases: [Phrase], in text: String) -> Bool {
         let characters = FoldedText(text).characters
         func isPartOfWord(_ place: Int) -> Bool {
@@ -48,8 +48,8 @@ struct PhraseMatcherTests {
         #expect(matcher.firstMatch(in: ReadableText("x#a")) == nil)
     }
 
-    /// Phrases that only differ at their ends, and a text that never comes to them: 2000 × 100,000 × 60 comparisons, if
-    /// each were looked for at each place.
+    /// Phrases that differ only at their ends, and a text without them: 2000 × 100,000 × 60 comparisons, if each phrase
+    /// was compared at each position.
     @Test func aListThatIsMadeToBeSlowIsNot() {
         let phrases = (0..<2000).map { Phrase(Array(String(repeating: "a", count: 60) + "b\($0)"), .anywhere) }
         let text = ReadableText(String(repeating: "a", count: 100_000))

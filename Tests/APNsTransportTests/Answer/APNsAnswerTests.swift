@@ -44,7 +44,7 @@ struct APNsAnswerTests {
         .apple(500, "InternalServerError", .CARILLON_RETRY, "internal-server-error"),
         .apple(503, "ServiceUnavailable", .CARILLON_RETRY, "service-unavailable"),
         .apple(503, "Shutdown", .CARILLON_RETRY, "shutdown"),
-        // What Apple does not say today.
+        // Rows for responses that Apple does not send today.
         AnswerRow(200, .CARILLON_DELIVERED, "delivered"),
         AnswerRow(302, .CARILLON_RETRY, "other"),
         .apple(400, "SomethingNew", .CARILLON_REJECTED, "other"),

@@ -6,7 +6,6 @@ import TimeTestSupport
 
 @testable import APNsTransport
 
-/// Every answer to a broadcast.
 struct BroadcastAnswerTests {
     static let table: [AnswerRow] = [
         .apple(400, "BadChannelId", .CARILLON_GONE, "bad-channel-id"),
@@ -59,11 +58,11 @@ struct BroadcastAnswerTests {
         #expect(fixture.host.outcomes.last == row.outcome(ticket: 7))
     }
 
-    /// A channel that was made in the other environment must not be forgotten for that.
+    /// A channel of the other environment must not be removed.
     @Test(arguments: ["BadChannelId", "ChannelNotRegistered"])
     func aChannelIsGoneOnlyWhereBroadcastsPass(_ reason: String) throws {
         let fixture = try BroadcastTests.fixture()
-        // Pushes prove nothing here.
+        // Pushes prove nothing about channels.
         try fixture.provePlace()
         for _ in 0..<2 {
             _ = try fixture.deliver(BroadcastTests.sample(), to: BroadcastTests.registration())

@@ -70,7 +70,7 @@ struct BroadcastTests {
         sample.expiresAt = 1_770_003_600_000
         _ = try fixture.deliver(sample, to: Self.registration())
         #expect(fixture.host.requests.last?.headers["apns-expiration"] == "1770003600")
-        // A channel that keeps nothing does not take that.
+        // A channel without message storage rejects the date.
         fixture.refuse(400, "BadExpirationDate")
         #expect(fixture.host.requests.last?.headers["apns-expiration"] == "0")
         #expect(fixture.host.requests.count == 2)

@@ -22,7 +22,7 @@ struct APNsConfigurationTests {
         try APNsConfiguration(JSONObject(block), now: ManualClock.start)
     }
 
-    /// Team, key's id and the key's public half.
+    /// Returns the team, the key's id and the public half of the key.
     private func token(_ configuration: APNsConfiguration) throws -> (String, String, [UInt8]) {
         guard case .token(let teamID, let keyID, let key) = configuration.authentication else {
             throw PluginError("expected provider tokens")

@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @testable import APNsTransport
 
-/// Certificates in the place of provider tokens.
+/// Certificates instead of provider tokens.
 struct CertificateTests {
     private func mistake(_ certificate: String, _ more: [String: any Sendable] = [:]) -> String? {
         #expect(throws: PluginError.self) { try TransportFixture(certificate: certificate, more) }?.description
@@ -85,7 +85,7 @@ struct CertificateTests {
         #expect(host.log == ["certificate_file: the certificate expires on 2027-01-01: renew it before"])
     }
 
-    /// A router that was started in the spring runs on into the winter.
+    /// A router may run for months without a restart.
     @Test func saysOnceADayThatItIsAboutToExpireAndThenSendsNoMore() throws {
         let fixture = try TransportFixture(certificate: "universal.pem")
         let untilExpiry = Timestamp(seconds: 1_798_761_600) - ManualClock.start
@@ -213,7 +213,7 @@ enum CertificateFiles {
     }
 }
 
-/// Python's `cryptography`, where the machine has it: a judge of signatures that is not ours.
+/// Python's `cryptography`, if installed: an independent check of signatures.
 enum PythonCryptography {
     static let isThere = (try? run("import cryptography", [])) == ""
 

@@ -42,7 +42,7 @@ struct ProviderTokenTests {
         #expect(try machine.proof(now: start + .minutes(50) - .milliseconds(1)) === first)
         let second = try machine.proof(now: start + .minutes(50))
         #expect(second.authorization != first.authorization)
-        // Apple wants connections to last: only an expired token is a reason to leave them.
+        // Apple wants connections to last: only an expired token justifies a new one.
         #expect(second.connection == first.connection)
         #expect(second.generation == first.generation + 1)
     }
@@ -130,7 +130,7 @@ struct ExpiredProviderTokenTests {
         #expect(tokens[0] == tokens[1])
         #expect(tokens[1] != tokens[2])
         #expect(tokens[2] == tokens[3])
-        // A connection on which a token expired refuses the next one as well.
+        // A connection with an expired token also rejects the next one.
         let connections = fixture.host.requests.map(\.connection)
         #expect(connections[0] == connections[1])
         #expect(connections[1] != connections[2])
@@ -149,7 +149,7 @@ struct ExpiredProviderTokenTests {
     }
 }
 
-/// Which connections pushes go by.
+/// The connections that pushes use.
 struct ConnectionTests {
     @Test func allPushesOfAnAppShareTheirConnections() throws {
         let fixture = try TransportFixture()

@@ -1,12 +1,12 @@
 import Foundation
 import PluginTestSupport
 
-/// Carries a request by the curl command: HTTP/2 that is not ours.
+/// Sends a request with the curl command, an independent implementation of HTTP/2.
 enum Curl {
     struct Answer {
-        /// 0 when there was none.
+        /// 0 without a response.
         var status: UInt32
-        /// Names in lower case.
+        /// Names are in lower case.
         var headers: [String: String]
         var body: String
     }
@@ -47,7 +47,7 @@ enum Curl {
         process.standardOutput = output
         process.standardInput = source
         try process.run()
-        // Reading and writing block: not on a thread of the cooperative pool. The pipe ends with the process.
+        // Reads and writes block, so they must not run on the cooperative pool. The pipe ends with the process.
         return await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 try? source.fileHandleForWriting.write(contentsOf: Data(input))

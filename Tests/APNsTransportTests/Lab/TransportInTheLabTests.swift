@@ -108,7 +108,7 @@ struct TransportInTheLabTests {
         await bench.end()
     }
 
-    /// Others made these, as Apple does.
+    /// Certificates from another issuer, like Apple's.
     @Test func certificatesAreJudgedByTheirDates() async throws {
         let lab = try await Lab.start()
         for (days, words) in [(-1, "this one expired on"), (5, nil), (300, nil)] as [(Int, String?)] {

@@ -19,7 +19,7 @@ struct NeutralPayloadTests {
         return sample
     }
 
-    /// With all that an operator may say of every event.
+    /// Returns a notification with all values that an operator may set for every event.
     private func dressed(_ mode: carillon_mode) -> SampleNotification {
         var sample = sample(mode)
         sample.subtitle = "Inbox"

@@ -41,7 +41,7 @@ struct PropertyTests {
             sent[request.headers["apns-push-type"] ?? "", default: 0] += 1
             if request.body.count > 4000 { sent["nearly full", default: 0] += 1 }
         }
-        // Each kind of end has to come often enough to say something.
+        // Each kind of outcome must occur often enough to be significant.
         let seen = Set(sent.filter { $0.value >= 3 }.keys)
         #expect(
             seen.isSuperset(
@@ -65,7 +65,7 @@ struct PropertyTests {
         let type = try #require(request.headers["apns-push-type"])
         #expect(request.body.count <= (type == "voip" ? 5120 : 4096), place)
         #expect(throws: Never.self, place) { try JSONSerialization.jsonObject(with: Data(request.body)) }
-        // The plugin's own reader is the one that refuses two members of a name.
+        // The plugin's own reader rejects duplicate members.
         let payload = try JSONObject(parsing: request.bodyText)
         let aps = try #require(payload["aps"]?.object, place)
         if let alert = aps["alert"], alert.isObject { #expect(alert.object != nil, place) }

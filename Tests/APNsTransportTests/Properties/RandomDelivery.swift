@@ -20,7 +20,7 @@ struct RandomDelivery {
         notification.count = random.once(in: 4) ? .random(in: 0 ... .max, using: &random) : 1
         notification.signal = HostileText.make(&random)
         if random.once(in: 4) { notification.id = HostileText.make(&random) }
-        // In nudges and sealed notifications everything is neutral.
+        // All values of nudges and sealed notifications are neutral.
         let isNeutral = notification.mode == .CARILLON_NUDGE || notification.mode == .CARILLON_SEALED
         notification.title = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)
         notification.body = isNeutral ? HostileText.make(&random) : HostileText.makeSecret(&random)
@@ -121,7 +121,7 @@ struct RandomDelivery {
 
 /// Strings that strangers may write into their events.
 enum HostileText {
-    /// In every text that only ``Mode/alert`` may show.
+    /// Part of every string that only ``Mode/alert`` may show.
     static let secret = "S3CRET"
 
     private static let pieces = [
@@ -131,7 +131,7 @@ enum HostileText {
         "{{event.content}}", "%s%n", "\\u0022", "null", "1", " ",
     ]
 
-    /// Mostly short, at times longer than any push may be.
+    /// Returns mostly short strings, and some longer than any push may be.
     static func make(_ random: inout SeededGenerator) -> String {
         let count: Int
         switch Int.random(in: 0..<40, using: &random) {

@@ -109,7 +109,7 @@ struct APNsMisbehaviourTests {
         let request = try await bench.lab.next()
         #expect(request.status == nil)
         #expect(request.misbehaviour == .silence)
-        // 28: curl's own time was over.
+        // 28: curl timed out.
         #expect(try await silent[0].exit == 28)
         await bench.lab.shutdown()
     }

@@ -30,7 +30,7 @@ struct APNsRefusalTests {
     static let bad = String(repeating: "03", count: 32)
     static let foreign = String(repeating: "04", count: 32)
 
-    /// `aps` of pushes whose values are of a wrong kind.
+    /// `aps` of pushes with values of a wrong type.
     static let malformed = [
         #"{"alert":7}"#, #"{"alert":"x","badge":"1"}"#, #"{"alert":"x","badge":true}"#, #"{"sound":{"critical":1}}"#,
         #"{"sound":{"name":"n","volume":2}}"#, #"{"sound":{"name":"n","critical":true}}"#,

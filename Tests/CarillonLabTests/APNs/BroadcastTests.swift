@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// Broadcast channels for Live Activities: managing them, and sending to them.
+/// Broadcast channels for Live Activities: management and pushes.
 struct BroadcastTests {
     private static let update = #"{"aps":{"event":"update","timestamp":1,"content-state":{}}}"#
     private static let storing = #"{"message-storage-policy":1,"push-type":"LiveActivity"}"#

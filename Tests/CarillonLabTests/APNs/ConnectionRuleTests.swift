@@ -2,7 +2,7 @@ import Testing
 
 @testable import CarillonLab
 
-/// Provider tokens, and what a connection to APNs remembers of them.
+/// The provider tokens that a connection to APNs remembers.
 struct ConnectionRuleTests {
     private let now = APNsBench.now * 1_000
     private let credentials = LabCredentials()

@@ -58,7 +58,7 @@ struct PushCertificateTests {
             (["apns-topic": nil], "MissingTopic"), (["apns-topic": "com.example.other"], "TopicDisallowed"),
             (["apns-topic": "com.example.app.voip"], "BadTopic"), (["apns-push-type": "voip"], "BadTopic"),
             (["apns-topic": "com.example.app.location-query", "apns-push-type": "location"], "TopicDisallowed"),
-            // What is in the header does not matter then.
+            // With a certificate, the header does not matter.
             (["authorization": "bearer nonsense"], nil),
         ]
         let answers = try await with(bench.lab.pushCertificate) { file in

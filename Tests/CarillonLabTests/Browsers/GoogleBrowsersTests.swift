@@ -3,7 +3,7 @@ import Testing
 
 @testable import CarillonLab
 
-/// What Chromium sends to Google's services, and what it gets for it.
+/// Chromium's requests to Google's services, and their responses.
 @Suite struct GoogleBrowsersTests {
     private var service = GoogleBrowsers(random: SecureRandom.bytes)
 

@@ -4,11 +4,11 @@ import Testing
 
 @testable import CarillonLab
 
-/// Frames as Firefox sends them, and what it gets for them.
+/// Frames that Firefox sends, and the responses.
 @Suite struct MozillaBrowsersTests {
     private var service = MozillaBrowsers(random: Self.counter())
 
-    /// The frames to a connection.
+    /// Returns the frames to a connection.
     private static func frames(_ actions: [BrowserAction], to connection: Int) -> [JSONValue] {
         actions.compactMap { action in
             guard case .send(let bytes, connection) = action else { return nil }
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// Bytes that differ each time.
+    /// Returns different bytes each time.
     private static func counter() -> @Sendable (Int) -> [UInt8] {
         let count = Mutex<UInt8>(0)
         return { length in
@@ -33,7 +33,7 @@ import Testing
         service.receive(Array(text.utf8), from: connection) { "https://push.example.com/" + $0 }
     }
 
-    /// Says hello and subscribes; returns the name of the browser and the id of the subscription.
+    /// Sends hello and subscribes; returns the name of the browser and the id of the subscription.
     private mutating func subscribe(_ connection: Int = 1) throws -> (browser: String, id: String) {
         let hello = Self.frames(
             say(#"{"messageType":"hello","broadcasts":{},"use_webpush":true}"#, connection),

@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Testing
 
-/// The commands that meddle with a lab while it runs.
+/// The commands that control a running lab.
 struct RunningLabTests {
     /// A lab in this process and a folder with its lab.json.
     private func withLab(_ body: (APNsBench, String) async throws -> Void) async throws {

@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Testing
 
-/// The command as people run it.
+/// The command as users run it.
 struct ServeTests {
     @Test(arguments: [SIGTERM, SIGINT])
     func serveSaysWhereItIsPrintsRequestsAndEndsCleanly(_ signal: Int32) async throws {
@@ -12,7 +12,7 @@ struct ServeTests {
             "serve", "--folder", folder, "--topic", "com.example.chat", "--project", "my-project",
             "--project", "other-project", "--misbehave", "answer,status=429,retry_after=1,service=apns",
         ])
-        // The last line of what it says when it is ready.
+        // The last line of its message when it is ready.
         _ = await served.output(until: "\n}\n")
         let data = try #require(FileManager.default.contents(atPath: folder + "/lab.json"))
         let addresses = try JSONDecoder().decode(LabAddresses.self, from: data)

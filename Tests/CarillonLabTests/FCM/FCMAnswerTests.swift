@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Testing
 
-/// Every row of FCM's error codes can be had, in Google's form.
+/// Every row of FCM's error codes in Google's form.
 struct FCMAnswerTests {
     struct Row: Sendable {
         let text: String

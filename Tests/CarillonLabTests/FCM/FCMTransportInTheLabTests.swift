@@ -6,14 +6,14 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// Our plugin's requests, carried to the lab by the curl command.
+/// Our plugin's requests, sent to the lab with the curl command.
 struct FCMTransportInTheLabTests {
     private let bench: FCMBench
     private let host = FakeHost()
     private let transport: FCMTransport
 
     init() async throws {
-        // The plugin looks at the machine's clock.
+        // The plugin reads the machine's clock.
         bench = try await FCMBench { $0.now = { Int64(Date().timeIntervalSince1970 * 1_000) } }
         let block = #"{"service_account":"\#(bench.fcm.serviceAccountFile)","base_url":"\#(bench.fcm.url)"}"#
         transport = try FCMTransport(configuration: JSONObject(parsing: block), host: Host(host.pointer))

@@ -105,7 +105,7 @@ struct NtfyTests {
             ([url + "/news", "-H", "Authorization: Basic eDp5"], 401), ([url + "/news?auth=!"], 401),
             ([url + "/news", "-H", "Authorization: Bearer tk_other"], 403),
             ([url + "/mine", "-H", "Authorization: Bearer tk_other"], 200),
-            // Web Push's own header is none of ntfy's.
+            // Web Push's header is unknown to ntfy.
             ([url + "/news", "-H", "Authorization: vapid t=a,k=b"], 200),
         ]
         let answers = try await Curl.run(table.map { $0.0 + ["-d", "x"] })

@@ -15,7 +15,7 @@ struct APNsBench {
         jwt = try await ProviderJWT.make(lab.credentials, issuedAt: Self.now)
     }
 
-    /// curl's arguments for a request that passes every check, but for what is changed; nil leaves a header out.
+    /// Returns curl's arguments for a valid request with these changes; nil removes a header.
     func request(
         path: String = "/3/device/" + token,
         jwt: String?? = nil,
@@ -39,7 +39,7 @@ struct APNsBench {
         try await Curl.run(requests)
     }
 
-    /// The frames that nghttp saw, for a request that passes every check.
+    /// Returns the frames that nghttp saw for a valid request.
     func frames(_ more: String...) async throws -> String {
         try await TemporaryFile.with(Array(Self.alert.utf8)) { body in
             try await Tool.run(
@@ -76,7 +76,7 @@ enum ProviderJWT {
         return try await sign(header: header, claims: claims, keyPEM: credentials.keyPEM)
     }
 
-    /// A token of any header and claims, signed with a key on P-256.
+    /// Returns a token with this header and claims, signed with a key on P-256.
     static func sign(header: String, claims: String, keyPEM: String) async throws -> String {
         let signed = base64URL(Array(header.utf8)) + "." + base64URL(Array(claims.utf8))
         let result = try await TemporaryFile.with(Array(keyPEM.utf8)) { keyFile in
@@ -91,7 +91,7 @@ enum ProviderJWT {
 
     private struct NotDER: Error {}
 
-    /// r and s, 32 bytes each, from a DER sequence of two short integers.
+    /// Returns r and s, 32 bytes each, from a DER sequence of two short integers.
     private static func raw(_ der: [UInt8]) throws -> [UInt8] {
         guard der.count > 8, der[0] == 0x30, der[2] == 0x02 else { throw NotDER() }
         let rEnd = 4 + Int(der[3])

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A request made by the curl command, and what it got.
+/// A request made with the curl command, and its response.
 struct Curl {
     struct Answer {
         /// curl's own exit status.
         var exit: Int32
         var status: Int?
-        /// Names in lower case.
+        /// Names are in lower case.
         var headers: [String: String]
         var body: String
 
@@ -17,7 +17,7 @@ struct Curl {
         var reason: String? { json["reason"] as? String }
     }
 
-    /// Several requests go over one connection where it stays open.
+    /// Sends several requests over one connection if it stays open.
     static func run(_ requests: [[String]], input: [UInt8] = []) async throws -> [Answer] {
         let arguments = requests.map { ["-s", "-i", "--max-time", "20"] + $0 }.joined(separator: ["--next"])
         let result = try await Tool.run("curl", Array(arguments), input: input)

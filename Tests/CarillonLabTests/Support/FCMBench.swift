@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Testing
 
-/// A lab with FCM whose clock stands still, and the arguments that make curl ask for a token and send a message.
+/// A lab with FCM whose clock stands still, and curl's arguments for token requests and messages.
 struct FCMBench {
     static let token = "cLabInstance:APA91b" + String(repeating: "Ab1-_", count: 24)
     static let message = #"{"message":{"token":"\#(token)","data":{"t":"dm"}}}"#
@@ -23,7 +23,7 @@ struct FCMBench {
         fcm = try #require(lab.fcm)
     }
 
-    /// curl's arguments for the exchange of an assertion.
+    /// Returns curl's arguments for the exchange of an assertion.
     func exchange(_ assertion: String, grantType: String = ServiceAccountJWT.grantType) -> [String] {
         [
             "--http2", "--cacert", lab.caFile, fcm.tokenURL, "--data-urlencode", "grant_type=\(grantType)",
@@ -36,7 +36,7 @@ struct FCMBench {
         return try #require(try await Curl.run([exchange(assertion)])[0].json["access_token"] as? String)
     }
 
-    /// curl's arguments for a message.
+    /// Returns curl's arguments for a message.
     func send(
         _ body: String = message,
         accessToken: String?,
@@ -55,7 +55,7 @@ struct FCMBench {
 extension Curl.Answer {
     private var error: [String: Any]? { json["error"] as? [String: Any] }
 
-    /// The canonical code of a refusal by one of Google's APIs.
+    /// The canonical code of an error of Google's APIs.
     var googleStatus: String? { error?["status"] as? String }
 
     var googleMessage: String? { error?["message"] as? String }
@@ -67,7 +67,7 @@ extension Curl.Answer {
     /// FCM's own code.
     var fcmErrorCode: String? { details("google.firebase.fcm.v1.FcmError")?["errorCode"] as? String }
 
-    /// The field that is wrong.
+    /// The invalid field.
     var violation: String? {
         (details("google.rpc.BadRequest")?["fieldViolations"] as? [[String: Any]])?.first?["field"] as? String
     }

@@ -30,7 +30,7 @@ final class Served {
         )
     }
 
-    /// All it has printed, once that holds a text or the command has ended.
+    /// Returns all output, once it contains `text` or the command has ended.
     func output(until text: String? = nil) async -> String {
         while text.map({ !output.contains($0) }) ?? true, let chunk = await chunks.next() {
             output += String(decoding: chunk, as: UTF8.self)
@@ -38,7 +38,7 @@ final class Served {
         return output
     }
 
-    /// Its exit status after a signal, 0 for none; -1 where the signal ended it. To be asked for once.
+    /// Returns its exit status after a signal, 0 for none; -1 if the signal ended it. Call it once.
     func end(_ signal: Int32) async -> Int32 {
         if signal != 0 {
             child.signal(signal)
@@ -61,7 +61,7 @@ struct Child: Sendable {
     private let input: Int32
     private let output: Int32
 
-    /// `command` is looked up in PATH where it has no slash.
+    /// `command` is looked up in PATH if it has no slash.
     init(_ command: String, _ arguments: [String]) throws {
         let toChild = try Self.pipe()
         let fromChild = try Self.pipe()
@@ -71,7 +71,7 @@ struct Child: Sendable {
         posix_spawn_file_actions_adddup2(&actions, toChild.reading, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, fromChild.writing, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, fromChild.writing, STDERR_FILENO)
-        // The sockets of labs stay with the labs.
+        // The child must not inherit the sockets of labs.
         for descriptor in 3..<Self.descriptors {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
@@ -125,7 +125,7 @@ struct Child: Sendable {
         kill(id, number)
     }
 
-    /// One more than a test ever has open.
+    /// More descriptors than a test ever has open.
     private static let descriptors: Int32 = 4_096
 
     private static func pipe() throws -> (reading: Int32, writing: Int32) {
@@ -185,7 +185,7 @@ enum Tool {
     }
 }
 
-/// A file for the length of a test.
+/// A file that exists as long as a test.
 enum TemporaryFile {
     static func with<Result>(_ bytes: [UInt8], _ body: (String) async throws -> Result) async throws -> Result {
         let path = NSTemporaryDirectory() + "/lab-test-" + UUID().uuidString

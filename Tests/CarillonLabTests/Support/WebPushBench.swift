@@ -2,7 +2,7 @@ import CarillonLab
 import Foundation
 import Testing
 
-/// A lab whose clock stands still, a subscription to the operator's messages, and curl's arguments for a good one.
+/// A lab whose clock stands still, a subscription to the operator's messages, and curl's arguments for a valid one.
 ///
 /// The keys and the message are those of RFC 8291's example.
 struct WebPushBench {
@@ -43,7 +43,7 @@ struct WebPushBench {
         WebPushSubscription(receiver: try receiver(id), applicationServerKey: applicationServerKey)
     }
 
-    /// The value of `Authorization`, of the operator's key where there is no other.
+    /// Returns the value of `Authorization`. Default: for the operator's key.
     func authorization(
         header: String = #"{"typ":"JWT","alg":"ES256"}"#,
         claims: String? = nil,
@@ -55,7 +55,7 @@ struct WebPushBench {
         return "vapid t=\(token), k=\(key.applicationServerKey)"
     }
 
-    /// Sends a message that passes every check, but for what is changed; nil leaves a header out.
+    /// Sends a valid message with these changes; nil removes a header.
     func send(
         path: String = "/push/" + id,
         authorization: String?? = nil,

@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// With the example of RFC 8291, section 5 and appendix A.
+/// Uses the example of RFC 8291, section 5 and appendix A.
 struct WebPushDecryptionTests {
     private static let publicKey =
         "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"

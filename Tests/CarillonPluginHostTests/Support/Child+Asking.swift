@@ -22,14 +22,14 @@ extension Child {
         return try answer(.loaded).read { try DescriptorMessage(reading: $0) }
     }
 
-    /// Why it does not load a library.
+    /// Returns the reason why the process does not load a library.
     func refusal(of path: String) throws -> UnloadableMessage {
         let message = LoadMessage(path: path, libraries: [path], memoryLimit: 0, isSandboxed: true, isLast: true)
         ask(.load, id: 1) { message.write(to: &$0) }
         return try answer(.unloadable).read { try UnloadableMessage(reading: $0) }
     }
 
-    /// A process that has loaded the fixture, with an instance 1 of its transport.
+    /// Returns a process that has loaded the fixture, with an instance 1 of its transport.
     static func guest(_ configuration: String = "{}") throws -> Child {
         let child = try Child()
         _ = try child.load(Guest.library())
@@ -77,14 +77,14 @@ extension Child {
         send { $0.deliver(ticket, title, to: device, instance: instance) }
     }
 
-    /// The outcome that comes next, and its delivery.
+    /// Returns the next outcome and its delivery.
     func completed() throws -> (ticket: UInt64, reason: String) {
         let received = try result(.completed)
         return try received.read { (received.id, text(try OutcomeMessage(reading: $0).outcome.reason)) }
     }
 }
 
-/// Where a delivery goes.
+/// The target of a delivery.
 struct Device {
     var token = "token"
     var fields: [String: String] = [:]
@@ -115,7 +115,7 @@ extension FrameWriter {
         }
     }
 
-    /// An answer to the request of that number.
+    /// Writes a response to the request of that number.
     mutating func respond(_ number: UInt64, status: UInt32, _ body: String = "", failure: String = "") {
         frame(.response, id: number) { writer in
             withCStrings([body, failure, "name", "value"]) { texts in
@@ -147,7 +147,7 @@ func withCStrings<Result>(_ texts: [String], _ body: ([carillon_str]) throws -> 
     }
 }
 
-/// A text of a frame as a string.
+/// Returns a string of a frame.
 func text(_ text: carillon_str) -> String {
     String(decoding: UnsafeRawBufferPointer(start: text.ptr, count: text.len), as: UTF8.self)
 }

@@ -4,7 +4,7 @@ import Glibc
 import PluginProtocol
 import Testing
 
-/// A process of the program under test, and this side of its sockets.
+/// A process of the program under test, and the test's ends of its sockets.
 final class Child {
     /// A received frame in its own memory.
     struct Received {
@@ -22,7 +22,7 @@ final class Child {
     struct Silence: Error {}
     struct Ended: Error {}
 
-    /// Long: the machine may be busy.
+    /// A long timeout, because the machine may be busy.
     private static let patience: Int32 = 30_000
 
     let process: pid_t
@@ -82,12 +82,12 @@ final class Child {
 
     func sendNoise(_ bytes: [UInt8]) { Self.send(bytes, to: questions.descriptor) }
 
-    /// The next frame over the socket of questions, which must be of that kind.
+    /// Returns the next frame over the socket of questions, which must be of that kind.
     func answer(_ kind: FrameKind, _ location: SourceLocation = #_sourceLocation) throws -> Received {
         try Self.next(&questions, kind, location)
     }
 
-    /// The next frame over the socket of deliveries, which must be of that kind.
+    /// Returns the next frame over the socket of deliveries, which must be of that kind.
     func result(_ kind: FrameKind, _ location: SourceLocation = #_sourceLocation) throws -> Received {
         try Self.next(&deliveries, kind, location)
     }
@@ -107,7 +107,7 @@ final class Child {
         questions.descriptor = -1
     }
 
-    /// Waits for the end, not for ever: the signal that ended it, or 0, and its exit status.
+    /// Waits up to a limit for the end; returns the signal that ended it, or 0, and its exit status.
     func end() -> (signal: Int32, status: Int32) {
         var turns = Self.patience / 10
         while status == nil, turns > 0 {
@@ -116,7 +116,7 @@ final class Child {
             turns -= 1
             if status == nil { poll(nil, 0, 10) }
         }
-        // It runs on: no signal has this number.
+        // It still runs: no signal has this number.
         guard let status else { return (-1, -1) }
         return (status & 0x7f, (status >> 8) & 0xff)
     }

@@ -10,17 +10,17 @@ enum Guest {
     private static let repository = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Gone with the tests' process at the latest when the machine starts again.
+    /// The folder of the tests' process; it disappears at the latest when the machine restarts.
     private static let folder = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
         .appending(path: "carillon-guests-\(ProcessInfo.processInfo.processIdentifier)")
 
-    /// A file that a hostile plugin may be curious about.
+    /// A file that a hostile plugin may try to read.
     static let secret = folder.appending(path: "secret").path
 
-    /// The path of the library that these macros make of the fixture.
+    /// Returns the path of the library compiled from the fixture with these macros.
     static func library(_ macros: String...) throws -> String { try library(macros.map { "-D" + $0 }) }
 
-    /// The same, linked with Dispatch: the library that these tests use themselves.
+    /// The same, linked with Dispatch, which these tests use too.
     static func dispatchLibrary() throws -> String {
         let names = withUnsafeTemporaryAllocation(of: carillon_module.self, capacity: 512) { modules in
             let count = carillon_list_modules(modules.baseAddress, modules.count)
@@ -51,10 +51,10 @@ enum Guest {
 
     // MARK: System calls
 
-    /// The program of `Fixtures/calls.c` ended by a signal.
+    /// The signal that ended the program of `Fixtures/calls.c`.
     struct Ended: Error, Equatable { let signal: Int32 }
 
-    /// Rows of the page about the sandbox: a call with its arguments, the result while loading, and while running.
+    /// Returns the table of the sandbox page: a call with its arguments, the result while loading, and while running.
     static func tableOfCalls() throws -> [[String]] {
         let page = try String(contentsOf: repository.appending(path: "contrib/docs/sandbox.md"), encoding: .utf8)
         return page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in

@@ -11,7 +11,7 @@ import Testing
 
 /// Filter settings that are probably not intended.
 @Suite struct FilterWarningsTests {
-    /// The filters' needs are what plugins would say.
+    /// The filters' needs are those that plugins would report.
     private func doubts(
         _ text: String,
         _ needs: [String: FollowNeed] = [:],
@@ -76,7 +76,7 @@ import Testing
         #expect(try doubts(Self.trust, needs) == [doubt])
         #expect(try doubts(Self.trust, ["web-of-trust": .followed]).isEmpty)
         #expect(try doubts(Self.trust + "relays: { always: [\"wss://relay.example\"] }", needs).isEmpty)
-        // Those are the operator's as well.
+        // Those relays belong to the operator too.
         #expect(try doubts(Self.trust + "relays: { nip46: [\"wss://relay.example\"] }", needs).isEmpty)
     }
 

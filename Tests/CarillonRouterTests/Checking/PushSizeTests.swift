@@ -18,7 +18,7 @@ import Testing
         #expect(size("ios", "{}", [HTTPField("apns-push-type", "voip")]) == [2, 5120])
     }
 
-    /// Firebase: keys and values of `data` and `notification`, and nothing around them.
+    /// Firebase counts keys and values of `data` and `notification`, without the JSON around them.
     @Test func firebaseCountsKeysAndValues() {
         let message = #"{"message":{"token":"abc","data":{"t":"dm","n":"7"},"notification":{"title":"ä"}}}"#
         #expect(size("android", message) == [1 + 2 + 1 + 1 + 5 + 2, 4096])

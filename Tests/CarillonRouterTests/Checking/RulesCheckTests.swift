@@ -8,7 +8,7 @@ import Testing
 @testable import Operations
 @testable import RouterConfiguration
 
-/// What `carillon rules check` says.
+/// The output of `carillon rules check`.
 @Suite final class RulesCheckTests {
     private let folder: String
 

@@ -76,7 +76,7 @@ import Testing
         // All members responded, and none has it.
         let nowhere = [DeliveryFacts(contained: []), DeliveryFacts(contained: [])]
         #expect(try device(members, nowhere).outcome.hasPrefix("its end is not known"))
-        // With a member that does not answer that cannot be said.
+        // If a member does not respond, that is unknown.
         #expect(
             try device(members, [DeliveryFacts(contained: [])], isWhole: false).outcome.hasPrefix("waits for its turn")
         )

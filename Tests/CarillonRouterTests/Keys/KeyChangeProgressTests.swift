@@ -3,7 +3,7 @@ import Testing
 
 @testable import Operations
 
-/// The steps of a change of the router's key as a specification: what lies on disk, and what is done next.
+/// The steps of a change of the router's key as a specification: the files on disk, and the next step.
 struct KeyChangeProgressTests {
     private static let (old, new, other) = (key(1), key(2), key(3))
 
@@ -28,7 +28,7 @@ struct KeyChangeProgressTests {
         #expect(step(.undo) { _ in } == nil)
         #expect(step(.undo) { $0.nextFile = Self.new } == .removeNextFile)
         #expect(step(.undo) { ($0.nextFile, $0.next) = (Self.new, Self.new) } == .discard)
-        // Once the key file has the next key, it is ended before it is undone.
+        // Once the key file has the next key, the rotation is finished before it is undone.
         #expect(step(.undo) { ($0.keyFile, $0.next) = (Self.new, Self.new) } == .commit)
     }
 

@@ -34,7 +34,7 @@ final class KeyChangeTests {
 
     private var key: KeyPair { get throws { try IdentityFile(path: configuration.keyFile).read() } }
 
-    /// As a router opens it.
+    /// Opens the registry like a router.
     private func registry() throws -> Registry {
         try Registry(
             store: RegistryStore(path: configuration.storePath),
@@ -131,7 +131,7 @@ final class KeyChangeTests {
         }
     }
 
-    /// Whatever step it stopped after, a router starts on what is there, and the change is finished.
+    /// After a stop at any step, a router starts with the existing files, and the change is finished.
     @Test func aRotationThatStopsAnywhereIsFinished() throws {
         for steps in 1... {
             let test = try KeyChangeTests()
@@ -175,7 +175,7 @@ final class KeyChangeTests {
                     _ = try test.change().undo()
                     #expect(try test.key.publicKey == test.first.publicKey)
                 case .rotate:
-                    // Where the undo had come too far, it is the old key's turn again.
+                    // If the undo had come too far, the old key is used again.
                     let isBack = try test.key.publicKey == test.first.publicKey
                     let report = try? test.change().rotate()
                     if !isBack { #expect(report?.keys.first?.hex == second) }
@@ -209,7 +209,7 @@ final class KeyChangeTests {
         #expect(report.keys.map(\.state) == ["current", "retired"])
         #expect(report.text.contains("1 devices have not moved"))
         #expect(try change().retire().keys.map(\.state) == ["current", "retired"], "it is done already")
-        // The next change is a new one.
+        // The next change is independent.
         let next = try change().rotate()
         #expect(next.keys.map(\.state) == ["current", "former", "retired"])
         #expect(try token == "one")

@@ -46,7 +46,7 @@ import Testing
         #expect(schema == expected, "\(text)")
     }
 
-    /// A type that decodes itself by hand would have no members here.
+    /// A type with a custom decoder would have no members here.
     @Test func everyReportHasMembers() {
         let schemas = [
             AnswerSchema.of(RouterStatus.self), AnswerSchema.of(EventExplanation.self),

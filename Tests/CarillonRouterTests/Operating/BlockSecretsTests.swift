@@ -61,7 +61,7 @@ import Testing
         #expect(secrets(#"{"secrets":["50%25+\\\\n"]}"#).blanking(#"a 50%25+\\n 50%2525%2B%5C%5Cn"#) == "a … …")
     }
 
-    /// In whatever spelling a URL, a form or a JSON body has them.
+    /// Secrets are found in all spellings that a URL, a form or a JSON body can have.
     @Test func everyPartOfARequest() {
         let request = HTTPRequest(
             method: "POST",

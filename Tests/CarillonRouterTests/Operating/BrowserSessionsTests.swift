@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// Browsers that are signed in to the console.
+/// Browser sessions of the console.
 @Suite struct BrowserSessionsTests {
     private final class Tokens: Sendable {
         let open = Mutex<[String: APIPrincipal]>([:])
@@ -60,7 +60,7 @@ import TimeTestSupport
         tokens.open.withLock { $0[digest] = nil }
         #expect(sessions.list(of: nil).isEmpty)
         #expect(try sessions.principal(of: head(cookie)) == nil)
-        // It does not come back with a token of the same text.
+        // A new token with the same text does not restore it.
         tokens.open.withLock { $0[digest] = .agent("reader", [.read]) }
         #expect(try sessions.principal(of: head(cookie)) == nil)
     }
@@ -125,7 +125,7 @@ import TimeTestSupport
     }
 }
 
-/// Bytes that never come twice.
+/// Bytes that never repeat.
 private final class SequentialBytes: Sendable {
     private let number = Mutex<UInt64>(0)
 

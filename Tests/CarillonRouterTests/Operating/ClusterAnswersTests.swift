@@ -7,7 +7,7 @@ import Testing
 
 @testable import Operations
 
-/// Members that answer what they were told to.
+/// Members with configured responses.
 private final class ScriptedPeers: Peers {
     let name: String
     let others: [String]

@@ -100,6 +100,6 @@ struct CredentialProbeTests {
         #expect(asked.withLock { $0 } == ["email", "check"])
     }
 
-    /// No plugin is asked.
+    /// A command that fails without a plugin.
     private static let none: CredentialProbe.Command = { _, _ in throw OperationFailure.unavailable("no plugin") }
 }

@@ -20,7 +20,7 @@ import TimeTestSupport
 @testable import RouterConfiguration
 
 @Suite final class DeviceOperationsTests {
-    /// Push services that answer as a test likes.
+    /// Push services that respond as a test configures.
     private final class FakeTestPushes: TrialServices {
         let sent = Mutex<[(Push.Notification, DeviceAddress)]>([])
         /// The outcomes in the order of the pushes; the last one is also that of all later pushes.
@@ -74,7 +74,7 @@ import TimeTestSupport
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// The number of a fresh device of Alice's.
+    /// Registers a new device of Alice and returns its number.
     private func register(_ further: String = "", device: String = "phone") throws -> Int64 {
         let content =
             "{\"platform\":\"ios\",\"token\":\"\(Self.token)\",\"shared\":true,\"filters\":{\"reply\":true}\(further)}"
@@ -501,7 +501,7 @@ import TimeTestSupport
         let removal = RouterOrFiles(configuration: configuration)
         let failure = await #expect(throws: OperationFailure.self) { try await removal.remove(device) }
         #expect(failure?.description.contains("-lock: Is a directory. Check that its folder exists") ?? false)
-        // What is wrong with the key says more.
+        // The error of the key file is more specific.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
         await #expect(throws: Diagnostics.self) { try await removal.remove(device) }
     }

@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func whatWentLongAgoIsNotHeldBecauseSomethingElseIs() {
-        // Held under "b", which went as part of "a"; by now something else is held for the device.
+        // Held under "b", which was sent as part of "a". By now, another delivery is held for the device.
         let history = [
             step(.batched, of: alice, on: 1, delivery: "b", reason: "cooldown"), group(.joined, "b", into: "a"),
             report(.delivered, "a", on: 1),
@@ -333,7 +333,7 @@ import Testing
         #expect(explain([entry]).accounts[0].outcome == "teleported")
     }
 
-    /// The time that is told is the one at which it will really be tried.
+    /// The output shows the time of the next real attempt.
     @Test func aPausedQueueIsTriedWhenItsPauseEnds() {
         let history = [
             step(.queued, of: alice, on: 1, delivery: "a", reason: "reply"),

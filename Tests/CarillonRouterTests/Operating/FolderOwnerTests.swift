@@ -79,7 +79,7 @@ final class FolderOwnerTests {
                 "~/carillon.yaml:2:8: store.path: \(words) ~/state/db-lock",
             ]
         )
-        // A group that may read is enough for a key, and not for what is written.
+        // A group with read access is enough for a key, but not for files that the router writes.
         for name in ["key", "db-lock"] {
             #expect(chown("\(state)/\(name)", 0, 61_234) == 0 && chmod("\(state)/\(name)", 0o640) == 0)
         }

@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// The events on which rules are tried, of all members of a cluster.
+/// The events of all cluster members on which rules are tried.
 @Suite final class KeptEventPagesTests {
     /// Members that answer from their own stores.
     private final class Members: Peers {
@@ -73,7 +73,7 @@ import TimeTestSupport
         KeptEventPages(kept, path: path(member), MemberSurvey(peers: peers), now: clock.now)
     }
 
-    /// The other member, which answers from what it keeps.
+    /// Returns the other member's survey of its kept events.
     private func answering(_ kept: KeptEvents?) -> MemberSurvey {
         let survey = MemberSurvey(peers: Members("b"))
         _ = KeptEventPages(kept, path: path("b"), survey, now: clock.now)
@@ -94,7 +94,7 @@ import TimeTestSupport
         #expect(found.events[0].event == event(2))
     }
 
-    /// An answer is a message of NATS, which takes a megabyte.
+    /// A response is a NATS message, which has a limit of one megabyte.
     @Test func manyEventsComeInSeveralAnswers() async throws {
         let (a, b) = (store("a"), store("b"))
         a.decided(event(9_000), for: [key])

@@ -87,7 +87,7 @@ struct LiveFeedTests {
         let ids = [join("greedy"), join("greedy"), join("greedy")].map { $0?.id }
         #expect(join("greedy")?.id == nil)
         #expect(join("modest")?.inPlaceOf == ids[0])
-        // It would only change places.
+        // Replacing a reader would only swap two connections.
         #expect(join("modest")?.id == nil && join("greedy")?.id == nil)
         #expect(join("third")?.inPlaceOf == ids[1])
         #expect(join("fourth")?.id == nil && feed.count == 3)
@@ -101,7 +101,7 @@ struct LiveFeedTests {
         _ = try stream.open(LiveFilter(), for: .agent("modest", [.read]), after: nil)
         _ = await greedy[0].next()
         #expect(await greedy[0].next() == nil)
-        // It has left already.
+        // The reader has left already.
         greedy[0].end()
         #expect(throws: (any Error).self) { try stream.open(LiveFilter(), for: .agent("third", [.read]), after: nil) }
         stream.close()
@@ -208,7 +208,7 @@ struct LiveFeedTests {
         stream.trace([step], at: 3)
         stream.deliveriesReported([Self.report("d1", device: 7), Self.report("d2", device: 8, app: "other")])
         stream.serve()
-        // Nothing says whose d2 is, which a round is waited for.
+        // The owner of d2 is unknown, so the stream waits for a round.
         stream.serve()
         let text = String(buffer: try #require(await account.next()))
         let (first, second) = ("d1" as DeliveryID, "d2" as DeliveryID)

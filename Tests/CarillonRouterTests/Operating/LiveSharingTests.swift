@@ -60,7 +60,7 @@ struct LiveSharingTests {
         _ = ask([LiveFilter(event: Self.event(2))])
         #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(2)])
         #expect(tell([Self.step(1)]) == nil)
-        // What is read changes.
+        // The filters change.
         _ = ask([LiveFilter(kinds: [.outcome], account: Self.key(1)), LiveFilter(event: Self.event(1))], now: 1)
         #expect(asked.needsAccounts && !asked.needsQueues)
         #expect(tell([Self.step(1), Self.step(2)])?.entries.map(\.event) == [Self.event(1)])
@@ -83,7 +83,7 @@ struct LiveSharingTests {
         #expect(news.gaps == [LiveGap(cause: .slow, count: 2_000 - news.entries.count, member: "b")])
     }
 
-    /// A member that dies is missed after a while, once, and heard again when it comes back.
+    /// A member that dies is reported once after a while, and is heard again when it returns.
     @Test mutating func whoeverFallsSilentIsNamed() throws {
         #expect(ask().isEmpty)
         _ = tell([Self.step(1)], now: 1_000)
@@ -126,7 +126,7 @@ struct LiveSharingTests {
         #expect(news.entries.count == 1 && news.gaps == [LiveGap(cause: .member, count: nil, member: "b")])
     }
 
-    /// A member that left in order had nothing more to say.
+    /// A member that left in order had no more messages.
     @Test mutating func whoeverLeavesIsNotMissed() {
         _ = ask()
         let (_, gaps) = reader.round(Self.all, others: [], now: 20_000)

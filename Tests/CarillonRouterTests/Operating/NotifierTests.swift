@@ -16,7 +16,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import Pipeline
 
-/// The events that stand for requested notifications.
+/// The events that represent requested notifications.
 @Suite final class NotifierTests {
     private static let now: Timestamp = 1_773_446_400_000
 
@@ -112,7 +112,7 @@ import TimeTestSupport
         try await event(isSigned: true).verify()
     }
 
-    /// Its id is what it would be otherwise: a request that comes again makes the same event.
+    /// The id does not depend on a signature: a repeated request makes the same event.
     @Test func eventsThatNobodyElseSeesHaveTheirIDAlone() async throws {
         let event = try await event(isSigned: false)
         #expect(event.id == event.computedID)

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Operations
 
-/// Requests that are signed with a Nostr key (NIP-98).
+/// Requests signed with a Nostr key (NIP-98).
 @Suite struct OwnerProofTests {
     private static let start = Timestamp(seconds: 1_773_446_400)
     private static let url = "https://push.example.com/x"

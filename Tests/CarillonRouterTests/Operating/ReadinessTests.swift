@@ -71,7 +71,7 @@ import TimeTestSupport
         #expect(readiness.answer(details: false).status == 503)
     }
 
-    /// One app's refused credentials must not take the router out of service for all others.
+    /// Rejected credentials of one app must not take the router out of service for all others.
     @Test(arguments: ["transport-failed", "transport-paused"])
     func isReadyWhileOneAppCannotBeServed(_ what: String) {
         let readiness = Self.amiss(what)
@@ -100,7 +100,7 @@ import TimeTestSupport
     @Test func theRemedyFitsTheCause() {
         var readiness = Self.fine
         readiness.failures = [(Self.ios, "no loaded plugin serves ios", hasPlugin: false)]
-        // Deliveries for it wait, which is the same once more.
+        // Deliveries wait for it, which is the same problem.
         readiness.queues = [Self.status(.misconfigured, "no-transport")]
         let missing = readiness.issues
         #expect(missing.map(\.params?.code) == ["transport-failed-no-plugin"])

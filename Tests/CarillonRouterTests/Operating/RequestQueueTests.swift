@@ -81,7 +81,7 @@ struct RequestQueueTests {
             }
         }
 
-        /// Waits for what reaches the pipeline, and accepts it.
+        /// Waits for a request that reaches the pipeline, and accepts it.
         func accept() async throws -> Int {
             let arrivals = try await onThread { [intake] in intake.next() }
             for submission in arrivals?.submissions ?? [] {
@@ -98,7 +98,7 @@ struct RequestQueueTests {
             #expect(try await bench.accept() == 1)
             let events = try await record.events
             #expect(events.count == 1)
-            // What is noted of it is found before it is written.
+            // A record is found before it is written.
             let noted = try await onThread { try bench.queue.find(Array(repeating: number, count: 16)) }
             #expect(noted?.events == events)
         }
@@ -121,7 +121,7 @@ struct RequestQueueTests {
         var accepted = 0
         while accepted < 3 { accepted += try await bench.accept() }
         _ = try await (first, second, third)
-        // A rest of a millisecond for each.
+        // Each pauses for a millisecond.
         while bench.bell.times.isEmpty { await Task.yield() }
         #expect(bench.bell.times == [1_002])
         async let fourth = bench.queue.take(bench.request(4))
@@ -143,7 +143,7 @@ struct RequestQueueTests {
             bench.bell.ring()
         }
         while bench.intake.backlog.events == 16 { await Task.yield() }
-        // The events, and then what was asked for.
+        // The events, and then the requests.
         #expect(try await bench.accept() == 1)
         #expect(try await bench.accept() == 1)
         _ = try await first
@@ -157,7 +157,7 @@ struct RequestQueueTests {
         await #expect(throws: APIProblem.self) { try await bench.queue.take(bench.request(3, key: 9, body: 2)) }
         #expect(try await bench.accept() == 1)
         let known = try await first
-        // The same again is answered without the pipeline.
+        // A repeated request is answered without the pipeline.
         #expect(try await bench.queue.take(bench.request(4, key: 9)) == known)
         #expect(bench.intake.backlog.events == 0)
     }
@@ -171,7 +171,7 @@ struct RequestQueueTests {
         await #expect(throws: APIProblem.self) { try await first.value }
         async let second = bench.queue.take(bench.request(2, key: 9))
         while bench.intake.backlog.events < 2 { await Task.yield() }
-        // The late answer to the first counts for nothing, the second's does.
+        // The late response to the first is ignored, the second's counts.
         #expect(try await bench.accept() == 2)
         #expect(try await second.id == Array(repeating: 1, count: 16))
     }
@@ -194,7 +194,7 @@ private final class Flag: Sendable {
     func set() { value.withLock { $0 = true } }
 }
 
-/// Off the threads that tasks run on, which must not be blocked.
+/// Runs `body` outside the threads of tasks, which must not be blocked.
 private func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }

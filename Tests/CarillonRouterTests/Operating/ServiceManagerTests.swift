@@ -37,7 +37,7 @@ import Testing
 
         deinit { close(descriptor) }
 
-        /// Datagrams of this machine are there as soon as they are sent.
+        /// Returns the next datagram. Local datagrams arrive as soon as they are sent.
         func next() -> String {
             var bytes = [UInt8](repeating: 0, count: 4_096)
             let count = recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT))

@@ -34,7 +34,7 @@ import TimeTestSupport
         counts.deliveriesReported([
             report(.delivered, "ios"), report(.delivered, "ios"), report(.delivered, "web", .alert),
             report(.rejected, "ios"), report(.gone, "ios"), report(.expired, "ios"),
-            // Neither a success nor a failure, or not the end.
+            // These are neither a success nor a failure, or not final.
             report(.retry, "ios"), report(.moved, "ios"), report(.requeued, "ios"), report(.discarded, "ios"),
         ])
         counts.record([.queued: 3, .batched: 1, .held: 5, .filtered: 2, .unwanted: 1, .duplicate: 9])

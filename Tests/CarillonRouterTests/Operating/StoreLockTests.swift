@@ -60,7 +60,7 @@ import Testing
     func anotherUsersFileIsLeftAlone() throws {
         #expect(rename(victim, lock) == 0 && chown(lock, 65_534, 65_534) == 0)
         #expect(refusal().contains("is not a valid lock"))
-        // Unless the store is that user's too.
+        // This changes if the user owns the store too.
         try Data().write(to: URL(fileURLWithPath: store))
         #expect(chown(store, 65_534, 65_534) == 0)
         #expect(refusal() == "none")

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import Operations
 @testable import RouterConfiguration
 
-/// The API's named tokens: what is kept of them, and what they open.
+/// The API's named tokens: their stored form and their permissions.
 @Suite struct TokenTests {
     private final class Folder: Sendable {
         let url = FileManager.default.temporaryDirectory.appending(path: "tokens-\(UUID().uuidString)")
@@ -82,7 +82,7 @@ import TimeTestSupport
         #expect(try operations.list().tokens.map(\.isExpired) == [true])
     }
 
-    /// Rather none than ones that may have been revoked.
+    /// If the file is unreadable, all tokens are invalid, because some may have been revoked.
     @Test func whatCannotBeReadOpensNothing() throws {
         let token = try operations.create("one", [.read], for: nil).token
         try "no JSON".write(toFile: folder.file.path, atomically: true, encoding: .utf8)
@@ -166,7 +166,7 @@ import TimeTestSupport
         all["x-user"] = ["alice"]
         #expect(throws: APIProblem.self) { try principal(all, "POST") }
         #expect(throws: APIProblem.self) { try principal(all, "DELETE") }
-        // It is the browser that keeps the answer from a page of another site.
+        // The browser keeps the response from a page of another site.
         #expect(try principal(all, "GET") != nil)
     }
 

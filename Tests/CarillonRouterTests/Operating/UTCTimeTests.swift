@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import Operations
 
 @Suite struct UTCTimeTests {
-    /// By Python's datetime.
+    /// Compared with Python's datetime.
     @Test(
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (1_773_446_400_000, "2026-03-14T00:00:00.000Z"),

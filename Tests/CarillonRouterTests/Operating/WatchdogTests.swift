@@ -24,7 +24,7 @@ import Testing
         )
         await watchdog.run()
         #expect(heard.withLock { $0 } == [3, 0])
-        // Asking and resting take half of what the manager waits.
+        // Asking and pausing take half of the manager's timeout.
         #expect(asked.withLock { $0 } == Array(repeating: .milliseconds(250), count: 4))
     }
 }

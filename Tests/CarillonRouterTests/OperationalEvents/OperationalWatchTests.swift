@@ -72,7 +72,7 @@ struct OperationalWatchTests {
         #expect(found[0].registeredBefore == Self.noon - .days(15))
         let event = watch.disabled(found[0], at: Self.noon)
         #expect(event.kind == .deviceDisabled && event.queue == Self.queue && event.device == DeviceID(rawValue: 1))
-        // Not again at each push.
+        // Not repeated at each push.
         #expect(suspensions(day: 15, reached: true) == [])
     }
 
@@ -208,7 +208,7 @@ struct WebhookQueueTests {
             #expect(kept == Dictionary(uniqueKeysWithValues: queue.messages.map { ($0.id, $0.attempts) }))
         }
         #expect(queue.messages.count == WebhookQueue.most)
-        // One may be on its way already.
+        // One message may be in flight already.
         _ = queue.next(at: now + .days(9))
         queue.finish(.gone, at: now)
         Self.kept(&queue, &kept)

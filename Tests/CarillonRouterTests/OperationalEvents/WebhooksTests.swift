@@ -10,7 +10,7 @@ import TimeTestSupport
 
 /// The messages that endpoints get, and those that remain after a restart.
 @Suite(.timeLimit(.minutes(1))) final class WebhooksTests {
-    /// Requests wait for the test to answer them.
+    /// Endpoints whose requests wait until the test responds.
     private final class Endpoints: HTTPSender {
         struct Call: Sendable {
             let url: String

@@ -29,7 +29,7 @@ import WebIngress
         #expect(!ingress.web.isTrustedProxy("192.0.2.1") && !ingress.web.isTrustedProxy("::2"))
     }
 
-    /// Which platforms can serve it only the plugins know.
+    /// Only plugins know which platforms support it.
     @Test func platformIsTheOnlyOneThatOffersIt() throws {
         #expect(try read("").ingressPlatform(.builtIn) == nil)
         #expect(try read("sealed_ingress: {}").ingressPlatform(.builtIn) == "ios")

@@ -17,7 +17,7 @@ import WebIngress
 @testable import Operations
 @testable import RouterConfiguration
 
-/// The ingress with a registry and an outbox behind it. No plugin is there, so what is kept waits.
+/// The ingress with a registry and an outbox. Without a plugin, kept pushes wait.
 @Suite final class SealedIngressTests {
     private static let token = String(repeating: "ab", count: 32)
 
@@ -43,7 +43,7 @@ import WebIngress
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Runs a router, and stops it behind `body`.
+    /// Runs a router, and stops it after `body`.
     private func run(_ body: (Router) async throws -> Void) async throws {
         let router = try Router(
             configuration: configuration,
@@ -76,7 +76,7 @@ import WebIngress
         return response.status
     }
 
-    /// Device and id of what is in the outbox.
+    /// Returns the device and id of each delivery in the outbox.
     private func deliveries() throws -> [(device: Int64, id: DeliveryID)] {
         try DatabaseQueue(path: configuration.outboxPath).read {
             try Row.fetchAll($0, sql: "SELECT device, id FROM outbox_delivery").map {
@@ -103,7 +103,7 @@ import WebIngress
             let bytes = try Data(contentsOf: URL(fileURLWithPath: configuration.outboxPath))
             #expect(bytes.range(of: Data(Self.token.utf8)) == nil)
         }
-        // It survives, and so does the number.
+        // The pushes survive a restart, and so does their count.
         try await run { router in
             #expect(router.plane.deliveries.courier.waiting == 2)
         }
@@ -115,7 +115,7 @@ import WebIngress
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
             #expect(try await status(router, "POST", "/push/\(Self.token)/bob") == 202)
             #expect(try await status(router, "POST", "/push/\(Self.token)/carol") == 503)
-            // Events have the other half.
+            // Events use the other half.
             let ios = QueueName(platform: "ios", app: "default")
             #expect(router.plane.deliveries.courier.capacity.take(for: DeviceID(rawValue: 1), of: ios))
         }

@@ -68,7 +68,7 @@ enum WebPushVectors {
         try self.decode(HTTPECE.self, "http-ece-messages.json")
     }
 
-    /// The bytes a text of these files stands for.
+    /// Returns the bytes that a string of these files encodes.
     static func bytes(_ text: String) throws -> [UInt8] {
         try #require(Base64URL.decode(text))
     }

@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Cluster
 
-/// Connecting, losing and finding servers, with time as numbers.
+/// Connecting, losing and finding servers, with numbers as time.
 struct ConnectionStateTests {
     private static let info = #"INFO {"version":"2.15.1","max_payload":100,"headers":true"#
     private var state: ConnectionState
@@ -62,7 +62,7 @@ struct ConnectionStateTests {
         // The attempt after a lost one has the number after the next.
         let attempt = try #require(lost.last?.split(separator: " ").last.flatMap { Int($0) })
         #expect(connect(attempt, now: 10) == ["introduction", "\(attempt): SUB y \(two)|", "connected"])
-        // Late news of the old connection change nothing.
+        // Late events of the old connection have no effect.
         #expect(state.closed(attempt: 1, "again", now: 11).isEmpty)
         #expect(state.received("PING\r\n".utf8, attempt: 1, now: 11).isEmpty)
         #expect(state.isReady)
@@ -90,7 +90,7 @@ struct ConnectionStateTests {
         #expect(Self.words(state.tick(now: 2_000))[1] == "disconnected: does not answer any more")
     }
 
-    /// A server that is busy with messages may answer pings late.
+    /// A server that is busy with messages may respond late to pings.
     @Test mutating func whoeverSendsAnythingIsThere() throws {
         _ = state.start(now: 0)
         #expect(connect(1, now: 0).last == "connected")
@@ -101,7 +101,7 @@ struct ConnectionStateTests {
         #expect(state.isReady)
     }
 
-    /// A server that floods pings and reads no answers must not fill memory.
+    /// A server that floods pings and reads no responses must not fill memory.
     @Test mutating func pingsThatComeTogetherGetOneAnswer() throws {
         _ = state.start(now: 0)
         #expect(connect(1, now: 0).last == "connected")
@@ -189,7 +189,7 @@ struct ConnectionStateTests {
                 "complaint: Permissions Violation for Publish to, 0 unsaid"
             ]
         )
-        // One for each message that is refused would fill the log.
+        // A line for each rejected message would fill the log.
         for now in [Deadline(milliseconds: 1), 59_999] as [Deadline] {
             #expect(state.received(words.utf8, attempt: 1, now: now).isEmpty)
         }

@@ -21,7 +21,7 @@ struct RealServerTests {
             let headers: NATSHeaders = ["Seen": message.headers["Question"] ?? "none"]
             try? answering.publish(replyTo, message.payload.reversed(), headers: headers)
         }
-        // A subscription holds once the server has handled what was sent after it.
+        // A subscription is active once the server has handled a later message.
         _ = try? await answering.request("$SYS.nobody", [], within: .seconds(10))
         for number in 0..<50 {
             let answer = try await asking.request(
@@ -50,7 +50,7 @@ struct RealServerTests {
         subscription.end()
     }
 
-    /// The fence of the cluster: an append that expects what is no longer so is refused, and its repetition is known.
+    /// The cluster's fence: an append with an outdated expectation is rejected, and its repetition is recognized.
     @Test func appendsExpectTheLastSequence() async throws {
         let server = try RealServer()
         let stream = JetStream(try await server.client())

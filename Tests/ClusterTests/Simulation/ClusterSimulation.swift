@@ -58,7 +58,7 @@ final class ClusterSimulation {
         members = Self.memberNames.map { SimulatedMember(self, $0) }
     }
 
-    /// Runs the schedule. Returns what went wrong; nil: nothing.
+    /// Runs the schedule. Returns the first violation, or nil.
     func run() -> String? {
         for member in members { after(number(0...1_500)) { member.start() } }
         for event in 1...UInt64(20) {
@@ -95,7 +95,7 @@ final class ClusterSimulation {
         if sent[SimulatedMember.deliveryID(event)] == nil { withdrawn.insert(event) }
     }
 
-    /// The partition whose owner reads a relay.
+    /// Returns the partition whose owner reads a relay.
     static func partition(ofRelay relay: Int) -> Int { relay + 1 }
 
     // MARK: Time and chance
@@ -127,7 +127,7 @@ final class ClusterSimulation {
         }
     }
 
-    /// How long a message takes; nil: it does not arrive.
+    /// Returns the travel time of a message; nil if it is lost.
     private func travel() -> Int64? {
         guard isFaulty else { return number(1...10) }
         if chance(0.02) { return nil }
@@ -136,7 +136,7 @@ final class ClusterSimulation {
 
     // MARK: The network
 
-    /// Asks the storage something. `done` gets nil when no answer came in time.
+    /// Sends a request to the storage. `done` gets nil on a timeout.
     func exchange<Reply>(
         _ member: SimulatedMember,
         _ perform: @escaping () -> Reply,
@@ -228,7 +228,7 @@ final class ClusterSimulation {
 
     func opened() { openings += 1 }
 
-    /// A member sends a delivery of a partition that it opened in `epoch`.
+    /// Records that a member sends a delivery of a partition that it opened in `epoch`.
     func send(_ delivery: Delivery, _ number: Int64, _ partition: Int, epoch: UInt64, by member: String) {
         if storage.epoch(of: partition) > epoch {
             storage.note(

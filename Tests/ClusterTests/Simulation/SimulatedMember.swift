@@ -7,7 +7,7 @@ import RouterConfiguration
 
 @testable import Cluster
 
-/// A member in the simulation: the real machines, and a small router on top of them.
+/// A simulated member: the real state machines, and a small router on top of them.
 final class SimulatedMember {
     /// The state of an open partition.
     private struct Work {
@@ -34,7 +34,7 @@ final class SimulatedMember {
     private let name: MemberName
     private var machine: MemberState?
     private var work: [Int: Work] = [:]
-    /// Rises with each start and crash: what was for an earlier life is dropped.
+    /// Rises with each start and crash: actions of an earlier life are dropped.
     private(set) var life = 0
     private var pausedUntil: Int64 = 0
     private(set) var isCut = false
@@ -47,7 +47,7 @@ final class SimulatedMember {
     /// Counts the reads of each relay that this member started.
     private var readings: [Int] = []
     private var places: [UInt64: (relay: Int, reading: Int, place: UInt64)] = [:]
-    /// The owners who have not answered, by what they were asked to keep.
+    /// The number of owners that have not responded, by request.
     private var unanswered: [Asked: Int] = [:]
     private var lastToken: UInt64 = 0
 
@@ -116,7 +116,7 @@ final class SimulatedMember {
 
     func leave() { change { $0.leave(now: $1) } }
 
-    /// Runs `body` unless the member has crashed by then; after the pause if it is paused.
+    /// Runs `body` unless the member has crashed by then; if it is paused, after the pause.
     func later(_ span: Int64, _ life: Int, _ body: @escaping () -> Void) {
         world.after(span) { [self] in
             guard self.life == life else { return }
@@ -255,7 +255,7 @@ final class SimulatedMember {
         world.tellOfOwner(partition)
     }
 
-    /// A batch of events for a partition that this member owns.
+    /// Receives a batch of events for a partition that this member owns.
     func receive(_ bytes: [UInt8], _ partition: Int, _ reply: @escaping (HandOverAnswer) -> Void) {
         guard let batch = try? HandOverBatch(bytes), work[partition] != nil else { return }
         guard work[partition]?.isDraining == false else { return reply(.later) }
@@ -266,7 +266,7 @@ final class SimulatedMember {
             guard event < Self.deletion else {
                 let id = Self.deliveryID(event & ~Self.deletion)
                 let held = state(of: partition)?.waiting.filter { $0.value.delivery.id == id }.keys.sorted() ?? []
-                // What is on its way is sent already.
+                // Deliveries in flight have been sent already.
                 for number in held where work[partition]?.underWay.contains(number) == false {
                     transaction.changes.removals.append(OutboxKey(number: number))
                     work[partition]?.withdrawn.insert(number)
@@ -321,7 +321,7 @@ final class SimulatedMember {
     }
 
     private func send(_ number: Int64, _ partition: Int, _ epoch: UInt64, _ life: Int) {
-        // Some wait for longer, as for a busy push service.
+        // Some take longer, as with a busy push service.
         later(world.number(1...(world.chance(0.25) ? 6_000 : 150)), life) { [self] in
             guard let current = work[partition], current.epoch == epoch, !current.isDraining,
                 let entry = state(of: partition)?.waiting[number], !current.underWay.contains(number),
@@ -356,7 +356,7 @@ final class SimulatedMember {
 
     // MARK: What a reader of relays does
 
-    /// Each relay has the reader that owns its partition, and for a while two.
+    /// Returns whether this member reads a relay: its partition's owner does, and for a while two members.
     private func reads(_ relay: Int) -> Bool {
         work[ClusterSimulation.partition(ofRelay: relay)]?.isDraining == false
     }
@@ -374,7 +374,7 @@ final class SimulatedMember {
             marks[relay].began(place, value: Int64(place) + 1)
             let bytes = (0..<8).map { UInt8(truncatingIfNeeded: event >> UInt64(56 - 8 * $0)) }
             let owner = Int(event & ~Self.deletion) % ClusterSimulation.partitions
-            // Only owners know what they hold.
+            // Only owners know their deliveries.
             let everybody = world.bug == .deletionToOneOwner ? [0] : Array(0..<ClusterSimulation.partitions)
             let partitions = event < Self.deletion ? [owner] : everybody
             unanswered[Asked(relay: relay, reading: readings[relay], place: place)] = partitions.count
@@ -422,18 +422,18 @@ final class SimulatedMember {
 struct ReadingMark: Sendable {
     private var open: Set<UInt64> = []
     private var places: Deque<(place: UInt64, value: Int64)> = []
-    /// The value of the last place before which everything is kept; nil: of none yet.
+    /// The value of the last place before which everything is kept; nil if none is.
     private(set) var value: Int64?
 
     init() {}
 
-    /// Something was read at `value`, such as a date; `place` rises by each.
+    /// Records a read at `value`, such as a date; `place` rises with each.
     mutating func began(_ place: UInt64, value: Int64) {
         open.insert(place)
         places.append((place, value))
     }
 
-    /// It is kept, or leads to nothing. Returns whether ``value`` moved.
+    /// Records that it is kept or has no result. Returns whether ``value`` moved.
     mutating func ended(_ place: UInt64) -> Bool {
         open.remove(place)
         let before = value

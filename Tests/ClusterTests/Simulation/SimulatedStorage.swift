@@ -3,8 +3,8 @@ import RouterConfiguration
 
 @testable import Cluster
 
-/// The streams and buckets of a cluster as JetStream behaves: conditions, ids of messages, sequences. Judges what it
-/// accepts.
+/// A cluster's streams and buckets with JetStream's behavior: conditions, ids of messages, sequences. It judges the
+/// records that it accepts.
 final class SimulatedStorage {
     private struct Log {
         var records: [LogAnswer.Record] = []
@@ -14,7 +14,7 @@ final class SimulatedStorage {
     }
 
     private let bug: PlantedBug
-    /// JetStream with replicas looks at ids first, a single server at the condition.
+    /// JetStream with replicas checks ids first, a single server the condition.
     private let looksAtIDsFirst: Bool
     private var logs: [Log]
     private var logSequence: UInt64 = 0
@@ -107,7 +107,7 @@ final class SimulatedStorage {
         logs[partition].records.append(LogAnswer.Record(sequence: logSequence, bytes: bytes))
     }
 
-    /// No append of an epoch comes after one of a later epoch, and none is missing.
+    /// Checks that no append follows one of a later epoch, and that none is missing.
     private func judge(_ bytes: [UInt8], _ partition: Int) {
         guard let record = try? LogRecord(bytes) else { return note("an unreadable record in \(partition)") }
         let (last, new) = (logs[partition].identity, record.identity)

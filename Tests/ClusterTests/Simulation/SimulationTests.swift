@@ -19,7 +19,7 @@ struct SimulationTests {
             snapshots += simulation.storage.snapshots
             withdrawn += simulation.withdrawn.count
         }
-        // The schedules do what they are for: partitions change hands, owners are fenced, pushes are repeated.
+        // The schedules have the intended effects: partitions change owners, owners are fenced, pushes are repeated.
         #expect(openings > schedules * ClusterSimulation.partitions)
         #expect(refused > 0 && repeats > 0 && snapshots > schedules && withdrawn > 0)
         guard TestLength.isLong else { return }

@@ -7,7 +7,7 @@ import RouterConfiguration
 
 @testable import Cluster
 
-/// A real nats-server on this machine, with JetStream, in a folder that goes with it.
+/// A real nats-server on this machine, with JetStream, in a temporary folder.
 final class RealServer: Sendable {
     private static let program = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -34,7 +34,7 @@ final class RealServer: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Starts it, the second time on the port that it had.
+    /// Starts the server; a restart uses the same port.
     func start() throws {
         let configuration = folder.appending(path: "nats.conf")
         let text = """
@@ -69,7 +69,7 @@ final class RealServer: Sendable {
         throw NotStarted(log: (try? String(contentsOf: folder.appending(path: "log"), encoding: .utf8)) ?? "")
     }
 
-    /// It ends without a word.
+    /// Ends the server without a shutdown.
     func kill() {
         guard let process else { return }
         Foundation.kill(process.processIdentifier, SIGKILL)
@@ -84,7 +84,7 @@ final class RealServer: Sendable {
         }
     }
 
-    /// A client that is connected.
+    /// Returns a connected client.
     func client(_ change: (inout NATSSettings) -> Void = { _ in }) async throws -> NATSClient {
         var settings = NATSSettings(servers: [try address], name: "test")
         change(&settings)
@@ -111,7 +111,7 @@ final class RealServer: Sendable {
     }
 }
 
-/// Waits until `condition` holds, up to 20 s; returns whether it does.
+/// Waits up to 20 s until `condition` holds; returns whether it does.
 func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
     for _ in 0..<4_000 {
         if try await condition() { return true }

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import Cluster
 
 extension MemberName {
-    /// A name that is known to be one.
+    /// Returns a valid name.
     static func known(_ text: String) -> MemberName {
         guard let name = MemberName(text) else { preconditionFailure("no name: \(text)") }
         return name
@@ -81,7 +81,7 @@ extension LogTransaction {
 
     static let crowdText = String(repeating: "for everybody ", count: 8)
 
-    /// An event for many devices, which is one notification.
+    /// Returns an event for many devices, which share one notification.
     static func crowd(_ numbers: ClosedRange<Int>) -> LogTransaction {
         var notification = Notification.wake(.mention, urgency: .high)
         notification.title = crowdText
@@ -94,7 +94,7 @@ extension LogTransaction {
         return transaction
     }
 
-    /// Every field has something in it.
+    /// A transaction with a value in every field.
     static var full: LogTransaction {
         var transaction = sample(1, 2)
         let device = DeviceID(rawValue: 5)
@@ -143,7 +143,7 @@ extension LogTransaction {
 }
 
 extension [UInt8] {
-    /// How often `bytes` come in these.
+    /// Returns how often `bytes` occur in these.
     func count(of bytes: [UInt8]) -> Int {
         indices.count { $0 + bytes.count <= count && self[$0..<$0 + bytes.count].elementsEqual(bytes) }
     }

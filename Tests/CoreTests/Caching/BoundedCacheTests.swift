@@ -20,7 +20,7 @@ struct BoundedCacheTests {
         #expect(cache.value(of: 1) { "another" } == "one")
         #expect(throws: Refusal.self) { try cache.value(of: 2) { throw Refusal() } }
         #expect(!cache.contains(2) && cache.count == 1)
-        // One that is in the older generation is not made again.
+        // A value in the older generation is not made again.
         for number in 3...4 { _ = cache.value(of: number) { "\(number)" } }
         #expect(cache.value(of: 1) { "another" } == "one")
         #expect(cache.count <= 4)

@@ -2,7 +2,7 @@ import Core
 import RandomTestSupport
 import Testing
 
-/// Limits of what is kept, and copies of it in processes.
+/// Limits of kept values, and copies of them in processes.
 struct StateValuesTests {
     /// Values that expressions under test can change.
     private final class Values {
@@ -61,7 +61,7 @@ struct StateValuesTests {
         var copy = StateCopy([entry("a", "0"), entry("b", "0")])
         let number = copy.set(entry("a", "1"))
         #expect(number == 1)
-        // The router had not come to the change when the other instance made its own.
+        // The router had not handled the change when the other instance made its own.
         copy.receive([entry("a", "other"), entry("b", "other")], handled: 0, isWhole: false)
         #expect(copy[Array("a".utf8)] == Array("1".utf8) && copy[Array("b".utf8)] == Array("other".utf8))
         copy.receive([entry("a", "later")], handled: 1, isWhole: false)
@@ -78,7 +78,7 @@ struct StateValuesTests {
         #expect(copy[Array("d".utf8)] == Array("1".utf8))
     }
 
-    /// Two copies and the router, whose messages come in their order and late: in the end all have the same.
+    /// Two copies and the router, whose messages arrive in order and late: in the end all have the same values.
     @Test(arguments: 0..<100 as Range<UInt64>) func copiesComeToTheSame(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var truth = StateValues()

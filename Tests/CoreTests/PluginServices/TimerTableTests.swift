@@ -3,7 +3,7 @@ import RandomTestSupport
 import Testing
 import TimeTestSupport
 
-/// When timers fire, by a table that knows no clock.
+/// The times at which timers fire, by a table without a clock.
 struct TimerTableTests {
     /// A table that expressions under test can change.
     private final class Table {
@@ -33,7 +33,7 @@ struct TimerTableTests {
 
         func end(_ number: UInt64, now: Deadline) { table.end(number, now: now) }
 
-        /// Makes all calls that are due, each of which takes no time.
+        /// Makes all due calls, each of which takes no time.
         func fire(at now: Deadline) -> [String] {
             var fired: [String] = []
             while let firing = table.takeDue(now: now) {
@@ -70,7 +70,7 @@ struct TimerTableTests {
         table.end(first, now: 45)
         #expect(table.nextDue == 50)
         #expect(table.fire(at: 50) == ["a"])
-        // A call that returns in the moment of its next turn has missed that one.
+        // A call that returns at the moment of its next turn has missed that turn.
         let third = try #require(table.takeDue(now: 60))
         table.end(third, now: 70)
         #expect(table.nextDue == 80)
@@ -107,7 +107,7 @@ struct TimerTableTests {
         for _ in 0..<1_024 { _ = table.start(of: 1, after: 0, every: 0, now: 0, "a") }
         #expect(table.start(of: 1, after: 0, every: 0, now: 0, "a") == .full)
         #expect(table.start(of: 2, after: 9, every: 0, now: 0, "b") == .started(1_025))
-        // One that fires for the last time has given up its place.
+        // A timer that fires for the last time frees its place.
         let firing = try #require(table.takeDue(now: 0))
         #expect(table.start(of: 1, after: 5, every: 0, now: 0, "c") == .started(1_026))
         #expect(table.cancel(firing, of: 1) == .underWay)
@@ -131,7 +131,7 @@ struct TimerTableTests {
         #expect(table.fire(at: 3_000_000) == ["last"])
     }
 
-    /// Random schedules against a list that is searched from end to end.
+    /// Compares random schedules with a list that is searched completely.
     @Test(arguments: 0..<200 as Range<UInt64>) func behavesAsTheModel(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var model = TimerModel()

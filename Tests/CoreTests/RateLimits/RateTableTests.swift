@@ -29,7 +29,7 @@ import TimeTestSupport
             table.giveBack(1)
         }
         table.giveBack(2)
-        // No more than there is room for.
+        // Only as many as the capacity allows.
         let passing = (0..<3).map { _ in table.take(1, now: 0) }
         #expect(passing == [true, true, false])
     }

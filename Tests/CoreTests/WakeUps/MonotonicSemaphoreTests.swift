@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: [nil, .minutes(1)] as [Duration?])
     func whatWasWrittenBeforeASignalIsSeenBehindIt(within wait: Duration?) {
-        // For ThreadSanitizer: nothing but the semaphore stands between the block and what follows it.
+        // For ThreadSanitizer: only the semaphore separates the block from the code after it.
         nonisolated(unsafe) var sum = 0
         for round in 1...100 {
             DispatchQueue.global().async { [semaphore] in

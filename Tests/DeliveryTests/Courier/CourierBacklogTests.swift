@@ -19,7 +19,7 @@ struct CourierBacklogTests {
         )
     }
 
-    /// A queue found on disk, up to delivery `last`, with both first pages asked for.
+    /// Returns a queue found on disk, up to delivery `last`, with both first pages requested.
     private func found(_ last: Int) -> QueuesDriver {
         let waiting = StoredQueue(number: 1, name: name, last: row(last).key)
         var driver = QueuesDriver(limits: Self.limits, waiting: [waiting])

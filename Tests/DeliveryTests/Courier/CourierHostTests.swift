@@ -8,7 +8,7 @@ import TimeTestSupport
 struct CourierHostTests {
     private let delivered = Outcome(.delivered, status: 201, reason: "ok")
 
-    /// Two in flight per host; the host is named by the device: below 100 all share one.
+    /// Returns a driver with two places per host. The device determines the host: below 100 all share one.
     private func driver() -> QueuesDriver {
         var driver = QueuesDriver(limits: CourierLimits(inFlight: 10, inFlightPerHost: 2))
         driver.resolve = { .found(host: $0.device.rawValue < 100 ? "slow" : "\($0.device.rawValue)") }
@@ -47,7 +47,7 @@ struct CourierHostTests {
         #expect(driver.numbersUnderWay.count == 10)
     }
 
-    /// A router without capacity doubts no host, and lets no delivery stand aside; an evicted one doubts its slow host.
+    /// Without capacity, a router doubts no host and sets no delivery aside; an evicted push doubts its slow host.
     @Test(arguments: ["overloaded", "evicted", "timeout"])
     func theRoutersOwnFailuresAreNoFailuresOfADevice(_ reason: String) {
         var driver = driver()
@@ -229,7 +229,7 @@ struct CourierHostTests {
         #expect(driver.reports.count == 100)
     }
 
-    /// The first device's push always fails in a way that looks like a host in trouble.
+    /// The first device's push always fails like one to a host in trouble.
     @Test(arguments: [2, 3, 40])
     func aDeviceWhosePushesAlwaysFailDoesNotKeepOthersFromItsHost(devices: Int) {
         var driver = QueuesDriver()

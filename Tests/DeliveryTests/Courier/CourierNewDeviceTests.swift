@@ -62,7 +62,7 @@ struct CourierNewDeviceTests {
         for _ in 1...5 { driver.end(driver.numbersUnderWay[0], madeUp) }
         while driver.numbersUnderWay.count > 1 { driver.end(driver.numbersUnderWay[0], madeUp) }
         #expect(driver.numbersUnderWay.count == 1)
-        // One whose app was removed was a good one.
+        // A token whose app was removed was valid before.
         for _ in 1...3 { driver.end(driver.numbersUnderWay[0], delivered) }
         #expect(driver.numbersUnderWay.count == 4)
         driver.end(driver.numbersUnderWay[0], Outcome(.gone, status: 410, reason: "Unregistered"))

@@ -52,7 +52,7 @@ struct CourierReducingTests {
         #expect(driver.reports.map(\.kind) == [.reduced, .reduced, .rejected])
     }
 
-    /// A push that waits for another attempt shows no more than the device wants by then.
+    /// A push that waits for a retry shows no more than the device allows by then.
     @Test(arguments: [(Mode.alert, Mode.alert), (.sealed, .nudge), (.nudge, .nudge), (.wake, .wake)])
     func waitingPushFollowsAStricterMode(registered: Mode, sent: Mode) async throws {
         let folder = try TemporaryFolder()
@@ -91,7 +91,7 @@ struct CourierReducingTests {
         #expect(driver.attempts.map(\.stored.delivery.notification) == [.wake(.reply, urgency: .normal)])
     }
 
-    /// As loud as the nudge that a stricter device gets of the same event.
+    /// As loud as the nudge that a stricter device gets for the same event.
     @Test func whatHasNoTextAfterAllIsANudge() {
         var driver = QueuesDriver()
         driver.accept(alert(1))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Delivery
 
-/// How a courier's outbox is shared out: 64 in all, 16 a queue, four a host.
+/// The shares of a courier's outbox: 64 in all, 16 per queue, four per host.
 @Suite struct CourierRoomTests {
     private static let ios = QueueName(platform: "ios", app: "default")
 
@@ -19,7 +19,7 @@ import Testing
         outbox = try Outbox(DatabaseQueue(), limit: 64)
     }
 
-    /// `host` is where devices are, by their numbers.
+    /// `host` returns the host of a device.
     private func courier(
         _ transport: FakeTransport = FakeTransport(),
         host: @escaping @Sendable (String) -> String? = { _ in nil }

@@ -93,7 +93,7 @@ struct CourierSetBackTests {
         let before = driver.changes.reschedulings.count
         for _ in 0..<10 { driver.advance(by: .milliseconds(-100)) }
         #expect(driver.wakeAt == due && driver.changes.reschedulings.count == before)
-        // Many of them are a large one.
+        // Many small steps add up to a large one.
         driver.advance(by: .milliseconds(-1))
         #expect(driver.wakeAt == due.map { $0 - .milliseconds(1001) })
     }
@@ -140,7 +140,7 @@ struct CourierSetBackTests {
         #expect(driver.numbersUnderWay == [2])
     }
 
-    /// As after a restart with a clock that is behind.
+    /// After a restart with a clock that is behind.
     @Test func whatTheDiskPutOffByALaterClockWaitsNoLongerThanItWasTo() throws {
         let now: Timestamp = 1_700_000_000_000
         let row = { (number: Int, acceptedAt: Timestamp, due: Timestamp) in
@@ -154,7 +154,7 @@ struct CourierSetBackTests {
         let rows = [
             // Accepted an hour from now, and put off by five seconds.
             row(1, now + .hours(1), now + .hours(1) + .seconds(5)),
-            // Put off since the clock was put back.
+            // Put off after the clock was set back.
             row(2, now + .hours(1), now + .seconds(9)),
             // This one is correct: a push service asked for it.
             row(3, now, now + .hours(2)),

@@ -122,7 +122,7 @@ struct CourierTests {
         time.advance(by: .seconds(1))
         _ = await transport.attempts(2)
 
-        // The second attempt is never answered.
+        // The second attempt gets no response.
         let deadline = time.now + .seconds(5)
         async let end: Void = courier.shutdown(deadline: deadline)
         while !time.hasAlarm(at: deadline) { await Task.yield() }

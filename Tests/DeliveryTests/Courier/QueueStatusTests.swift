@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Queues of several couriers are shown as one.
+/// The status of a queue merges those of several couriers.
 @Suite struct QueueStatusTests {
     private func status(_ app: String, waiting: Int, until: Timestamp? = nil, reason: String? = nil) -> QueueStatus {
         QueueStatus(
@@ -27,7 +27,7 @@ import TimeTestSupport
         )
         #expect(together.map(\.queue.app) == ["a", "b", "c"] && together.map(\.waiting) == [7, 1, 2])
         #expect(together[0].inFlight == 2 && together[0].inMemory == 4 && together[0].share == 20)
-        // The longest pause is the one that is told of, with its reason.
+        // The status shows the longest pause and its reason.
         #expect(together[0].pausedUntil == 90 && together[0].pauseReason == "late" && together[1].pausedUntil == nil)
     }
 

@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Plays the shell around the state machine: one event at a time, with what came out of it.
+/// Drives the state machine like its shell: one event at a time, and the resulting actions.
 struct QueuesDriver {
     var queues: CourierQueues
     var now: Timestamp = 1_700_000_000_000

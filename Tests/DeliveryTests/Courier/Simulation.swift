@@ -6,8 +6,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// The state machine over a real outbox, with everything around it in random order: writes and pages that come late,
-/// outcomes, clock, crashes.
+/// The state machine over a real outbox. Random inputs: late writes and pages, outcomes, clock, crashes.
 struct Simulation {
     enum Write {
         case changes(OutboxChanges)
@@ -37,7 +36,7 @@ struct Simulation {
     private(set) var mostHeld = 0
     private(set) var collisions = 0
     private(set) var pagesRead = 0
-    /// Ids whose end may have been forgotten by a crash.
+    /// Ids whose end a crash may have lost.
     private(set) var mayRepeat: Set<DeliveryID> = []
     private(set) var hastened = 0
     private(set) var droppedOnDisk = 0
@@ -75,7 +74,7 @@ struct Simulation {
         }
     }
 
-    /// Lets one thing happen.
+    /// Makes one random step.
     mutating func step(_ answer: (StoredDelivery, inout SeededGenerator) -> Outcome) throws {
         switch Int.random(in: 0..<10, using: &random) {
         case 0, 1:
@@ -105,7 +104,7 @@ struct Simulation {
         }
     }
 
-    /// Forgets everything but the disk.
+    /// Drops everything except the disk.
     mutating func crash() throws {
         mayRepeat.formUnion(underWay.map(\.stored.delivery.id))
         for case .changes(let changes) in writes {
@@ -205,7 +204,7 @@ struct Simulation {
 
     private mutating func keep(_ actions: CourierActions) {
         if !actions.changes.isEmpty { writes.append(.changes(actions.changes)) }
-        // A page that is asked for from now on does not bring them.
+        // A page requested from now on does not contain them.
         writes += discards.map { .discard($0) } + actions.reads.map { .read($0) }
         discards = []
         reports += actions.reports.count

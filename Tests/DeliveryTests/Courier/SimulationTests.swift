@@ -10,7 +10,7 @@ import TimeTestSupport
 struct SimulationTests {
     private static let tight = CourierLimits(inFlight: 8, slow: 4, window: 64, inFlightPerHost: 2, standAsideAfter: 3)
 
-    /// Six of ten attempts end well; the rest in every other way.
+    /// Returns success for six of ten attempts, and every other outcome for the rest.
     private func answer(_ stored: StoredDelivery, _ random: inout SeededGenerator) -> Outcome {
         switch Int.random(in: 0..<20, using: &random) {
         case 0: Outcome(.rejected, status: 400, reason: "bad")

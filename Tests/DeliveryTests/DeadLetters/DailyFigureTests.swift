@@ -17,7 +17,7 @@ struct DailyFigureTests {
         try StatisticsStore(outbox).add([delivered: 5], replaced: [french: 1], oldest: 19_601)
         let reader = OutboxReader(path: folder.path("outbox"))
         #expect(try reader.figures(since: 20_000) == [delivered: 7, french: 1])
-        // It outlives the router.
+        // It is kept across a restart.
         try folder.snapshot(of: "outbox", as: "copy")
         _ = try Outbox(path: folder.path("copy"))
         #expect(try OutboxReader(path: folder.path("copy")).figures(since: 0).count == 2)

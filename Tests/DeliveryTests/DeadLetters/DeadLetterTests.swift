@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Which deliveries become dead letters, and how the store keeps them.
+/// The deliveries that become dead letters, and how the store keeps them.
 struct DeadLetterTests {
     private let now: Timestamp = 1_700_000_000_000
     private let rejected = Outcome(.rejected, status: 400, reason: "BadTopic")
@@ -146,7 +146,7 @@ struct DeadLetterTests {
         try bury(Array(stored[1...]), in: outbox)
         try outbox.pruneDeadLetters(at: now) { $0.rawValue != 1 }
         #expect(try failed(folder.path("outbox")).map(\.device.rawValue) == [2, 3])
-        // Its push service called it gone, or a delivery found it unregistered.
+        // Its push service reported it as gone, or a delivery found it unregistered.
         var changes = OutboxChanges()
         changes.forgotten = [DeviceID(rawValue: 2)]
         try outbox.apply(changes)

@@ -92,7 +92,7 @@ struct OperatedQueueTests {
         #expect(driver.numbersUnderWay == [1])
     }
 
-    /// Four are in memory at most, so that most are only on disk.
+    /// Memory holds up to four, so that most are only on disk.
     @Test func whatIsOnlyOnDiskIsDroppedAndHastenedAsWell() async throws {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))

@@ -61,7 +61,7 @@ struct NotificationBlobTests {
             for length in 0..<blob.count {
                 #expect(throws: BlobError.self, "\(length) bytes") { try decode(Array(blob.prefix(length))) }
             }
-            // A stricter form is about the same event.
+            // A stricter form concerns the same event.
             #expect(notification.stricter?.origin == (notification.mode == .wake ? nil : notification.origin))
         }
         #expect(throws: BlobError.unknownVersion(0x20)) { try decode([0x20] + full.blob.dropFirst()) }

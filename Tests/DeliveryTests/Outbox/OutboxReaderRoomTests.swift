@@ -2,7 +2,7 @@ import Testing
 
 @testable import Delivery
 
-/// Whether commands can tell that a queue has little room left.
+/// Whether commands detect that a queue is almost full.
 struct OutboxReaderRoomTests {
     @Test func aQueueIsCrowdedFromAsMuchOnAsOneHostMayHave() throws {
         let folder = try TemporaryFolder()

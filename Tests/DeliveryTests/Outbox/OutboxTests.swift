@@ -74,7 +74,7 @@ struct OutboxTests {
             (0..<300).map { .sample($0, platform: $0 % 3 == 0 ? "android" : "ios") },
             into: outbox
         )
-        // In runs of seven of ten, out of order, some of them twice.
+        // Seven of each ten end, out of order, some of them twice.
         let ended = stored.filter { $0.delivery.number % 10 < 7 }
         var changes = OutboxChanges()
         changes.removals = ended.reversed().map(\.key) + ended.prefix(20).map(\.key)
@@ -226,7 +226,7 @@ struct OutboxTests {
         #expect(page.isLast)
     }
 
-    /// No version wrote others. Operators still see such a row.
+    /// No version wrote other ids. Operators still see such a row.
     @Test(arguments: ["no UUID", "", "00000000-0000-4000-8000-00000000000A"])
     func rowsWithoutAUUIDCannotBeRead(_ id: String) throws {
         let folder = try TemporaryFolder()

@@ -50,14 +50,14 @@ import Testing
     }
 
     @Test func aDeviceHasOneAtATimeOnceMuchWaits() {
-        // A server by as many names as it likes.
+        // A server can have many names.
         let taken = (0..<40).map { bring($0 % 2, at: "name-\($0)") }
         #expect(taken.count { $0 } == 4)
         #expect(bring(2, at: "well"))
         #expect(!bring(2, at: "well"))
         share.remove(for: Self.device(2))
         #expect(bring(2, at: "well"))
-        // That is nothing to tell of.
+        // That is not worth a report.
         #expect(!share.isBehind)
     }
 
@@ -73,7 +73,7 @@ import Testing
             let first = share.take(Self.device(device))
             return first == .dependsOnHost ? share.take(Self.device(device), at: "hole") : first
         }
-        // The first four were not looked up: no host can have too much before.
+        // The first four were not looked up: no host can exceed its limit before that.
         #expect(verdicts.count { $0 == .taken } == 8)
         #expect(share.take(Self.device(7)) == .refused)
         share.settle()

@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// Notifications that several deliveries have in common: what the disk holds of them, and for how long.
+/// Notifications that several deliveries share: their form on disk and their lifetime.
 struct SharedNotificationTests {
     private let folder: TemporaryFolder
     private let database: DatabasePool
@@ -54,7 +54,7 @@ struct SharedNotificationTests {
         .map(\.delivery)
     }
 
-    /// The numbers of shared notifications on disk.
+    /// Returns the numbers of shared notifications on disk.
     private func shared(_ database: DatabasePool? = nil) throws -> [Int64] {
         try (database ?? self.database).read {
             try Int64.fetchAll($0, sql: "SELECT number FROM outbox_notification ORDER BY number")
@@ -226,7 +226,7 @@ struct SharedNotificationTests {
         sequences.map { OutboxKey(queue: queue, sequence: $0) }
     }
 
-    /// What `use` notes when all of `keys` are removed.
+    /// Returns the ends that `use` records when all of `keys` are removed.
     private func ends(of keys: [OutboxKey], in use: SharedNotificationUse) -> SharedNotificationUse.Ends {
         var removed = RemovedDeliveries()
         for range in use.ranges(of: keys) {

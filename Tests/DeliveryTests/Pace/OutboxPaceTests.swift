@@ -125,7 +125,7 @@ struct OutboxPaceTests {
         let later = HeldNotification(.wake(.zap, urgency: .low))
         try put(outbox) { $0.members = [member(1, 3, first), member(1, 4, first)] }
         let keys = [member(1, 3, first).key, member(1, 4, first).key]
-        // In one transaction, what is new counts.
+        // In one transaction, additions take precedence.
         try put(outbox) { ($0.removed, $0.members) = (keys, [member(1, 4, later)]) }
         #expect(try keys.map(outbox.heldNotification) == [nil, later])
         try put(outbox) { $0.held = [held(1, 4)] }
@@ -179,7 +179,7 @@ struct OutboxPaceTests {
         }
         let isEnd = ![.retry, .misconfigured, .reduced, .moved, .postponed, .requeued].contains(kind)
         #expect(ends(1).map(\.counts) == (isEnd ? [[.delivered, .rejected].contains(kind)] : []))
-        // The sealed ingress has no pace.
+        // The sealed ingress has no throttling.
         #expect(ends(-1).isEmpty)
     }
 
@@ -222,7 +222,7 @@ struct OutboxPaceTests {
         }
         try outbox.apply(changes)
         var paces: [PaceRow] = []
-        // Without what a start makes of it.
+        // Without the changes of a start.
         try database.read { try PaceStatements.readPaces($0) { paces.append($0) } }
         #expect(paces.map(\.underWay) == [nil, "b", nil])
         #expect(paces.map(\.aside) == [2, PaceRow.mostAside, 0])

@@ -112,7 +112,7 @@ struct RetryPolicyTests {
         let twoDays: Duration = .hours(48)
         let due = policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: start, random: &random)
         #expect(due == start + policy.cap + .seconds(1))
-        // As long as there is time for that; what it lives to see is waited for.
+        // Only if the lifetime allows that; a requested wait within the lifetime is respected.
         let late = start + .hours(1) - policy.cap - .seconds(1)
         #expect(policy.nextAttempt(of: delivery, attempts: 1, retryAfter: twoDays, now: late, random: &random) == nil)
         #expect(

@@ -3,13 +3,13 @@ import Delivery
 import Push
 import Synchronization
 
-/// A store whose disk refuses when told to.
+/// A store whose disk fails on request.
 final class FailingStore: DeliveryStore {
     struct Failures: Sendable {
         var insertions = false
-        /// How many of the next changes fail.
+        /// The number of next changes that fail.
         var changes = 0
-        /// How many of the next pages fail.
+        /// The number of next pages that fail.
         var pages = 0
     }
 

@@ -3,7 +3,7 @@ import Delivery
 import Synchronization
 import TimeTestSupport
 
-/// A clock that moves when told, and the alarms set on it.
+/// A manual clock, and the alarms set on it.
 final class ManualTime: Alarm {
     private struct State {
         var now: Timestamp
@@ -29,7 +29,7 @@ final class ManualTime: Alarm {
         if rings { action() }
     }
 
-    /// Puts the clock back, and lets all alarms ring early.
+    /// Sets the clock back, and lets all alarms ring early.
     func setBack(by milliseconds: Duration) {
         let alarms = state.withLock { state in
             state.now -= milliseconds
@@ -50,7 +50,7 @@ final class ManualTime: Alarm {
     }
 }
 
-/// Always draws the largest number: every backoff is as long as it can be.
+/// Always returns the largest number: every backoff has its maximum length.
 struct LargestGenerator: RandomNumberGenerator, Sendable {
     mutating func next() -> UInt64 { .max }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Delivery
 
-/// Keeps all it is told, and lets a test wait for a state of it.
+/// Records all reports, and lets a test wait for a condition.
 final class RecordingObserver: DeliveryObserver {
     struct Record: Sendable {
         var reports: [DeliveryReport] = []
@@ -57,14 +57,14 @@ final class RecordingObserver: DeliveryObserver {
 }
 
 extension SerialMailbox {
-    /// Returns when what is being worked off is done.
+    /// Returns when the current work is done.
     func settle() async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 }
 
 extension Courier {
-    /// Returns when what has arrived so far is decided and on disk.
+    /// Returns when all input so far has been decided and is on disk.
     func settle() async {
         await mailbox.settle()
         await writer.mailbox.settle()

@@ -15,7 +15,7 @@ final class TemporaryFolder {
 
     func path(_ name: String) -> String { url.appending(path: name).path }
 
-    /// Copies the files as they are at this moment: what a crash would leave.
+    /// Copies the files as a crash at this moment would leave them.
     func snapshot(of name: String, as copy: String) throws {
         for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: path(name + suffix)) {
             try FileManager.default.copyItem(atPath: path(name + suffix), toPath: path(copy + suffix))

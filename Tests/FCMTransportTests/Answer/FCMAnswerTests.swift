@@ -7,7 +7,7 @@ import TimeTestSupport
 @testable import FCMTransport
 
 struct FCMAnswerTests {
-    /// A refusal as Google writes it; `code` in the detail of type FcmError.
+    /// Returns an error in Google's form; `code` is in the detail of type FcmError.
     private static func error(
         _ status: String,
         code: String? = nil,
@@ -134,7 +134,7 @@ struct FCMAnswerTests {
         AnswerRow(500, body: error("INTERNAL", code: "SOMETHING_NEW"), .CARILLON_RETRY, "server-error"),
         AnswerRow(502, body: "<html>", .CARILLON_RETRY, "server-error"), AnswerRow(408, .CARILLON_RETRY, "timeout"),
         AnswerRow(302, .CARILLON_REJECTED, "redirect"), AnswerRow(405, .CARILLON_REJECTED, "other"),
-        // The code counts before the status, and that before HTTP's.
+        // The code takes precedence over the status, and the status over HTTP's.
         AnswerRow(500, body: error("INTERNAL", code: "UNREGISTERED"), .CARILLON_GONE, "unregistered"),
         AnswerRow(400, body: error("UNAVAILABLE"), .CARILLON_RETRY, "unavailable"),
     ]

@@ -23,7 +23,7 @@ struct MessageSizeTests {
         return object?["message"] as? [String: Any]
     }
 
-    /// As Google counts: bytes of the names and values of data and of what is shown.
+    /// Returns the size as Google counts it: bytes of the names and values of data and of the shown strings.
     private func size(_ message: [String: Any]) throws -> Int {
         let shown = (message["android"] as? [String: Any])?["notification"] as? [String: Any] ?? [:]
         let flat = [message["data"], message["notification"], shown].compactMap { $0 as? [String: Any] }
@@ -87,7 +87,7 @@ struct MessageSizeTests {
         #expect(try message(.envelope(tooLarge, title: "n")) == nil)
     }
 
-    /// Whatever the texts are made of.
+    /// The limit holds for all characters.
     @Test(arguments: ["a", "\"", "\\", "\n", "\u{1}", "é", "漢", "👨‍👩‍👧‍👦", "\u{202E}", "e\u{301}"])
     func neverExceedsTheLimit(_ character: String) throws {
         for style in ["data", "notification"] {

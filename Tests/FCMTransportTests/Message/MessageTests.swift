@@ -13,7 +13,7 @@ struct MessageTests {
         fixture = try TransportFixture()
     }
 
-    /// The body, with the token replaced by `T`.
+    /// Returns the body, with the token replaced by `T`.
     private func body(_ sample: SampleNotification) throws -> String {
         let isFirst = fixture.host.requests.isEmpty
         #expect(try fixture.deliver(sample) == .CARILLON_OK)
@@ -38,7 +38,7 @@ struct MessageTests {
         try expect(.wake("dm", count: 7), #""data":{"t":"batch","n":"7"},\#(Self.normal)"#)
     }
 
-    /// Which an app has to be written for.
+    /// The app must support this.
     @Test func everyMessageMayComeBeforeTheFirstUnlockWhereTheOperatorSaysSo() throws {
         let fixture = try TransportFixture(["direct_boot_ok": true])
         var samples = [SampleNotification.wake("dm"), .nudge("dm", title: "t"), .envelope(#"{"v":1}"#, title: "t")]
@@ -227,7 +227,7 @@ struct MessageTests {
         #expect(fixture.host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_REJECTED, reason: reason)])
     }
 
-    /// All that an operator may say of every event.
+    /// All values that an operator may set for every event.
     @Test func aNudgeComesAsTheOperatorSays() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification")
         sample.category = "news"
@@ -250,7 +250,7 @@ struct MessageTests {
         try expect(sample, #""data":{"sealed":"{\"v\":1}"},\#(Self.normal)"#)
     }
 
-    /// However much a sender puts where only alerts and nudges may say it.
+    /// Even if a sender fills the values that only alerts and nudges may show.
     @Test(arguments: [carillon_mode.CARILLON_WAKE, .CARILLON_SEALED])
     func wakeUpsAndEnvelopesSayNothing(_ mode: carillon_mode) throws {
         var sample = SampleNotification.alert(title: "New notification", body: "neutral")
@@ -268,8 +268,7 @@ struct MessageTests {
         #expect(!(try body(sample)).contains("LEAK"))
     }
 
-    /// The message of an event for many is made once. Each has its own token and id, and a lifetime that counts from
-    /// now.
+    /// The message of an event for many devices is made once. Each has its own token, id and remaining lifetime.
     @Test func aCrowdGetsTheSameMessageEachToItsOwnDevice() throws {
         var sample = SampleNotification.alert(title: "Bob", body: #"A "note" for many"#)
         sample.data = #"{"event_id":"00ff"}"#

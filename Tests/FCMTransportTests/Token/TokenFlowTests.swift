@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import FCMTransport
 
-/// From a delivery to a token to the message, over a host that answers when told to.
+/// From a delivery to a token to the message, over a host that responds on request.
 struct TokenFlowTests {
     private let fixture: TransportFixture
 

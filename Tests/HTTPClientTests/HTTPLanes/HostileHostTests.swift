@@ -2,10 +2,10 @@ import Testing
 
 @testable import HTTPClient
 
-/// Spellings of hosts that some parser takes for an address inside. Each is either refused as a URL, or an address that
-/// the guard refuses, or a name, of which the guard sees what it resolves to.
+/// Spellings of hosts that some parsers take for an internal address. Each is rejected as a URL, is an address that the
+/// guard rejects, or is a name whose addresses the guard checks.
 struct HostileHostTests {
-    /// Of 127.0.0.1, 169.254.169.254 and ::1.
+    /// Spellings of 127.0.0.1, 169.254.169.254 and ::1.
     @Test(arguments: [
         "2130706433", "0x7f000001", "0x7F.1", "017700000001", "0177.0.0.1", "0177.0.0.01", "127.1", "127.0.1",
         "127.000.000.001", "00000177.1", "0x7f.0x0.0x0.0x1", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376",
@@ -49,7 +49,7 @@ struct HostileHostTests {
         }
     }
 
-    /// Those that judge by the name would let these pass; here the name means nothing.
+    /// Checks of the name would let these pass; here the name has no meaning.
     @Test(arguments: [
         "127.0.0.1.nip.example", "metadata.google.internal", "xn--bcher-kva.example", "1.2.3.4.example", "localhost",
         "a.127-0-0-1.example", "0x7f.example", "0.example",

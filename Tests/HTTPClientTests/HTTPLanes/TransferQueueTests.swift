@@ -133,7 +133,7 @@ struct TransferQueueTests {
         queue.ended(begun[0])
         let third = begin(&queue)
         #expect(third.map(\.url.origin.host) == ["a"])
-        // Without an answer it would be the turn of b.
+        // Without a response, the next request would be of b.
         queue.ended(third[0], isAnswered: true)
         let fourth = begin(&queue)
         #expect(fourth.map(\.url.origin.host) == ["a"])

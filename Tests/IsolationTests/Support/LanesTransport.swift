@@ -2,7 +2,7 @@ import Core
 import HTTPClient
 import Push
 
-/// Posts to the address that a device's token is.
+/// Posts to the URL in a device's token.
 struct LanesTransport: Transport {
     let sender: any HTTPSender
 

@@ -14,7 +14,7 @@ final class LoopbackServer: Sendable {
     private let channel: any Channel
     private let state = NIOLockedValueBox(State())
 
-    /// `status` nil: says nothing.
+    /// With a nil `status`, the server never responds.
     init(status: Int?) async throws {
         let state = state
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -152,7 +152,7 @@ struct APIPagesTests {
         }
     }
 
-    /// The API has paths that end alike.
+    /// The API has paths with the same endings.
     @Test func nothingElseIsAnswered() {
         for target in ["/v1/me", "/v1/me/devices", "/x/me/", "/me/x/y", "/", "/v1/console/", "/api/me/"] {
             #expect(answer(target) == nil, "\(target)")
@@ -174,7 +174,7 @@ struct SubscribePageTests {
         String(decoding: try #require(try answer(name).body), as: UTF8.self)
     }
 
-    /// Those of the folder: what is added there must be embedded as well.
+    /// The files of the folder: added files must be embedded as well.
     private static let files: [String] = {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../Sources/HTTP/BrowserPages/Subscribe")
@@ -248,7 +248,7 @@ struct SubscribePageTests {
         #expect(answer["content-type"] == "application/json")
     }
 
-    /// Both languages have the same texts, with the same places to fill in.
+    /// Both languages have the same strings, with the same placeholders.
     @Test func everyTextIsInBothLanguages() throws {
         let script = try text("texts.js")
         let parts = script.components(separatedBy: "\n  de: {")
@@ -261,7 +261,7 @@ struct SubscribePageTests {
         }
     }
 
-    /// The places to fill in of each text, by its key.
+    /// Returns the placeholders of each string, by its key.
     private static func texts(_ script: String) -> [String: Set<String>] {
         var found: [String: Set<String>] = [:]
         for line in script.matches(of: /\n    ([A-Za-z_0-9]+): (.*)/) {

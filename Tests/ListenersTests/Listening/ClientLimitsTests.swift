@@ -55,10 +55,10 @@ import TimeTestSupport
 
     @Test func manyNetworksOfOneOwnerShareWhatItMayDo() throws {
         var rates = ClientRates(burst: 10, perSecond: 1, capacity: 1_000)
-        // 48 bits: four times as much as one client may do.
+        // 48 bits: four times the limit of one client.
         let asMany = try (0..<10).map { _ in try passing(20, &rates) { "2001:db8:1:\(String($0, radix: 16))::1" } }
         #expect(asMany.reduce(0, +) == 40)
-        // 32 bits: sixteen times as much, what the 48 bits have taken included.
+        // 32 bits: sixteen times, including the requests of the 48 bits.
         #expect(try passing(1_000, &rates) { "2001:db8:\(String($0 + 2, radix: 16))::1" } == 120)
         #expect(try passing(1_000, &rates) { "2001:db9:\(String($0 + 2, radix: 16))::1" } == 160)
         #expect(try passing(1_000, &rates) { "198.51.\($0 / 250).\($0 % 250)" } == 1_000)
@@ -68,7 +68,7 @@ import TimeTestSupport
         var rates = ClientRates(burst: 1, perSecond: 1, capacity: 1_000)
         #expect(try passing(16, &rates) { "2001:db8:\($0):1::1" } == 16)
         for _ in 0..<5 { #expect(!rates.take(try client("2001:db8:ffff::1"), now: 0)) }
-        // The network may do one more soon; the client's own turn was never taken.
+        // The network may send one more soon; the client's own limit was not used.
         #expect(rates.take(try client("2001:db8:ffff::1"), now: 100))
     }
 

@@ -105,12 +105,12 @@ import TimeTestSupport
         #expect(admit("127.0.0.1", isProven: true).seen == .admitted(inPlaceOf: "spare") && places.isInReserve)
         #expect(admit("127.0.0.1").seen == .refused(limit: 2))
         places.leave(first)
-        // All that is left is kept, and one of them has the place of the reserve.
+        // All remaining connections are kept, and one of them uses the reserve.
         #expect(admit("127.0.0.1", "last").seen == .admitted(inPlaceOf: nil) && places.isInReserve)
     }
 
     @Test mutating func inAFullNetworkANeighbourGivesWayAndNobodyElse() {
-        // A network of 48 bits may take a quarter of all places, and not less than one client.
+        // A network of 48 bits may take a quarter of all places, but at least as many as one client.
         admit("192.0.2.1", "stranger")
         for number in 0..<3 {
             admit("2001:db8:1:\(number)::1", "\(number)", silentSince: .epoch + .milliseconds(number))
@@ -122,7 +122,7 @@ import TimeTestSupport
     @Test mutating func aPlaceIsGivenUpOnce() {
         let numbers = (0..<8).map { admit("192.0.2.\($0)", "\($0)").number }
         #expect(admit("198.51.100.1", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "0"))
-        // Its connection ends after that.
+        // Its connection ends afterwards.
         places.leave(numbers[0])
         #expect(admit("198.51.100.2", silentSince: 60_000, now: 60_000).seen == .admitted(inPlaceOf: "7"))
         places.leave(numbers[1])
@@ -241,12 +241,12 @@ import TimeTestSupport
 
 private enum Decision: Equatable {
     case admitted
-    /// By that limit, which is logged or not.
+    /// The limit that rejects the connection, and whether it is logged.
     case refused(Int, isLogged: Bool = true)
 }
 
 extension ConnectionCounts {
-    /// Counts a connection from `address`, or refuses it.
+    /// Counts a connection from `address`, or rejects it.
     fileprivate mutating func admit(_ address: String, isProxy: Bool = false, now: Timestamp) -> Decision {
         let client = isProxy ? nil : ClientAddress(address)
         if let obstacle = obstacle(to: client) {

@@ -33,7 +33,7 @@ import TimeTestSupport
         #expect(origins.note(origin, now: 1_000_000) == false)
     }
 
-    /// Users choose origins: beyond the limit new ones are left to libcurl, and known ones count on.
+    /// Users choose origins: beyond the limit new ones are left to libcurl, and known ones still count.
     @Test func itRemembersOnlySoMany() throws {
         var origins = BusyOrigins(often: 2, limit: 3)
         let known = try (1...3).map { try origin("\($0).example.com") }

@@ -120,7 +120,7 @@ struct ConnectionPoolTests {
         network.pass(.seconds(1))
         try send(5, to: "three.example", through: pool)
         #expect(network.connections.count == 3)
-        // It was in the middle of something: that is finished first.
+        // Its requests in flight are finished first.
         #expect(network.connections[0].channel.isActive)
         network.connections[0].peer.answer(1)
         network.settle()

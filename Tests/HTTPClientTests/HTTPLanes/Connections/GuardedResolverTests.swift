@@ -7,7 +7,7 @@ import Testing
 struct GuardedResolverTests {
     private let loop = MultiThreadedEventLoopGroup.singleton.next()
 
-    /// The addresses that `localhost` has, with the only thread that looks up names busy until `body` is through.
+    /// Returns the addresses of `localhost`, while the only lookup thread is busy until `body` returns.
     private func lookUp(_ body: (GuardedResolver) -> Void) async throws -> [SocketAddress] {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()

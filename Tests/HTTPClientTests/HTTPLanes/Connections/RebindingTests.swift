@@ -5,9 +5,9 @@ import Testing
 
 @testable import HTTPClient
 
-/// Names whose owners change their minds between one look and the next.
+/// Names whose addresses change between two lookups.
 struct RebindingTests {
-    /// Answers each question with the next of `answers`, the last one for ever.
+    /// Answers each question with the next of `answers`, and then repeats the last one.
     private final class FickleNames: NameLookup {
         private let answers: NIOLockedValueBox<[[String]]>
         private let asked = NIOLockedValueBox(0)
@@ -49,7 +49,7 @@ struct RebindingTests {
         #expect(names.questions == 1)
     }
 
-    /// What is connected to is what was judged: one connection asks once, and what the name says then does not matter.
+    /// The connection uses the checked address: it asks once, and later responses for the name do not matter.
     @Test func theAnswerThatWasJudgedIsTheOneThatIsUsed() async throws {
         let names = FickleNames([["1.1.1.1"], ["127.0.0.1"]])
         let resolver = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)

@@ -6,12 +6,12 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// When frames leave, and in which pieces: what a peer can work on while this side does.
+/// The order and the pieces in which frames are sent, so that both sides can work in parallel.
 struct SendingOrderTests {
     private let network = ScriptedNetwork()
     private let answers = Answers()
 
-    /// An origin whose connection has answered one request.
+    /// Returns an origin whose connection has answered one request.
     private func openOrigin() throws -> OriginConnections {
         network.greets = { $0.settings(maxConcurrentStreams: 1_000) }
         let origin = try network.origin()
@@ -45,7 +45,7 @@ struct SendingOrderTests {
         network.settle()
         #expect(connection.peer.open == [3])
 
-        // The answer and the window come in one read.
+        // The response and the window arrive in one read.
         connection.peer.answer(3)
         try connection.channel.writeInbound(ByteBuffer(bytes: connection.peer.takeOutput()))
         let frames = leftWhenAnswered.withLockedValue { $0 }

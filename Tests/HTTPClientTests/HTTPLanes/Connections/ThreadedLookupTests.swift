@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPClient
 
 struct ThreadedLookupTests {
-    /// Name servers of which some never answer before they are told to.
+    /// Name servers, some of which respond only on request.
     private final class Servers: Sendable {
         let release = DispatchSemaphore(value: 0)
         let asked = NIOLockedValueBox<[String]>([])
@@ -56,7 +56,7 @@ struct ThreadedLookupTests {
         #expect(servers.asked.withLockedValue { $0.count } == before + 1)
     }
 
-    /// More names hang than are looked up at a time without a pause.
+    /// More names hang than the limit of parallel lookups without a pause.
     @Test func anotherNameIsLookedUpSoonWhileHundredsHang() async {
         let servers = Servers()
         let lookup = ThreadedLookup(resolve: servers.resolve)

@@ -3,8 +3,8 @@ import RandomTestSupport
 
 @testable import HTTPClient
 
-/// An nghttp2 server session that does by chance whatever RFC 9113 allows a server, and remembers what it did, so that
-/// an independent implementation judges every frame this side sends.
+/// An nghttp2 server session that randomly does everything that RFC 9113 allows, and records it. An independent
+/// implementation thus judges every frame of this side.
 final class CapriciousServer {
     struct Request {
         var fields: [String: String] = [:]
@@ -61,7 +61,7 @@ final class CapriciousServer {
         return output
     }
 
-    /// Does one thing that comes to mind.
+    /// Performs one random action.
     func act() {
         switch random.number(0...19) {
         case 0: changeSettings()
@@ -73,12 +73,11 @@ final class CapriciousServer {
         }
     }
 
-    /// Opens every window and answers whatever is complete.
+    /// Opens every window and answers all complete requests.
     func calmDown() {
         if lastByGoAway == nil { submitSettings([(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 65_535)]) }
         consume(.max)
-        // In the order of their numbers, as in all that chance decides here: a seed must tell the same story in each
-        // process.
+        // Sorted by number, like all random choices here: a seed must give the same run in each process.
         for (stream, request) in requests.sorted(by: { $0.key < $1.key }) where isOpen(stream, request) {
             answer(stream)
         }

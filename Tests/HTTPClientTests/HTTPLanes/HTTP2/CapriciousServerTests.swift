@@ -7,11 +7,11 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// The session against nghttp2's own server side, which does by chance all that a server may do.
+/// The session against nghttp2's own server side, which randomly does everything that a server may do.
 @Suite(.serialized) struct CapriciousServerTests {
     private let answers = Answers()
 
-    /// Sends a few hundred requests of all sizes, in pieces cut anywhere, and compares both sides' books.
+    /// Sends a few hundred requests of all sizes, in random pieces, and compares both sides' records.
     @Test(arguments: 0..<TestLength.rounds(10, long: 40)) func bothSidesAgreeOnWhatBecameOfEveryRequest(
         seed: Int
     ) throws {
@@ -62,7 +62,7 @@ import TimeTestSupport
             fields.append("x-long", String(repeating: "l", count: random.number(10_000...50_000)))
         }
         let size = random.once(in: 10) ? random.number(1...150_000) : random.number(0...400)
-        // A few run out of time.
+        // A few time out.
         let deadline = random.once(in: 20) ? now + .milliseconds(random.number(1...40)) : .distantFuture
         return try #require(
             answers.exchange(
@@ -145,7 +145,7 @@ import TimeTestSupport
                 let isBeyond = stream.flatMap { id in server.lastByGoAway.map { id > $0 } } ?? true
                 #expect(isBeyond || stream.flatMap { server.resets[$0] } == HTTP2ErrorCode.refusedStream.rawValue)
             case .failed(_, let failure):
-                // Either its time was up or the server gave it up; never did this side find fault with nghttp2.
+                // Either it timed out or the server gave it up; this side never found an error in nghttp2.
                 #expect(failure.reason == .timeout || failure.reason == .closed)
                 #expect(failure.reason == .timeout || request?.resetBy == "server")
                 if stream != nil { #expect(failure.mayHaveBeenProcessed) }

@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// Judged by nghttp2's decoder.
+/// HPACK output, checked by nghttp2's decoder.
 @Suite(.serialized) struct HPACKEncoderTests {
     private let judge: HeaderJudge
 
@@ -34,7 +34,7 @@ import TimeTestSupport
         return Array(memory[..<count])
     }
 
-    /// Encodes, has it judged, and returns how many bytes it took.
+    /// Encodes, checks the result, and returns its size in bytes.
     @discardableResult
     private func check(_ exchange: Exchange, _ encoder: inout HPACKEncoder) throws -> Int {
         let request = exchange.request
@@ -72,7 +72,7 @@ import TimeTestSupport
         #expect(sizes[0] > 350)
         // Path, apns-id and apns-expiration with their lengths, content-length, and seven single bytes.
         #expect(sizes[2...].allSatisfy { $0 < 90 })
-        // A new token is written out twice before it shrinks again.
+        // A new token is written in full twice before it shrinks again.
         let other = String(repeating: "u", count: 200)
         for number in 50..<60 {
             sizes.append(try check(exchange("/1", fields: push(number, token: other), body: [1]), &encoder))

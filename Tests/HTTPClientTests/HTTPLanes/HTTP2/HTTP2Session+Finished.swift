@@ -1,7 +1,7 @@
 @testable import HTTPClient
 
 extension HTTP2Session {
-    /// All that has come to an end since the last call.
+    /// Returns all exchanges that have ended since the last call.
     func takeFinished() -> [Finished] {
         var all: [Finished] = []
         while let one = nextFinished() { all.append(one) }

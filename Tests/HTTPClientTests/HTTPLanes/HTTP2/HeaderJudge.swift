@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// nghttp2's HPACK decoder, to judge field blocks, and what it keeps of them.
+/// nghttp2's HPACK decoder with its dynamic table, which checks field blocks.
 final class HeaderJudge {
     struct Field: Equatable {
         var name: String
@@ -27,7 +27,7 @@ final class HeaderJudge {
         #expect(nghttp2_hd_inflate_change_table_size(inflater, size) == 0)
     }
 
-    /// Nil when the block is broken.
+    /// Returns the fields; nil if the block is invalid.
     func decode(_ block: [UInt8]) -> [Field]? {
         var fields: [Field] = []
         var start = 0

@@ -139,7 +139,7 @@ extension MalformedFramesTests {
         Row("endless PRIORITY", .enhanceYourCalm, endless(RawFrame(type: 2, stream: 9, payload: [0, 0, 0, 1, 1]))),
         Row("endless RST_STREAM", .enhanceYourCalm, [.headers(1, ok)] + endless(.reset(1, 8))),
         Row("endless frames of no known type", .enhanceYourCalm, endless(RawFrame(type: 0xaa))),
-        // Each costs as much to decode as many small ones.
+        // Each costs as much decoding time as many small ones.
         Row(
             "many large field blocks",
             .enhanceYourCalm,

@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// What RFC 9113 calls an error, and of which kind. Streams 1, 3 and 5 are open; 1 has sent its whole request.
+/// The errors of RFC 9113 and their kinds. Streams 1, 3 and 5 are open; 1 has sent its whole request.
 struct MalformedFramesTests {
     struct Row: CustomTestStringConvertible {
         var testDescription: String

@@ -25,11 +25,11 @@ import TimeTestSupport
             let bytes = greeting.flatMap(\.bytes) + damaged(Array(original.dropFirst(greeting.count)), &random)
             answered += try replay(bytes, &random)
         }
-        // Much of the damage leaves much of the conversation whole.
+        // Much of the damage leaves most of the conversation intact.
         #expect(answered > rounds)
     }
 
-    /// A server's side of a whole conversation.
+    /// Returns the server's side of a whole conversation.
     private func recording() throws -> [RawFrame] {
         let answers = Answers()
         let server = CapriciousServer(seed: 8)
@@ -49,7 +49,7 @@ import TimeTestSupport
         return RawFrame.all(in: output)
     }
 
-    /// Has a new session hear `bytes`; returns how many requests were answered.
+    /// Feeds `bytes` to a new session; returns the number of answered requests.
     private func replay(_ bytes: [UInt8], _ random: inout SeededGenerator) throws -> Int {
         let answers = Answers()
         let session = try #require(HTTP2Session(streamLimit: 100))

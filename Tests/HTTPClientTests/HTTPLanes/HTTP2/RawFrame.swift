@@ -37,7 +37,7 @@ struct RawFrame: Equatable {
         Self(type: 7, payload: bigEndian(last) + bigEndian(code))
     }
 
-    /// A field that no table takes part in.
+    /// Returns a field that does not use a table.
     static func field(_ name: String, _ value: String) -> [UInt8] {
         [0x00] + literal(name) + literal(value)
     }

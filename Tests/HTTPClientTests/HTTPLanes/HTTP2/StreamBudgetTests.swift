@@ -25,7 +25,7 @@ struct StreamBudgetTests {
         // The odd byte belongs to neither half.
         #expect(window.untilUpdate(initially: 65_535) == .max)
         _ = window.grow(by: 65_534 + 1_000_000, initially: 65_535)
-        // A window beyond the initial one is opened by other rules.
+        // Windows beyond the initial one have other rules.
         #expect(window.untilUpdate(initially: 65_535) == .max)
     }
 

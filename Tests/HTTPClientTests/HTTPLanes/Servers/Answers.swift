@@ -4,11 +4,11 @@ import TimeTestSupport
 
 @testable import HTTPClient
 
-/// Collects what completions say, and how often.
+/// Collects the results of completions and counts them.
 final class Answers: Sendable {
     private let results = NIOLockedValueBox<[Int: [Result<HTTPResponse, HTTPFailure>]]>([:])
 
-    /// An exchange whose end is recorded under `number`.
+    /// Returns an exchange whose result is recorded under `number`.
     func exchange(
         _ number: Int,
         body: [UInt8] = [],
@@ -31,12 +31,12 @@ final class Answers: Sendable {
         results.withLockedValue { $0[number, default: []].append(result) }
     }
 
-    /// The one result of `number`; nil while there is none, and when there is more than one.
+    /// The result of `number`; nil unless there is exactly one.
     subscript(number: Int) -> Result<HTTPResponse, HTTPFailure>? {
         results.withLockedValue { all in all[number].flatMap { $0.count == 1 ? $0[0] : nil } }
     }
 
-    /// How many completions were called, each call counted.
+    /// The number of completion calls.
     var count: Int { results.withLockedValue { $0.values.reduce(0) { $0 + $1.count } } }
 
     func status(_ number: Int) -> Int? {

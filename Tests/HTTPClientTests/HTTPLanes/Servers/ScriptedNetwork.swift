@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Connections in memory on one embedded loop, whose clock stands still until told.
+/// Connections in memory on one embedded loop with a manual clock.
 ///
 /// `@unchecked Sendable`: a test uses it on its one thread.
 final class ScriptedNetwork: Connector, @unchecked Sendable {
@@ -27,7 +27,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
     var negotiated: String? = "h2"
     /// Sends a peer's first frames.
     var greets: (ScriptedPeer) -> Void = { $0.settings(maxConcurrentStreams: 100) }
-    /// Connections get through, and then nothing happens.
+    /// Connections are made, but get no response.
     var isMute = false
     /// While true, no data from a peer arrives.
     var isWithheld = false
@@ -77,7 +77,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
         )
     }
 
-    /// Carries bytes both ways until nothing moves.
+    /// Carries bytes both ways until no side sends more.
     func settle() {
         var moved = true
         while moved {

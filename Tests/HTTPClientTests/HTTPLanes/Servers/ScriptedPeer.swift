@@ -1,8 +1,8 @@
 import CNghttp2
 import NIOCore
 
-/// The far side of a connection held in memory: an nghttp2 *server* session whose every frame the test decides, so that
-/// HPACK and framing are judged by the library's own other half.
+/// The far side of a connection in memory: an nghttp2 *server* session whose frames the test controls, so that the
+/// library itself checks HPACK and framing.
 final class ScriptedPeer {
     struct Request: Equatable {
         var streamID: Int32
@@ -73,7 +73,7 @@ final class ScriptedPeer {
         _ = nghttp2_session_mem_recv(session, bytes, bytes.count)
     }
 
-    /// Everything to be sent since it was asked last.
+    /// Returns all output since the last call.
     func takeOutput() -> [UInt8] {
         var frame: UnsafePointer<UInt8>?
         while case let count = nghttp2_session_mem_send(session, &frame), count > 0 {
@@ -145,7 +145,7 @@ final class ScriptedPeer {
         raw(type: 7, flags: 0, stream: 0, payload: Self.bigEndian(lastStreamID) + Self.bigEndian(code))
     }
 
-    /// Any frame at all, well-formed or not.
+    /// Sends any frame, well-formed or not.
     func raw(type: UInt8, flags: UInt8, stream: Int32, payload: [UInt8]) {
         takeOutputFirst()
         let length = Self.bigEndian(UInt32(payload.count)).dropFirst()

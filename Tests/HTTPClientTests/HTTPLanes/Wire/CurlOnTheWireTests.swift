@@ -53,7 +53,7 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
-    /// libcurl would send it again over another connection, and it may have been processed.
+    /// libcurl would repeat it over another connection, although it may have been processed.
     @Test(arguments: [true, false])
     func aConnectionThatEndsUnderARequestEndsTheRequest(_ isGuarded: Bool) async throws {
         let server = try await PlainServer()
@@ -93,7 +93,7 @@ struct CurlOnTheWireTests {
         await server.stop()
     }
 
-    /// A comment after a chunk's length, which libcurl passes over.
+    /// Each chunk's length has a comment, which libcurl skips.
     @Test func anAnswerThatIsMuchLongerThanItsContentIsGivenUp() async throws {
         let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;"
         let server = try await TalkativeServer(answer: head + String(repeating: "x", count: 1_000_000))
@@ -129,7 +129,7 @@ struct CurlOnTheWireTests {
         let server = try await PlainServer()
         await server.stop()
         var configuration = HTTPLanes.Configuration()
-        // As long as a resolver may take whose server does not answer.
+        // As long as a resolver may take if its server does not respond.
         configuration.lanes.connectTimeout = .seconds(50)
         let lanes = try HTTPLanes.forTests(configuration)
         #expect(
@@ -150,7 +150,7 @@ struct CurlOnTheWireTests {
         fromUser.untrustedURL = true
         #expect(await strict.failure(of: fromUser) == forbidden)
         #expect(server.connections == 0)
-        // The operator's own request leaves a connection behind, which a user's may not borrow.
+        // The operator's own request leaves a connection, which a user's must not reuse.
         #expect(try await strict.answer(to: request(server.port)).get().status == 200)
         #expect(await strict.failure(of: fromUser) == forbidden)
         #expect(server.paths.count == 1)

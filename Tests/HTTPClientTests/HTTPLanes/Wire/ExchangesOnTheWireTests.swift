@@ -9,7 +9,7 @@ struct ExchangesOnTheWireTests {
         HTTPRequest(method: "GET", url: "http://localhost:\(server.port)/", timeout: .seconds(20))
     }
 
-    /// libcurl takes it for HTTP/0.9 and says that the protocol is not supported, as of a URL.
+    /// libcurl takes it for HTTP/0.9 and reports an unsupported protocol, like for a URL.
     @Test(arguments: ["hello there\n", "SSH-2.0-OpenSSH_9.2\r\n", "\u{16}\u{3}\u{1}"])
     func anAnswerThatIsNotHTTPIsNoFaultOfTheURL(_ answer: String) async throws {
         let server = try await TalkativeServer(answer: answer)
@@ -43,7 +43,7 @@ struct ExchangesOnTheWireTests {
         let answer = try await lanes.answer(to: request(server)).get()
         #expect(answer.status == 200 && answer.body == Array("ok".utf8))
         #expect(server.connections == 2)
-        // That one is as good as any.
+        // That connection is as good as any.
         #expect(try await lanes.answer(to: request(server)).get().status == 200)
         #expect(server.connections == 2)
         await lanes.shutdown()

@@ -18,7 +18,7 @@ extension HTTPLanes {
         )
     }
 
-    /// Sends and waits. A second completion would crash the continuation.
+    /// Sends a request and waits. A second completion would crash the continuation.
     func answer(to request: HTTPRequest) async -> Result<HTTPResponse, HTTPFailure> {
         await withCheckedContinuation { continuation in
             send(request) { continuation.resume(returning: $0) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Whatever hangs for one, others have what they need.
+/// Other users have enough capacity while one user's requests hang.
 @Suite(.timeLimit(.minutes(2))) struct IsolationOnTheWireTests {
     private func request(_ host: String, _ port: Int, multiplexed: Bool = false) -> HTTPRequest {
         HTTPRequest(
@@ -62,7 +62,7 @@ import Testing
             lanes.send(request("127.2.0.\(1 + number)", silent.port)) { answers.record(number, $0) }
         }
         await silent.connections(8)
-        // Only because the oldest have to give up.
+        // This succeeds only because the oldest ones must give up.
         let result = await answer(to: request("127.0.0.1", good.port), from: lanes)
         #expect((try? result.get())?.status == 200)
         let failures = Set((0..<12).compactMap { answers.failure($0) })
@@ -163,7 +163,7 @@ import Testing
             #expect(try await lanes.answer(to: request("good-\(number).example", server.port)).get().status == 200)
         }
         #expect(answers.count == 0)
-        // Hosts whose names were found then are served as others.
+        // Hosts whose names were found then are served normally.
         release.signal()
         while answers.count < 400 { try await Task.sleep(for: .milliseconds(1)) }
         #expect((0..<400).allSatisfy { (try? answers[$0]?.get())?.status == 200 })

@@ -45,7 +45,7 @@ struct LanesOnTheWireTests {
         await lanes.shutdown()
     }
 
-    /// libcurl carries the operator's first two; a user's host could keep it busy.
+    /// libcurl carries the operator's first two requests; a user's host could keep it busy.
     @Test func anOriginThatGetsManyRequestsIsGivenAConnectionOfOurOwnAndAUsersAtOnce() async throws {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, allowPrivate: ["127.0.0.0/8"]))

@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// nghttpd, the HTTP/2 server of the nghttp2 project, on a free port of the loopback; it sends back what it is sent.
+/// nghttpd, the nghttp2 project's HTTP/2 server. It runs as an echo server on a free port of the loopback.
 ///
 /// `@unchecked Sendable`: the process is started once and ended once.
 final class Nghttpd: @unchecked Sendable {
@@ -34,7 +34,7 @@ final class Nghttpd: @unchecked Sendable {
             + [String(port), certificate.keyFile, certificate.certificateFile]
         process.standardOutput = FileHandle.nullDevice
         try process.run()
-        // It does not say when it listens.
+        // It does not report when it listens.
         let bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
         while process.isRunning {
             guard let channel = try? await bootstrap.connect(host: address, port: port).get() else { continue }

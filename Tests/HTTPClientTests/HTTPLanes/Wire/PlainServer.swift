@@ -7,8 +7,8 @@ import NIOSSL
 
 /// An HTTP/1.1 server on the loopback, with or without TLS, that misbehaves on request.
 ///
-/// `/echo` returns method, the `x-test` header and the body; `/redirect` answers 302 to `/echo`; `/big` a megabyte;
-/// `/silent` nothing; `/close` hangs up; `/half` hangs up within the body.
+/// `/echo` returns method, the `x-test` header and the body; `/redirect` 302 to `/echo`; `/big` a megabyte; `/silent`
+/// never responds; `/close` closes the connection; `/half` closes it within the body.
 final class PlainServer: Sendable {
     let port: Int
     private let channel: any Channel
@@ -48,7 +48,7 @@ final class PlainServer: Sendable {
         port = channel.localAddress?.port ?? 0
     }
 
-    /// The paths asked for.
+    /// The requested paths.
     var paths: [String] { seen.withLockedValue { $0 } }
     var connections: Int { accepted.withLockedValue { $0 } }
 

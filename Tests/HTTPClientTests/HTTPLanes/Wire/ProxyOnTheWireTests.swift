@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Through a proxy on the loopback.
+/// Requests through a proxy on the loopback.
 @Suite(.timeLimit(.minutes(2))) struct ProxyOnTheWireTests {
     private let caFile: String
 
@@ -101,7 +101,7 @@ import Testing
         let server = try await PlainServer(isSecure: true)
         let proxy = try await TunnelServer(.leads(to: server.port))
         let lanes = try HTTPLanes.forTests(.init(caFile: caFile, proxy: "http://127.0.0.1:\(proxy.port)"))
-        // Chooses HTTP/1.1, so libcurl does it over.
+        // The server chooses HTTP/1.1, so libcurl repeats the request.
         #expect(try await lanes.answer(to: request()).get().body == Array("POST  hello".utf8))
         #expect(proxy.heads.count == 2)
         #expect(proxy.heads.allSatisfy { $0.hasPrefix("CONNECT localhost:9 ") })

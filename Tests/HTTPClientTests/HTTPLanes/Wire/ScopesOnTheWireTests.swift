@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// Connections apart by scope, certificates and addresses, against servers on the loopback.
+/// Separate connections by scope, certificates and addresses, against servers on the loopback.
 @Suite(.timeLimit(.minutes(2))) struct ScopesOnTheWireTests {
     private let caFile: String
     private let certified: ConnectionScope
@@ -108,7 +108,7 @@ import Testing
         #expect(try await lanes.answer(to: ask).get().status == 200)
         #expect(asked.withLockedValue { $0 } == 1)
         first.stop()
-        // The first connection may still be dying when the next request comes.
+        // The first connection may still be closing when the next request comes.
         var status = 0
         while status != 200 {
             if case .success(let response) = await lanes.answer(to: ask) { status = response.status }

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// Takes connections on every address of the loopback, and never says a word.
+/// Accepts connections on every address of the loopback, and never responds.
 final class SilentServer: Sendable {
     private struct State {
         var open = 0
@@ -34,7 +34,7 @@ final class SilentServer: Sendable {
         port = channel.localAddress?.port ?? 0
     }
 
-    /// The most connections there were at a time.
+    /// The maximum number of simultaneous connections.
     var most: Int { state.withLockedValue { $0.most } }
 
     /// Waits until `count` clients are connected.

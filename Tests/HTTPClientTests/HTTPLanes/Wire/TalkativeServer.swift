@@ -2,8 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// A server on the loopback that answers every request with the same bytes, whatever they are, and says more when it is
-/// told to.
+/// A server on the loopback that answers every request with the same bytes, and sends more on request.
 final class TalkativeServer: Sendable {
     let port: Int
     private let listener: any Channel
@@ -22,10 +21,10 @@ final class TalkativeServer: Sendable {
         port = listener.localAddress?.port ?? 0
     }
 
-    /// Connections that were opened.
+    /// The number of opened connections.
     var connections: Int { channels.withLockedValue { $0.count } }
 
-    /// Returns when that lies with the client's system, on every connection that is open.
+    /// Sends `text` on every open connection; returns when the client's system has received it.
     func say(_ text: String) async throws {
         for channel in channels.withLockedValue({ $0 }) where channel.isActive {
             try await channel.writeAndFlush(ByteBuffer(string: text))

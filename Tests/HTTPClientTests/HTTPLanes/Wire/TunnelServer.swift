@@ -31,7 +31,7 @@ final class TunnelServer: Sendable {
         port = channel.localAddress?.port ?? 0
     }
 
-    /// The heads of what was asked for.
+    /// The heads of the received requests.
     var heads: [String] { seen.withLockedValue { $0 } }
     var connections: Int { open.withLockedValue { $0 } }
 

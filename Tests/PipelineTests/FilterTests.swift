@@ -27,7 +27,7 @@ import TimeTestSupport
             return answer(question)
         }
 
-        /// The groups of authors in each request, by filter.
+        /// The recipients of each combined request, by filter.
         final class Groups: Sendable {
             private let kept = Mutex<[(filter: String, recipients: [String])]>([])
 

@@ -74,7 +74,7 @@ import TimeTestSupport
         var pinging = try connection(of: "203.0.113.7", in: tables, limits)
         var asking = try connection(of: "203.0.113.7", in: tables, limits)
         let request = Array(#"["REQ","s",{}]"#.utf8)
-        // 800 bytes at the same time.
+        // 800 bytes in one burst.
         for _ in 0..<6 { #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing) }
         #expect(!isRefusedForSpeed(asking.receive(request, now: now)))
         #expect(pinging.receive(controlFrameOf: 125, now: now) == .nothing)

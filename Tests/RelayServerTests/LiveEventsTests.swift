@@ -6,7 +6,7 @@ import Testing
 
 @testable import RelayServer
 
-/// Live events for subscribers, and the server's knowledge of subscribers that send events.
+/// Live events for subscribers, and the server's record of clients that send events.
 @Suite struct LiveEventsTests {
     private static let event =
         "{\"id\":\"\(String(repeating: "0a", count: 32))\",\"pubkey\":\"\(String(repeating: "0b", count: 32))\",\"created_at\":1,"

@@ -69,7 +69,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         StatusRow(says, .reduced, reason, attempts: 2)
     }
 
-    /// The push service rejects the reduced content too, and it cannot be reduced again.
+    /// The push already has the least content, so it is rejected without another request.
     static func reducedInVain(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
         StatusRow(says, .reduced, reason, end: .rejected, attempts: 2, requests: 1)
     }

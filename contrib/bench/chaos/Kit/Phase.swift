@@ -60,7 +60,7 @@ package struct PhaseScript: Sendable, Equatable {
     package let scenes: [Scene]
     private let total: Int
 
-    /// Runs every phase once, in random order and with random lengths, within `requests` requests.
+    /// Creates phases in random order and with random lengths, within `requests` requests; each phase occurs once.
     package init(seed: UInt64, transport: ChaosTransport, requests: Int) {
         var random = SplitMix64(seed: seed, for: "phases of \(transport.rawValue)")
         let phases = ([.calm] + Phase.troubled).shuffled(using: &random)

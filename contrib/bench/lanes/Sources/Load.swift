@@ -74,7 +74,7 @@ final class PluginLoad: Load {
         url: "nostr:note1qqqqqqqqqqqqqqqqqqqq"
     )
 
-    /// `origin` replaces Apple's server; the only file in `folder` is the plugin.
+    /// `origin` is a server that simulates Apple's; the only file in `folder` is the plugin.
     init(lanes: HTTPLanes, origin: String, folder: String, keyFile: String) throws {
         let log = Logger(label: "bench") { _ in StreamLogHandler.standardError(label: "bench") }
         let here = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))

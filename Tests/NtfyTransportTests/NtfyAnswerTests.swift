@@ -36,7 +36,7 @@ struct NtfyAnswerTests {
         var testDescription: String { "\(status) \(code.map(String.init) ?? "")" }
     }
 
-    /// From 02:40 to half a minute after midnight, UTC.
+    /// From 02:40 to half a minute after midnight, UTC, in milliseconds.
     private static let untilMidnight: UInt32 = 76_830_000
 
     private static func tooMany(_ code: Int?) -> Row {

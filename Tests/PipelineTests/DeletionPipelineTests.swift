@@ -123,7 +123,7 @@ import TimeTestSupport
         try bench.end()
         let held = try (0..<3).map { try note(bench, "number \($0)", to: owner, by: author) }
         bench.submit(held)
-        // The one that the batch goes by among them.
+        // Includes the delivery that identifies the batch.
         bench.submit([try deletion(bench, of: [held[0]], by: author)])
         bench.submit([try deletion(bench, of: [held[0]], by: author)])
         bench.pass(61)
@@ -163,7 +163,7 @@ import TimeTestSupport
         return (try #require(bench.kept.last), bench.trace(of: held[place].id).map(\.step))
     }
 
-    /// Some of four are held until the end of the window, and join the others then.
+    /// Some of four are held until the end of the window, and then join the others.
     @Test(arguments: Mode.allCases, [(2, 0), (4, 3)])
     func whatIsLeftOfSeveralGoesAsItself(mode: Mode, rest: (count: Int, place: Int)) throws {
         for isRestarted in [false, true] {
@@ -196,7 +196,7 @@ import TimeTestSupport
         func delete(_ kind: Kind, _ tag: [String], by author: KeyPair, at moment: Int64) throws {
             bench.submit([try bench.event(kind, tags: [tag], by: author, at: moment)], from: .feed)
         }
-        // What is younger than a deletion stays, and so does what is another's.
+        // Events younger than the deletion stay, and so do those of other authors.
         try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):x"], by: authors[0], at: now - 1)
         try delete(.deletion, ["a", "30023:\(authors[0].publicKey.hex):x"], by: authors[1], at: now)
         try delete(.requestToVanish, ["relay", "wss://elsewhere.example"], by: authors[1], at: now)
@@ -220,7 +220,7 @@ import TimeTestSupport
         try bench.end()
         var edits = try ["second", "third"].map { try note(bench, $0, to: owner, by: author) }
         for edit in edits { bench.submit([edit]) }
-        // The second has given way already.
+        // The second has already been replaced.
         bench.submit([try deletion(bench, of: [edits[0]], by: author)])
         #expect(try bench.rows().held == 1)
         bench.pass(61)
@@ -312,7 +312,7 @@ import TimeTestSupport
         #expect(origin == EventOrigin(pushed))
         let scopes = try bench.outbox?.withdrawals().filter { $0.author == origin.author }.map(\.scope)
         #expect(scopes == [.event(origin.event), .everything])
-        // It is known after a restart that the event was deleted.
+        // After a restart the event is still known as deleted.
         try bench.restart()
         let again = try note(bench, "before it vanished", to: owner, by: author)
         bench.submit([again])

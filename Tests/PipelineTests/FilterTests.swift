@@ -13,7 +13,7 @@ import TimeTestSupport
 
 /// Filters between plan and delivery.
 @Suite struct FilterTests {
-    /// A filter that notes what it is asked and answers as told.
+    /// A filter that records its questions and returns the given verdict.
     private final class Probe: Sendable {
         let asked = Mutex<[FilterQuestion]>([])
         private let answer: @Sendable (FilterQuestion) -> FilterVerdict
@@ -147,7 +147,7 @@ import TimeTestSupport
         bench.submit([event], from: .feed)
         let order = log.groups.first?.recipients ?? []
         #expect(Set(order) == Set(keys) && order.count == 3)
-        // The second is asked for those that the first has let pass, in the same order.
+        // The second filter gets the recipients that the first one passed, in the same order.
         #expect(log.groups.map(\.filter) == ["one", "two"])
         #expect(log.groups.last?.recipients == order.filter { $0 != keys[1] })
         #expect(told(bench).count == 2 && bench.count(.filtered) == 1)
@@ -270,7 +270,7 @@ import TimeTestSupport
         #expect(probe.last?.author == alice.publicKey.hex && probe.last?.zapMillisats == 21_000)
     }
 
-    /// Else a filter that is switched off later could never let the zap pass.
+    /// Otherwise, a filter that is switched off later could never let the zap pass.
     @Test func aZapThatWasFilteredIsNotTakenForTold() throws {
         let drops = Mutex(true)
         let bench = try bench(EventFilter(name: "f") { _ in drops.withLock(\.self) ? .drop(reason: "x") : .pass })
@@ -417,7 +417,7 @@ import TimeTestSupport
         #expect(fetcher.count == 2)
     }
 
-    /// Strangers who are many take the places of one account, and not those of others.
+    /// A flood of unknown authors uses up one account's places, and not those of others.
     @Test func aFloodAtOneAccountLeavesRoomForOthers() throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
@@ -480,7 +480,7 @@ import TimeTestSupport
         #expect(probe.questions.map(\.followDistance) == [.notFollowed, .notFollowed] && fetcher.count == 1)
     }
 
-    /// What goes with one configuration and comes back with the next was sought in vain or for something else.
+    /// A fetch under earlier filters may have failed or had another purpose, so the list is fetched again.
     @Test(arguments: [FollowNeed.followed, .nothing])
     func otherFiltersSeekAnewWithoutAPause(between: FollowNeed) throws {
         let probe = Probe()
@@ -499,7 +499,7 @@ import TimeTestSupport
         find([list], bench)
         find([try follows(carol, of: alice, bench)], bench)
         #expect(probe.questions.map(\.followDistance) == [.stranger, .second])
-        // Settings that read the same lists leave it at what was sought.
+        // Settings that read the same lists keep the results of earlier fetches.
         try adopt([trusting(.distance, probe)], bench)
         bench.submit([try note("three", by: carol, to: owner, bench)], from: .relay(.live))
         #expect(probe.last?.followDistance == .second && fetcher.count == count + 2)

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// Events whose accounts' partitions are other routers'.
+/// Events whose accounts belong to partitions of other routers.
 @Suite struct HandedOverTests {
     /// Owners that answer when a test makes them.
     private final class Owners: PartitionOwners {
@@ -90,7 +90,7 @@ import TimeTestSupport
         #expect(answer.results.map(\.isFinal) == [false])
     }
 
-    /// Only owners know what they hold, so all are asked.
+    /// Only owners know their events, so all of them are asked.
     @Test func aDeletionGoesToAllOwners() throws {
         let (owner, author) = (try bench.account(), try Workbench.keys())
         let note = try bench.event(.textNote, "hello", tags: [["p", owner.publicKey.hex]], by: author)

@@ -90,7 +90,7 @@ import TimeTestSupport
     @Test func requestsAreTakenAPartAtATime() {
         let intake = Intake()
         intake.submit((0..<60).map { _ in request() } + [request(70), request()])
-        // A request for many is many events, and comes in parts as well.
+        // A request for many accounts consists of many events, and also comes in parts.
         #expect(counts(intake.next())?.count == 64)
         #expect(intake.backlog.events == 67 && intake.backlog.bytes == 67)
         intake.submit(submission(2))

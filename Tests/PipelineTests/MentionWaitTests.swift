@@ -94,7 +94,7 @@ import Testing
         #expect(bench.kept.map(\.notification.body) == [content] && fetcher.count == 0)
     }
 
-    /// An event may mention thousands; each costs a relay a look.
+    /// An event may mention thousands of others, and each costs a relay a lookup.
     @Test func anEventAsksForFewOfManyMentions() throws {
         let people = try (0..<50).map { _ in "nostr:" + NIP19.npub(try Workbench.keys().publicKey) }
         _ = bench.arrive([([try note(people.joined(separator: " "))], .relay(.live))])

@@ -217,7 +217,7 @@ import TimeTestSupport
         let note = try bench.event(.textNote, "hello", tags: [p(owner)], by: alice)
         #expect(bench.submit([profile, note], from: .relay(.fetched)).allSatisfy { $0.result == .accepted })
         #expect(bench.kept.isEmpty)
-        // To have asked for an event does not make it old.
+        // A requested event does not count as old.
         #expect(bench.submit([note], from: .relay(.live)).map(\.result) == [.accepted])
         #expect(bench.kept.map(\.notification.title) == ["💬 alice sent you a note"])
     }

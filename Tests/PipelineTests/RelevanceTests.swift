@@ -69,7 +69,7 @@ import Testing
         )
     }
 
-    /// Seed 000: the id in a note's `e` tag is always told.
+    /// Seed 000: an event reference in a note's `e` tag is always reported.
     @Test func aNoteThatOnlyMentionsAnEventRefersToIt() throws {
         let tags = [["e", Self.first, "", "mention"]]
         #expect(
@@ -176,7 +176,7 @@ import Testing
     }
 }
 
-/// Rules files are checked against what the match stage makes of each kind.
+/// Rules files are checked against the match stage's result for each kind.
 @Suite struct EventSubjectTests {
     @Test func rulesKnowTheKindsThatHaveASignal() throws {
         let author = try Workbench.keys().publicKey

@@ -5,7 +5,7 @@ import Push
 import Registry
 import Testing
 
-/// What is addressed to the router itself: registrations, lists of relays and devices, NIP-46 requests.
+/// Events addressed to the router itself: registrations, lists of relays and devices, NIP-46 requests.
 @Suite struct RouterMailTests {
     private let bench: Workbench
     private let signer = FakeSigner()

@@ -57,7 +57,7 @@ import Testing
     }
 }
 
-/// Rules that tell devices apart by platform and app, and people by key.
+/// Rules that distinguish devices by platform and app, and people by key.
 @Suite struct DeviceRulesTests {
     private static let alice = Result { try Workbench.keys() }
 

@@ -143,8 +143,8 @@ import Testing
         let good = try bench.event(.textNote, tags: tags + [["score", "3"]], by: Workbench.keys())
         let bad = try bench.event(.textNote, tags: tags + [["score", "3.5"]], by: Workbench.keys())
         bench.submit([good, bad], from: .relay(.live))
-        // A device that sees none of it is told as ever. A Live Activity's update lights nothing up, so neither does
-        // its nudge.
+        // A device whose mode shows none of it is notified as usual. A Live Activity's update lights nothing up, so
+        // neither does its nudge.
         #expect(bench.kept.map(\.notification.mode).sorted() == [.wake, .wake, .alert])
         let withheld = try #require(bench.trace(of: bad.id).first { $0.step == .withheld })
         #expect(withheld.device != nil && withheld.delivery == nil)

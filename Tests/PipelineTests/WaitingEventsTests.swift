@@ -54,7 +54,7 @@ import TimeTestSupport
         #expect(waiting.nextFetch()?.wants == ContextWants(profiles: [bob]))
         waiting.found(.profile(bob))
         #expect(ids(waiting.takeReady(at: 2)) == [1])
-        // One whose author is known already is waited for no longer.
+        // An event whose author is already known no longer waits.
         waiting.add(event(3), size: 1, for: wants, at: 3)
         waiting.found(.event(note))
         #expect(ids(waiting.takeReady(at: 4)) == [3])

@@ -21,7 +21,7 @@ extension PlatformCatalog {
         "web": WebPushDescription.json, "webhook": WebhookDescription.json,
     ].mapValues { "\($0)" }
 
-    /// What Carillon's own transports say about their platforms.
+    /// The platform descriptions of Carillon's own transports.
     package static let builtIn = PlatformCatalog(
         builtInDocuments.mapValues { document in
             do {

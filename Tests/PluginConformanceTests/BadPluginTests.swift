@@ -17,7 +17,7 @@ struct BadPluginTests {
         var testDescription: String { behaviour }
     }
 
-    /// Lets deliveries lie, so that waiting for them is in vain.
+    /// Fixtures that do not complete deliveries, so that a wait for them fails.
     private static let lost: Set = ["never", "half-ticket", "share", "lose-cancelled", "keep-mum", "many-half", "deaf"]
 
     @Test(arguments: [
@@ -194,7 +194,7 @@ struct BadPluginTests {
         expect(mistake.check, mistake.advice, await PluginConformance.check(plan))
     }
 
-    /// Its URLs are of another form than the usual ones, so that only its own sample shows what it does.
+    /// Its URLs have an unusual form, so that only its own sample shows its behavior.
     @Test func unguardedRequestToItsOwnSampleIsNoticed() async throws {
         let workshop = try Workshop()
         let path = try workshop.compile(

@@ -3,7 +3,7 @@ import Glibc
 import PluginConformance
 import Testing
 
-/// A plugin that takes its process along is known by the check it did so in.
+/// A crash of the process names the check during which the plugin crashed.
 @Suite(.timeLimit(.minutes(2)))
 struct CrashTests {
     @Test func crashIsReportedWhereItHappened() async throws {
@@ -30,7 +30,7 @@ struct CrashTests {
             arguments: ["plugin", "check", "--in-process"]
         )
         let report = try await runner.run(plan)
-        // It crashes at an empty 204, which two checks answer.
+        // It crashes at an empty 204 response, which two checks send.
         #expect(report.failures.map(\.check) == [.oddAnswers, .borrowedMemory])
         #expect(report.failures.allSatisfy { $0.text.hasPrefix("it crashed with SIGABRT") })
         #expect(report.ending == .complete)
@@ -42,7 +42,7 @@ struct CrashTests {
         #expect(judged?.text.hasPrefix("0 deliveries") == false)
     }
 
-    /// In its second process a plugin is not asked again what it was asked in the first.
+    /// In its second process a plugin does not get the questions of the first again.
     @Test func whatWasCheckedIsNotReportedAgain() async throws {
         let workshop = try Workshop()
         var plan = try plan(workshop, doing: "twice")

@@ -97,9 +97,9 @@ struct GoodPluginTests {
         #expect(remark(.messageID, report) == "the id travels in the body")
     }
 
-    /// The fixture of the other tests: with nothing wrong, taking the header at its word (ids are UUIDs, accounts are
-    /// keys, and no struct is shorter than in the first release), with one word for all connections, with a stream for
-    /// each delivery, and with timers and state.
+    /// The fixture of the other tests: without an error, relying on the header (ids are UUIDs, accounts are keys, and
+    /// no struct is shorter than in the first release), with one word for all connections, with a stream for each
+    /// delivery, and with timers and state.
     @Test(arguments: ["nothing", "literal", "one-word", "one-stream", "keep-time"])
     func fixturePasses(behaviour: String) async throws {
         let workshop = try Workshop()

@@ -3,7 +3,7 @@ import Foundation
 import PluginConformance
 import Testing
 
-/// The process that watches the checks, with shells in the place of the one that runs them.
+/// The process that watches the checks, with shells instead of the process that runs them.
 @Suite(.timeLimit(.minutes(1)))
 struct RunnerTests {
     private let started = #"{"started":{"check":"threads","platform":"ios"}}"#

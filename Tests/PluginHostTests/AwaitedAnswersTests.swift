@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Answers that a plugin owes.
+/// Answers that the router expects from a plugin.
 struct AwaitedAnswersTests {
     @Test func expiredCommandsAreForgottenInTheEnd() {
         var commands = AwaitedAnswers<Int>(limit: 64)

@@ -18,7 +18,7 @@ struct BadPluginTests {
     struct Breakdown: Sendable, CustomStringConvertible {
         let function: String
         let words: [String]
-        /// Whether it takes C++.
+        /// Whether it requires C++.
         var isCPlusPlus = false
 
         var description: String { function }
@@ -39,7 +39,7 @@ struct BadPluginTests {
         ]
     }
 
-    /// Where it happens: a word of `bad.c`'s configuration.
+    /// The place of the failure: a word of `bad.c`'s configuration.
     enum Place: String, Sendable, CaseIterable { case create, validate, deliver, done, decide, destroy }
 
     /// All bad plugins, and a healthy one that delivers all the time.
@@ -92,7 +92,7 @@ struct BadPluginTests {
                 } else {
                     others.withLock { $0.append(outcome) }
                 }
-                // Not inside the call, which in the router would grow the stack without end.
+                // Not inside the call, because in the router that would grow the stack without a limit.
                 DispatchQueue.global().async { self.deliverOn() }
             }
         }
@@ -118,7 +118,7 @@ struct BadPluginTests {
             host.processReports.first { $0.plugins == [breakdown.library] }
         }
 
-        /// Checks what is said of the end, and that the process runs again.
+        /// Checks the report of the failure, and that the process runs again.
         func expectReport(on breakdown: Breakdown, deaths: ClosedRange<Int>, setAside: Int) async {
             #expect(
                 await eventually {
@@ -158,7 +158,7 @@ struct BadPluginTests {
         await ward.expectHealth()
     }
 
-    /// The router has not heard of the library by then, but the process knows it.
+    /// The router does not know the library by then, but the process does.
     @Test(arguments: ["-DAT_ENTRY", "-DAT_LOAD"]) func aCrashWhileItLoadsNamesThePlace(_ place: String) async throws {
         let crash = Breakdown(function: "crash", words: [])
         let ward = try Ward([crash], place)
@@ -216,8 +216,8 @@ struct BadPluginTests {
     }
 }
 
-/// Plugins that break rules without breaking down: what they do is refused and counted, it costs no process, and the
-/// router survives it too.
+/// Plugins that break rules without a crash: their calls are rejected and counted, and neither the process nor the
+/// router fails.
 @Suite(.timeLimit(.minutes(1)))
 struct RudePluginTests {
     enum Rudeness: String, Sendable, CaseIterable { case twice, huge, late }
@@ -232,7 +232,7 @@ struct RudePluginTests {
         let make = { (configuration: String) in
             try host.makeTransport(platform: "rude", app: "default", configuration: configuration, settings: settings)
         }
-        // One that is gone when the others use its host.
+        // An instance that is destroyed before the others use its host.
         let ghost = try make("{}")
         #expect(await ghost.drain(within: .seconds(10)))
         for place in BadPluginTests.Place.allCases where place != .decide {

@@ -4,7 +4,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Operators' commands: one end each, whatever a plugin does.
+/// Operators' commands: each ends exactly once, whatever a plugin does.
 @Suite(.timeLimit(.minutes(1)))
 struct CommandTests {
     private let bench: Bench
@@ -67,7 +67,7 @@ struct CommandTests {
                 return error.description
             }
         }
-        // The command may be anywhere on its way until then.
+        // Until then the command may be anywhere between router and plugin.
         while bench.instance.openCommands == 0 { await Task.yield() }
         let draining = Task { await instance.drain(within: .minutes(1)) }
         while await !mistake("echo").hasSuffix("the transport is being shut down") { await Task.yield() }

@@ -60,7 +60,7 @@ struct ConfigurationFilesTests {
         )
     }
 
-    /// A plugin says itself what is wrong with other types.
+    /// A plugin itself reports errors of other types.
     @Test(arguments: [
         "{}", "[]", "no JSON", #"{"key_file":null}"#, #"{"key_file":1,"old_key_files":"x"}"#,
         #"{"old_key_files":[1]}"#, #"{"ca_file":"/nowhere"}"#, #"{"deeper":{"key_file":"/nowhere"}}"#,

@@ -75,7 +75,7 @@ struct ConnectionTests {
         #expect(await present(pair.certificate, pair.key, on: "word", bench) == "presented")
         #expect(bench.log.said == ["present 0: "])
         #expect(http.retired.isEmpty)
-        // The one before has no further use.
+        // The previous certificate is no longer needed.
         #expect(await present(pair.certificate, pair.key, on: "word", bench) == "presented")
         #expect(http.retired.map(\.word) == ["word"])
         #expect(http.retired.first?.clientCertificate != nil)

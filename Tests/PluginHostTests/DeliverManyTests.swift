@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Several deliveries that one call of the plugin takes.
+/// Several deliveries in one call of the plugin.
 @Suite(.timeLimit(.minutes(1)))
 struct DeliverManyTests {
     private static let sealedForNobody = Notification(mode: .sealed, signal: .dm, title: "Alice")
@@ -105,7 +105,7 @@ struct DeliverManyTests {
         #expect(await reasons(bench, [.greeting, .greeting]) == [after, after])
     }
 
-    /// A request that carried several holds all of them up until it has ended.
+    /// A batch request in progress delays all its deliveries until it has ended.
     @Test func aRequestOfABatchIsNotRepeatedBesideItself() async throws {
         let http = HeldHTTP()
         let bench = try bench("request", http: http)

@@ -110,7 +110,7 @@ struct DrainTests {
         let outcomes = Outcomes()
         next.deliver { outcomes.append($0) }
         #expect(await eventually { outcomes.reasons == ["shut"] })
-        // The process keeps to itself what a closed instance says.
+        // The process does not forward calls of a closed instance.
         #expect(bench.instance.statistics.unknownTickets == 0)
         #expect(next.statistics.unknownTickets == 0)
         #expect(http.requests.isEmpty)

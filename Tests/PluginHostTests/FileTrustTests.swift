@@ -6,7 +6,7 @@ import Testing
 
 @testable import PluginHost
 
-/// The files whose code may run.
+/// The owner and mode of files whose code may run.
 struct FileTrustTests {
     @Test(arguments: [0o666, 0o664, 0o646]) func fileThatOthersMayWriteIsRefused(mode: Int) throws {
         let workshop = try Workshop()

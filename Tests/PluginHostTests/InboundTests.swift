@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// Requests from outside: one answer each, whatever a plugin does.
+/// Inbound requests: one response each, whatever a plugin does.
 @Suite(.timeLimit(.minutes(1)))
 struct InboundTests {
     private let bench: Bench
@@ -55,7 +55,7 @@ struct InboundTests {
     @Test func theFirstAnswerIsTheAnswer() async {
         #expect(await ask("/twice") == (200, "first"))
         #expect(await ask("/thread") == (200, "later"))
-        // The process keeps the second answer and the refusal behind it to itself.
+        // The process forwards neither the second answer nor the rejection after it.
         #expect(bench.instance.statistics.unknownTickets == 0)
     }
 

@@ -63,7 +63,7 @@ struct LendingTests {
 
     @Test func oneNotificationForManyArrivesWholeUnderEachId() async throws {
         let bench = try Bench(doing: "describe")
-        // Copies of it from the second on, then another that says something else, and the first again.
+        // Copies of it from the second on, then a different one, and the first again.
         var changed = Self.everything
         changed.title = "another"
         let sent = Array(repeating: Self.everything, count: 4) + [changed, changed, changed, Self.everything]

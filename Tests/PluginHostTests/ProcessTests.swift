@@ -86,7 +86,7 @@ struct ProcessTests {
         #expect(host.processReports.first?.deaths == 0)
     }
 
-    /// The new process has made it by then, and does not work yet.
+    /// The new process has created the instance by then, but does not work yet.
     @Test func whatIsDestroyedDuringARestartDoesNotLiveOn() async throws {
         let workshop = try Workshop()
         try workshop.compile("slow.c", to: "plugin.so")
@@ -105,7 +105,7 @@ struct ProcessTests {
         #expect(await host.retire(slow, within: .seconds(10)))
     }
 
-    /// Memory that the kernel's limit for data does not count. The sandbox refuses what processes could share.
+    /// Memory that the kernel's data limit does not count. The sandbox denies memory that processes could share.
     @Test(arguments: [("stack-memory", true), ("shared-memory", false)])
     func aProcessThatTakesTooMuchMemoryEnds(_ behaviour: String, _ isSandboxed: Bool) async throws {
         let workshop = try Workshop()
@@ -141,7 +141,7 @@ struct ProcessTests {
         #expect(try #require(try score("\(process)")) > (try #require(try score("self"))))
     }
 
-    /// By their names they come with Carillon.
+    /// Their names mark them as part of Carillon.
     @Test func pluginsMayShareAProcess() async throws {
         let workshop = try Workshop()
         try workshop.compile("behaviour.c", to: "libCarillonAPNs.so")
@@ -244,7 +244,7 @@ struct ProcessTests {
         #expect(host.processReports.allSatisfy { $0.deaths == 0 && $0.confinement == "files, system calls" })
     }
 
-    /// The process ends with the last who may ask it.
+    /// The process ends with its last user.
     @Test func aCheckOutlivesTheHost() async throws {
         let workshop = try Workshop()
         try workshop.compile("descriptor.c", to: "plugin.so", [#"-DCHECK_REFUSES="bad""#, #"-DCHECK_SAYS="no""#])
@@ -265,8 +265,8 @@ struct ProcessTests {
         #expect("\(reason)".contains("/nonexistent/program"), "\(reason)")
     }
 
-    /// Questions that go together: the one on which the process dies or hangs cannot be decided. Those behind it are
-    /// asked again, up to a second death.
+    /// Questions of one group: the one during which the process crashes or hangs gets no decision. The later ones are
+    /// asked again, up to a second crash.
     @Test(arguments: [
         (["a", "b", "dies", "c", "d"], ["a", "b", nil, "c", "d"], 1),
         (["dies", "a"], [nil, "a"], 1),
@@ -289,7 +289,7 @@ struct ProcessTests {
         let verdicts = filter.decide(questions)
         #expect(verdicts == reasons.map { $0.map { .drop(reason: $0) } ?? .failed(reason: "status 4") })
         #expect(await eventually { host.processReports.first?.deaths == deaths })
-        // Another event is decided as if nothing had been.
+        // Another event is decided normally.
         #expect(await eventually { host.processReports.first?.process != nil })
         #expect(
             filter.decide(questions.filter { $0.recipient.count == 1 }).allSatisfy { $0 != .failed(reason: "status 4") }

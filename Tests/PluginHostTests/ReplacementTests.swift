@@ -6,7 +6,7 @@ import Testing
 
 @testable import PluginHost
 
-/// New files in the place of loaded ones, as on a reload.
+/// New files that replace loaded ones, as on a reload.
 struct ReplacementTests {
     private func word(of host: PluginHost) async throws -> String {
         let settings = InstanceSettings(sender: RecordingHTTP(), log: LogBook().logger)
@@ -40,11 +40,11 @@ struct ReplacementTests {
         host.loadFurther(search)
         #expect(host.platforms == ["fixture"] && host.loads != loads)
         #expect(try await word(of: host) == "first")
-        // Neither loaded nor told of twice.
+        // Neither loaded nor reported twice.
         host.loadFurther(search)
         #expect(log.lines.filter { $0.message == "Loaded a plugin" }.count == 1)
         #expect(log.lines.filter { $0.message == "Refused a plugin" }.count == 1)
-        // Another one of the same names is refused like at the start.
+        // Another file with the same names is rejected, as at the start.
         try workshop.compile("descriptor.c", to: "y.so", [#"-DVERSION_WORD="second""#])
         host.loadFurther(search)
         #expect(host.catalog.refusals.map(\.path) == [workshop.path("b.so"), workshop.path("y.so")])

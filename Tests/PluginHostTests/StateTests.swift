@@ -59,7 +59,7 @@ struct StateTests {
         #expect(await bench.value(of: "a", in: next) == "3 one")
     }
 
-    /// Each of them sets the same key, many times: in the end both have what is kept.
+    /// Both set the same key many times; in the end both have the stored value.
     @Test func instancesAgree() async throws {
         let instances = [try bench.make("state"), try bench.make("state")]
         await withTaskGroup { group in
@@ -76,7 +76,7 @@ struct StateTests {
         for instance in instances { #expect(await bench.value(of: "k", in: instance) == "\(last.count) \(last)") }
     }
 
-    /// Another one sets something while it is made.
+    /// The former instance sets a value while the new one is created.
     @Test func aNewInstanceMissesNothing() async throws {
         let former = try bench.make("state")
         for round in 0..<20 {
@@ -125,7 +125,7 @@ struct StateTests {
     }
 }
 
-/// What is kept beyond the death of a process.
+/// State that survives a crash of a process.
 @Suite(.timeLimit(.minutes(2)))
 struct StateProcessTests {
     @Test func theNextProcessFindsIt() async throws {

@@ -13,7 +13,7 @@ import TimeTestSupport
 /// The service carillon.stream/1, over loopback.
 @Suite(.timeLimit(.minutes(2)))
 struct StreamServiceTests {
-    /// A transport that uses a stream as its configuration says.
+    /// A transport whose configuration controls its use of a stream.
     private struct StreamBench {
         let workshop: Workshop
         let host: PluginHost
@@ -181,7 +181,7 @@ struct StreamServiceTests {
     }
 }
 
-/// Streams of a process that dies.
+/// Streams of a process that crashes.
 @Suite(.timeLimit(.minutes(2)))
 struct StreamsOfDeadProcessTests {
     @Test func theyAreClosed() async throws {

@@ -100,7 +100,7 @@ struct TicketTableTests {
 private struct Full: Error {}
 
 extension TicketTable {
-    /// A new ticket; throws when there is none.
+    /// Returns a new ticket; throws if the table is full.
     fileprivate mutating func opened(_ payload: Payload, deadline: Deadline) throws -> UInt64 {
         guard let ticket = open(payload, deadline: deadline) else { throw Full() }
         return ticket

@@ -44,7 +44,7 @@ struct TimerTests {
     }
 
     @Test func noneFiresOnceItsInstanceIsDestroyed() async throws {
-        // Keeps the process, whose variables count.
+        // Keeps the process alive, because its variables count.
         let witness = try bench.make("late")
         let instance = try bench.make("tick")
         #expect(await eventually { bench.log.said.contains("ticks") })
@@ -60,7 +60,7 @@ struct TimerTests {
     }
 }
 
-/// Timers that take their process along.
+/// Timers that crash the process.
 @Suite(.timeLimit(.minutes(2)))
 struct TimerProcessTests {
     private func bench(_ change: (inout IsolationSettings) -> Void = { _ in }) throws -> (PluginHost, ServiceBench) {

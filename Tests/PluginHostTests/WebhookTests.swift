@@ -41,7 +41,7 @@ struct WebhookTests {
         #expect(json["signal"] as? String == "dm")
         #expect(json["title"] as? String == "Alice")
         #expect(json["body"] as? String == body)
-        // The plugin told the outcome from within a call, which may not have returned yet.
+        // The plugin reported the outcome from within a call, which may not have returned yet.
         #expect(await bench.instance.drain(deadline: .distantFuture))
     }
 

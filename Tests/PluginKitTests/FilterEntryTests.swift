@@ -5,7 +5,7 @@ import Testing
 
 /// Filters in Swift through the ABI.
 struct FilterEntryTests {
-    /// Does what its one setting says.
+    /// A filter controlled by its only setting.
     private final class Fixture: PluginFilter {
         static let name: StaticString = "fixture"
         static let wantedKinds: [UInt32] = [10_000, 3]

@@ -2,7 +2,7 @@ import PluginProtocol
 import RandomTestSupport
 import Testing
 
-/// Frames in what comes in over a socket, in pieces of any size.
+/// Frames in bytes from a socket, in pieces of any size.
 @Suite struct FrameBufferTests {
     private struct Seen: Equatable {
         let kind: FrameKind

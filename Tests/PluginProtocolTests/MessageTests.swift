@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Each is longer or other than an honest process can make it.
+    /// An honest process cannot send any of these.
     @Test(arguments: [
         ("", 1), ("\u{e4}", 1), ("two\nlines", 1), (String(repeating: "k", count: 65), 1), ("key", (16 << 10) + 1),
     ])

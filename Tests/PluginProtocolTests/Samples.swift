@@ -33,7 +33,7 @@ struct Sample: Sendable, CustomTestStringConvertible {
 
     var body: [UInt8] { Array(bytes.dropFirst(Frame.headerSize)) }
 
-    /// Reads `body` as one of this kind, and writes again what was read.
+    /// Decodes `body` as this kind, and encodes the result again.
     func reread(_ body: [UInt8]) throws(ProtocolError) -> [UInt8] {
         var writer = FrameWriter()
         let result = body.withUnsafeBytes { bytes in

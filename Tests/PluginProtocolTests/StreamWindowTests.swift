@@ -2,7 +2,7 @@ import CarillonABI
 import PluginProtocol
 import Testing
 
-/// How much of a stream may wait, on its way out and on its way in.
+/// The limits on buffered bytes of a stream, in both directions.
 @Suite struct StreamWindowTests {
     @Test func oneMebibyteMayWait() {
         var window = SendWindow()

@@ -1,6 +1,6 @@
 package import CarillonABI
 
-/// An answer of a push service, and the outcome that has to follow from it.
+/// A push service's response, and the expected outcome.
 package struct AnswerRow: Sendable, CustomStringConvertible {
     package var status: UInt32
     package var body: String

@@ -73,7 +73,7 @@ package final class FakeHost: @unchecked Sendable {
     }
 
     deinit {
-        // As a host that shuts down: every request gets its answer, and what follows goes nowhere.
+        // As a host does at shutdown: every request is answered, and later calls are ignored.
         host.pointee.host_data = nil
         streams.endAll()
         for pending in state.withLock({ $0.pending }) {
@@ -95,7 +95,7 @@ package final class FakeHost: @unchecked Sendable {
         state.withLock { $0.admission = status }
     }
 
-    /// Ends the request at `index` with an answer; false when it has ended already.
+    /// Ends the request at `index` with a response; false if it has already ended.
     @discardableResult
     package func answer(
         _ index: Int = 0,

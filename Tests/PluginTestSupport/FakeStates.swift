@@ -1,7 +1,7 @@
 internal import CarillonABI
 import Synchronization
 
-/// The service "carillon.state/1" of a ``FakeHost``: what is kept, by its key.
+/// The service "carillon.state/1" of a ``FakeHost``: stored values by key.
 package final class FakeStates: Sendable {
     private static let totalLimit = 256 << 10
 

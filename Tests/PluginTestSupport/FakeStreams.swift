@@ -11,21 +11,21 @@ package struct RecordedStream: Sendable {
     package let connectTimeout: UInt32
     package let idleTimeout: UInt32
     package let authorities: String
-    /// All that the plugin wrote so far.
+    /// All bytes that the plugin wrote so far.
     package var written: [UInt8] = []
     /// How much of `written` was there at each call of `start_tls`.
     package var tlsStarts: [Int] = []
-    /// Whether the plugin asked for the end.
+    /// Whether the plugin closed the stream.
     package var isClosing = false
-    /// Whether it was told the end.
+    /// Whether the end was reported to the plugin.
     package var hasEnded = false
 
     /// The bytes that the plugin wrote, as text.
     package var text: String { String(decoding: written, as: UTF8.self) }
 }
 
-/// The service "carillon.stream/1" of a ``FakeHost``: records what a plugin does with its streams, and tells it what a
-/// test says has happened.
+/// The service "carillon.stream/1" of a ``FakeHost``: records a plugin's calls on its streams, and reports a test's
+/// events to it.
 package final class FakeStreams: Sendable {
     // The functions and the context are a plugin's: they are only ever handed back.
     private struct Stream: @unchecked Sendable {
@@ -51,7 +51,7 @@ package final class FakeStreams: Sendable {
     /// Sets the result of the next `write`.
     package func setWriting(_ status: carillon_status) { state.withLock { $0.writing = status } }
 
-    /// The stream at `index` is connected, or its TLS stands.
+    /// Reports that the stream at `index` is connected, or that its TLS handshake is complete.
     package func opened(_ index: Int = 0) { tell(index) { $0.opened?($1) } }
 
     /// The other side sent `bytes`.
@@ -67,7 +67,7 @@ package final class FakeStreams: Sendable {
     /// Reports that the send buffer is empty.
     package func drained(_ index: Int = 0) { tell(index) { $0.drained?($1) } }
 
-    /// The stream ends; empty: in order. Only the first end counts.
+    /// Ends the stream; an empty string means a clean end. Only the first end counts.
     package func end(_ index: Int = 0, _ failure: String = "") {
         let stream = state.withLock { state -> Stream? in
             guard state.streams.indices.contains(index), !state.streams[index].record.hasEnded else { return nil }
@@ -79,7 +79,7 @@ package final class FakeStreams: Sendable {
         failure.withUTF8 { stream.events.closed?(stream.context, carillon_str(ptr: $0.baseAddress, len: $0.count)) }
     }
 
-    /// As a host that shuts down.
+    /// Ends all streams, as a host does at shutdown.
     func endAll() {
         for index in all.indices { end(index, "shut-down") }
     }
@@ -129,7 +129,7 @@ package final class FakeStreams: Sendable {
         return status
     }
 
-    /// Changes the record of an open stream; INVALID: there is none of that number.
+    /// Changes the record of an open stream; INVALID if there is no stream with that number.
     fileprivate func change(_ number: UInt64, _ body: (inout RecordedStream) -> Void) -> carillon_status {
         state.withLock { state in
             guard let index = Int(exactly: number).map({ $0 - 1 }), state.streams.indices.contains(index),

@@ -23,7 +23,7 @@ package final class FakeTimers: Sendable {
 
     private let state = Mutex(State())
 
-    /// How long it takes until each timer fires, shortest first.
+    /// The time until each timer fires, shortest first.
     package var waits: [Duration] {
         state.withLock { state in
             state.timers.values.map { $0.due - state.now }.sorted().map { .milliseconds(Int64($0)) }

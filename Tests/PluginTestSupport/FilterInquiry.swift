@@ -3,7 +3,7 @@ import Core
 package import PluginKit
 import TimeTestSupport
 
-/// One call of a filter, made from what a test says of it.
+/// A call of a filter, with the values of a test.
 package struct FilterInquiry {
     package var event: TestEvent
     /// 64 hex digits.
@@ -26,7 +26,7 @@ package struct FilterInquiry {
         return inquiry
     }
 
-    /// What `filter` decides, through the ABI.
+    /// Returns the filter's decision, through the ABI.
     package func verdict(of filter: some PluginFilter) throws -> FilterVerdict {
         let arena = ABIArena()
         return try withExtendedLifetime(arena) {

@@ -1,7 +1,7 @@
 internal import PluginKit
 import Synchronization
 
-/// Keeps what a plugin or its host says, in order.
+/// Keeps the values that a plugin or its host reports, in order.
 package final class Heard<Value: Sendable>: Sendable {
     private let kept = Mutex<[Value]>([])
 
@@ -14,6 +14,6 @@ package final class Heard<Value: Sendable>: Sendable {
 
 extension Heard<CommandAnswer> {
     package var texts: [String] { all.map(\.text) }
-    /// Whether each did what was asked for.
+    /// Whether each call succeeded.
     package var verdicts: [Bool] { all.map(\.isGood) }
 }

@@ -8,7 +8,7 @@ package struct TestEvent {
     package var tags: [[String]]
     package var content: String
 
-    /// `author` is any word: keys are made of them.
+    /// `author` is any word; the key is derived from it.
     package init(_ kind: Int = 1, _ content: String = "", tags: [[String]] = [], by author: String = "somebody") {
         self.kind = kind
         self.tags = tags

@@ -26,7 +26,7 @@ extension TransportBench {
         }
     }
 
-    /// Why the transport refuses a registration; nil if it takes it.
+    /// Returns the transport's reason for rejecting a registration; nil if it accepts it.
     package func refusal(of registration: SampleRegistration) -> String? {
         do throws(PluginError) {
             try registration.withABI { registration throws(PluginError) in

@@ -407,7 +407,7 @@ import TimeTestSupport
                 for try await part in inbound { answer.withLock { $0 += String(buffer: part) } }
             }
         } catch ChannelError.ioOnClosedChannel {
-            // The server closes behind its answer, and may be quicker than we are.
+            // The server closes after its response, and may be faster than the client.
         }
         return answer.withLock(\.self)
     }

@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import RelayServer
 
-/// A server on a port of the system's, for as long as a test speaks to it.
+/// A server on a port chosen by the system, for the duration of a test.
 enum ServedRelay {
     static func run(
         _ backend: RecordingBackend = RecordingBackend(),
@@ -31,7 +31,7 @@ enum ServedRelay {
         configuration.isTrustedProxy = isTrustedProxy
         configuration.isBlocked = isBlocked
         configuration.counts = counts
-        // A busy machine may leave a test waiting for longer than a client may take.
+        // On a busy machine a test may wait longer than a client may take.
         if limits.handshakeTimeout != .zero { configuration.limits.handshakeTimeout = .minutes(2) }
         let server = RelayServer(
             configuration: configuration,
@@ -101,7 +101,7 @@ final class RecordingBackend: RelayBackend {
     }
 }
 
-/// A WebSocket client made of NIO's own parts, so that the server is spoken to as any client does.
+/// A WebSocket client built from NIO's own parts, to test the server with a common client.
 struct WebSocketClient {
     /// A message of the server: a text, or the status of its close.
     enum Received: Equatable {

@@ -37,7 +37,7 @@ import TimeTestSupport
         return channel
     }
 
-    /// A frame of a client's; a mask of zeros changes nothing.
+    /// A frame from a client; a mask of zeros changes nothing.
     private func frame(_ opcode: WebSocketOpcode, _ text: String, fin: Bool = true) -> ByteBuffer {
         var buffer = ByteBuffer(bytes: [(fin ? 0x80 : 0) | UInt8(webSocketOpcode: opcode)])
         buffer.writeBytes([0x80 | UInt8(text.utf8.count), 0, 0, 0, 0])

@@ -60,7 +60,7 @@ import Testing
         )
     }
 
-    /// An app may want nothing but what it says itself.
+    /// An app may use only its own rules.
     @Test func itMayShutOutTheCommonOnes() throws {
         let own = shop("{ name: order, match: { kinds: 30402 }, signal: order }, { name: nothing-else, drop: true }")
         let book = try RuleBook(files: [common], ofApps: ["shop": [own]])

@@ -244,7 +244,7 @@ import Testing
         #expect(name(question(1, content: long + "a")) == "greedy")
         #expect(name(question(2, content: long)) == "plain")
         #expect(name(question(1, content: long + "a")) == "greedy")
-        // Nor of another that only says to have its id.
+        // Nor of another event that only claims to have its id.
         #expect(name(question(1, content: long)) == "plain")
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Rules
 
-/// What `contrib/docs/rules.md` and the examples show is what people copy: the reader must take it.
+/// Users copy the examples of `contrib/docs/rules.md`, so the reader must accept them.
 @Suite struct DocumentationTests {
     private static let contrib = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../contrib")
 
@@ -27,8 +27,8 @@ import Testing
             .filter { block in !["carillon ", "#", "{"].contains { block.hasPrefix($0) } }
     }
 
-    /// A block is a file, a list of rules, keys of a rule or keys of the file. One that shows a key in several ways
-    /// stands for as many.
+    /// A block is a file, a list of rules, keys of a rule or keys of the file. A block that shows a key in several ways
+    /// counts as several.
     private static func files(of block: String) -> [String] {
         if block.hasPrefix("version:") { return [block] }
         if block.hasPrefix("- ") { return ["version: 1\nrules:\n" + block] }

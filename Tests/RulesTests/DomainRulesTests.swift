@@ -44,7 +44,7 @@ import TimeTestSupport
         }
     }
 
-    /// NIP-99: classified listings and what is written about them, and NIP-15's orders in JSON.
+    /// NIP-99: classified listings and comments on them, and NIP-15's orders in JSON.
     private static let marketplace = #"""
         version: 1
         rules:
@@ -156,7 +156,7 @@ import TimeTestSupport
         #expect(try told(Self.streams, 30311, stream("Host", "1200", status: "ended")).rule == "stream")
     }
 
-    /// NIP-47: what a wallet service is asked for is encrypted; who asks, how and till when is not.
+    /// NIP-47: a request to a wallet service is encrypted, but its author, method of encryption and expiration are not.
     private static let wallet = #"""
         version: 1
         rules:

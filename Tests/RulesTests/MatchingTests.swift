@@ -6,7 +6,7 @@ import Testing
 
 @testable import Rules
 
-/// Each condition of a rule, and the order in which rules are asked.
+/// Each condition of a rule, and the order in which rules are matched.
 @Suite struct MatchingTests {
     private func holds(_ match: String, _ question: RuleQuestion) throws -> Bool {
         let book = try RuleBook(yaml: "version: 1\nrules:\n  - { match: \(match), signal: hit }\n", name: "rules.yaml")

@@ -95,7 +95,7 @@ import TimeTestSupport
         #expect(try key(stream, [["d", "1"]]) == key(stream, [["d", "1"]]))
         #expect(try key(stream, [["d", "1"]]) != key(stream, [["d", "2"]]))
         #expect(try key("name: b, title: y, pace: latest, key: '1'") == key(stream, [["d", "1"]]))
-        // Without one each rule's alerts are its own, and a device has one Live Activity.
+        // Without one, each rule's alerts are separate, and a device has one Live Activity.
         #expect(try key("name: a, title: x, pace: latest") != key("name: b, title: x, pace: latest"))
         #expect(try key("name: a, apns: { event: end }") == key("name: b, apns: { content-state: {} }"))
         #expect(try key("name: a, apns: { event: end }") != key("name: a, apns: { push-type: widgets }"))

@@ -59,7 +59,7 @@ struct SilenceTests {
     }
 }
 
-/// How nudges and what is sealed make themselves noticed.
+/// The sound, badge and urgency of nudges and sealed pushes.
 struct StricterPresentationTests {
     private func notification(
         _ keys: String,

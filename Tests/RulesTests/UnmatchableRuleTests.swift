@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// Rules that are well-formed and could never do what they seem to say.
+/// Well-formed rules that could never have their apparent effect.
 @Suite struct UnmatchableRuleTests {
     private func mistakes(_ rules: String...) -> [String] {
         do {
@@ -124,7 +124,7 @@ import Testing
         )
         #expect(mistakes(special + "\n" + general).isEmpty)
         #expect(mistakes(general + "\n- { match: { kinds: [7, 1] } }").isEmpty)
-        // An operator's own rules take the place of common ones.
+        // An operator's own rules replace common ones.
         #expect(mistakes(general, special).isEmpty)
     }
 

@@ -4,7 +4,7 @@ import Setup
 import Storage
 import Testing
 
-/// A machine whose files are these.
+/// Returns a machine with these files.
 private func machine(
     _ files: [String: String] = [:],
     isRoot: Bool = false,

@@ -9,7 +9,7 @@ struct StoreFaultTests {
     }
 
     @Test func aDiskThatBecameReadOnlyIsCalledThat() {
-        // What SQLite says of a write to it: 778.
+        // SQLite's error for a write to it: 778.
         #expect(cause(.SQLITE_IOERR_WRITE, isReadOnly: true) == .readOnly)
         #expect(cause(.SQLITE_IOERR_WRITE, isReadOnly: false) == .failed(778))
         #expect(cause(.SQLITE_IOERR_SHORT_READ, isReadOnly: true) == .damaged("a page is missing"))

@@ -72,7 +72,7 @@ struct StoreFileTests {
         #expect(try StoreInspection(file).thoroughFindings() == [])
     }
 
-    /// Leaves at `path` what a process leaves that is killed in the middle of a transaction with a rollback journal.
+    /// Leaves at `path` the files of a process that is killed in the middle of a transaction with a rollback journal.
     private func leaveHalfATransaction() throws {
         let source = folder.file("source")
         let queue = try DatabaseQueue(path: source)

@@ -11,11 +11,11 @@ package final class StreamPeer: Sendable {
         /// Sends back what it receives.
         case echo
         case silent
-        /// Says `bye` and closes.
+        /// Sends `bye` and closes.
         case goodbye
         /// Breaks the connection with the first bytes.
         case reset
-        /// Says `220 ready`; answers `STARTTLS` with `go`, and then speaks TLS, where it echoes.
+        /// Sends `220 ready`; answers `STARTTLS` with `go`, then starts TLS and echoes.
         case startTLS
         /// The same, but continues unencrypted.
         case injection
@@ -85,7 +85,7 @@ extension StreamPeer.Manner {
     }
 }
 
-/// Leads handlers to a peer that may be gone.
+/// Gives handlers a weak reference to the peer.
 private final class WeakPeer: Sendable {
     struct Reference {
         weak var peer: StreamPeer?

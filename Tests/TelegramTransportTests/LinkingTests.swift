@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import TelegramTransport
 
-/// How a person's chat and an app's code find each other.
+/// How a person's chat is linked to an app's code.
 struct LinkingTests {
     private let code = TransportFixture.code
 

@@ -31,7 +31,7 @@ struct TransportFixture: TransportBench {
         )
     }
 
-    /// Delivers and returns what the transport said. `age`: how long ago the device registered; nil: unknown.
+    /// Delivers and returns the transport's outcome. `age`: time since the device registered; nil: unknown.
     @discardableResult
     func deliver(
         _ sample: SampleNotification,

@@ -1,7 +1,7 @@
 import Core
 import Synchronization
 
-/// A clock that stands still until a test moves it. Shows the wall clock and the monotonic one, which move together.
+/// A manual clock. The wall clock and the monotonic clock advance together.
 package final class ManualClock: Sendable {
     private let milliseconds: Mutex<Int64>
 

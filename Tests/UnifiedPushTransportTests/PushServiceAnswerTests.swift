@@ -21,7 +21,7 @@ struct PushServiceAnswerTests {
         return try #require(fixture.host.outcomes.first)
     }
 
-    /// UnifiedPush SERV_1.2.0; RFC 8030. A 3xx is an answer: it is never followed.
+    /// UnifiedPush SERV_1.2.0; RFC 8030. A 3xx is a response: it is never followed.
     @Test(
         arguments: [
             (200, .CARILLON_DELIVERED, "delivered", .CARILLON_SCOPE_DEFAULT),

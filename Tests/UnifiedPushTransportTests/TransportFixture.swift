@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import UnifiedPushTransport
 
-/// A transport on a host that records, and a device whose keys are known.
+/// A transport on a recording host, and a device with known keys.
 struct TransportFixture: TransportBench {
     static let endpoint = "https://ntfy.example.com/upAbCdEfGhIjKl?up=1"
 

@@ -161,7 +161,7 @@ struct UnifiedPushTransportTests {
         #expect(fixture.host.requests.isEmpty)
     }
 
-    /// ntfy cuts what is longer without a word, so nothing longer leaves: not even where there is nothing to shorten.
+    /// ntfy silently cuts longer messages, so no longer one is sent, even if it cannot be shortened.
     @Test(arguments: [false, true]) func nothingIsLongerThanPushServicesTake(_ encrypted: Bool) throws {
         var sample = SampleNotification.alert(title: "t", body: String(repeating: "é", count: 9000))
         #expect(try request(sample, encrypted: encrypted).body.count <= 4096)
@@ -175,7 +175,7 @@ struct UnifiedPushTransportTests {
         }
     }
 
-    /// Else the push service would know from its length what a wake-up is about.
+    /// Otherwise the push service could infer the subject of a wake-up from its length.
     @Test func wakeUpsAreOfOneSizeWhateverTheyAreAbout() throws {
         let sizes = try ["dm", "reaction", "mention", "x"].map { try request(.wake($0), encrypted: true).body.count }
         #expect(Set(sizes) == [256 + 103])

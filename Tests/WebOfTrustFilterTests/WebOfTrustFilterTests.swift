@@ -53,7 +53,7 @@ struct WebOfTrustFilterTests {
         #expect(try self.passes(near, carillon_follow_distance(rawValue: 99) ?? .CARILLON_DISTANCE_UNKNOWN) == passes)
     }
 
-    /// Else strangers need only be so many that relays cannot be asked about all of them.
+    /// Otherwise, a large number of unknown authors would be enough, because relays cannot be asked about all of them.
     @Test func whatWasNotFoundOutDoesNotPassUnlessTheOperatorSaysSo() throws {
         for (undecided, isPassed) in [("pass", true), ("drop", false)] {
             let far = #"{"level":"follows-of-follows","unknown":"pass","undecided":"\#(undecided)"}"#

@@ -7,7 +7,7 @@ import Testing
 
 @testable import WebPushMessage
 
-/// Keys in files of a folder that goes with the test.
+/// Keys in files of a folder that is deleted with the test.
 final class VAPIDKeyRingTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vapid-\(UUID())")
     private let keys = (0..<3).map { _ in P256PrivateKey() }

@@ -35,7 +35,7 @@ struct VAPIDOriginsTests {
         #expect(try token(Self.a) == first)
     }
 
-    /// 24 hours is what push services allow at most.
+    /// Push services allow at most 24 hours.
     @Test mutating func aClockThatIsSetBackLeavesNoTokenThatIsGoodForTooLong() throws {
         let first = try token()
         #expect(try token(after: -11 * Self.hour) == first)
@@ -67,7 +67,7 @@ struct VAPIDOriginsTests {
         #expect(!origins.isProven(token: 1))
     }
 
-    /// Apple refuses senders who change their token more than once an hour.
+    /// Apple rejects senders that change their token more than once per hour.
     @Test mutating func aRefusedTokenIsReplacedAfterAnHour() throws {
         let first = try token()
         let renew = { (origins: inout VAPIDOrigins, refused: String, elapsed: Int64) in
@@ -97,7 +97,7 @@ struct VAPIDOriginsTests {
         #expect(try token("https://idlest.example", after: 1003) != idlest)
     }
 
-    /// Users could make up origins until Apple's token is forgotten, and a new one would come too soon.
+    /// Otherwise users could make up origins until Apple's token is evicted, and a new one would come too soon.
     @Test mutating func whoeverMakesUpOriginsDrivesNoBusyOneOut() throws {
         let apple = try token("https://web.push.apple.com")
         for number in 0..<(2 * VAPIDOrigins.capacity) {

@@ -93,7 +93,7 @@ struct WebPushTransportTests {
         #expect(try request(sample).headers["urgency"] == header)
     }
 
-    /// In a nudge it is the operator's word for all events.
+    /// In a nudge it is the operator's text for all events.
     @Test func onlyWhatIsShownHasATopicAndItTellsNothing() throws {
         var sample = SampleNotification.alert(title: "t", body: "b")
         sample.collapseKey = "note1secret"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import WebhookTransport
 
-/// Several messages in one request, where the operator asks for it.
+/// Several messages in one request, if the operator allows it.
 struct BatchTests {
     private static let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     private static let app = #"{"url":"https://api.example.com/push","secrets":["\#(secret)"],"batch":3}"#
@@ -79,7 +79,7 @@ struct BatchTests {
         #expect(fixture.host.requests.isEmpty && fixture.host.outcomes.isEmpty)
     }
 
-    /// It answers for itself in deliver.
+    /// The invalid delivery gets its own error from `deliver`.
     @Test func oneThatCannotGoHasAllGoAlone() throws {
         let fixture = try TransportFixture(configuration: Self.app)
         var parcels = parcels("a", "b", "c")

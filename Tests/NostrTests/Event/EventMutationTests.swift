@@ -12,7 +12,7 @@ import Testing
         case noEvent
     }
 
-    /// Bytes that stand for something in JSON or UTF-8.
+    /// Bytes with a meaning in JSON or UTF-8.
     private static let telling =
         Array("\"\\{}[]:,019-+.eEpu \n\t/\u{0}\u{1f}\u{7f}aAfFgGdn".utf8) + [
             0x80, 0xbf, 0xc0, 0xe0, 0xed, 0xf0, 0xf4, 0xff,
@@ -33,7 +33,7 @@ import Testing
             #expect(isPolicy, "\(String(decoding: json, as: UTF8.self)): \(verdict), \(String(describing: error))")
             policies += 1
         }
-        // Both verdicts have to be common, and disagreement rare, or the comparison would say little.
+        // Both verdicts must be common, and disagreement rare, or the comparison would prove little.
         #expect(events > runs / 10)
         #expect(events < runs * 9 / 10)
         #expect(policies < runs / 20)
@@ -51,7 +51,7 @@ import Testing
             #expect(event.content == object["content"] as? String)
             #expect(event.tags == object["tags"] as? [[String]])
             #expect(event.createdAt == (object["created_at"] as? NSNumber)?.int64Value)
-            // What is written canonically reads the same again, by either parser.
+            // The canonical form reads the same with either parser.
             #expect(try Event(json: event.json) == event)
             let written = try JSONSerialization.jsonObject(with: Data(event.json)) as? [String: Any]
             #expect(written?["content"] as? String == event.content)
@@ -134,14 +134,14 @@ import Testing
     }
 
     private func isInteger(_ value: Any?, to limit: Double) -> Bool {
-        // 0 and 1 bridge to Bool; only the type underneath tells them from true and false.
+        // 0 and 1 bridge to Bool; only the underlying type distinguishes them from true and false.
         guard let number = value as? NSNumber, String(cString: number.objCType) != "c" else { return false }
         return number.doubleValue >= 0 && number.doubleValue <= limit
             && number.doubleValue.rounded() == number.doubleValue
     }
 
-    /// Where the scanner means to be stricter: repeated fields, which parsers read differently; numbers that are whole
-    /// but not written as digits only; commas before a closing bracket, which Foundation lets pass on Linux.
+    /// Cases in which the scanner is stricter on purpose: repeated fields, which parsers read differently; whole
+    /// numbers with other characters than digits; commas before a closing bracket, which Foundation on Linux accepts.
     private func isStricterByPolicy(_ error: EventError?, _ json: [UInt8]) -> Bool {
         let text = String(decoding: json, as: UTF8.self)
         switch error {

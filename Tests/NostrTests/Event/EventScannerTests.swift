@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Whatever else is wrong: an answer names the event.
+    /// The error names the event, whatever else is wrong.
     @Test(arguments: [
         EventSample.json(kind: "-1"), EventSample.json(tags: "{}"), EventSample.json(content: "1e999"),
         EventSample.json(rest: ",\"id\":7"), Array("{\"a\":[{}],\"\\u0069d\":\"\(EventSample.id)\",".utf8),
@@ -178,7 +178,7 @@ import Testing
         #expect(error(EventSample.json(rest: ",\"\(text)\":1")) != nil)
     }
 
-    /// Eight bytes are looked at together: wherever the one lies that ends or breaks a string, it is found.
+    /// Eight bytes are scanned together: a byte that ends or breaks a string is found at each position.
     @Test(arguments: Array(UInt8.min...0x7f))
     func whatMayNotStandInAStringIsFoundAtEveryPlace(_ byte: UInt8) {
         let isPlain = byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")

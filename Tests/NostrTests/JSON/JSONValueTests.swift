@@ -31,7 +31,7 @@ struct JSONValueTests {
             let repeats =
                 text.split(separator: "\"a\"", omittingEmptySubsequences: false).count > 2
                 || text.split(separator: "\"b\"", omittingEmptySubsequences: false).count > 2
-            // Foundation on Linux lets a comma before a closing bracket pass, which RFC 8259 does not.
+            // Foundation on Linux accepts a comma before a closing bracket, but RFC 8259 does not.
             let hasTrailingComma = text.filter { $0 != " " }.contains(",]")
             guard !repeats, !hasTrailingComma else { continue }
             let judge = (try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)) != nil

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Nostr
 
-/// Broken messages: what passes must be JSON to Foundation, and read the same there.
+/// Broken messages: each accepted one must be JSON to Foundation, and read the same there.
 @Suite struct MessageMutationTests {
     private static let request = Array(
         ##"["REQ","s\u0061b",{"kinds":[1,7],"#t":["é","x\n"],"limit":5,"x":{"y":[1,null]}},{"since":1,"until":20}]"##

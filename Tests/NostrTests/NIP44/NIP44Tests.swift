@@ -190,7 +190,7 @@ import Testing
         #expect(throws: NIP44Error.invalidNonce) { try NIP44.encrypt("a", key: key, nonce: [1]) }
     }
 
-    /// An author who has the key may lie about the length; the MAC is right then, and the padding is not.
+    /// An author with the key can lie about the length; then the MAC is valid, but the padding is not.
     @Test(
         arguments: [
             [0, 0], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0xff, 0xff], [0, 0, 0, 1, 0, 0], [0, 0, 0xff, 0xff, 0xff, 0xff],

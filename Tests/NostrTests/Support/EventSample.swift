@@ -78,7 +78,7 @@ extension Event {
     }
 }
 
-/// Bytes in a heap block of just their size, so that a sanitizer sees any look beyond them.
+/// Passes a heap block of exactly this size, so that a sanitizer sees any access beyond it.
 func withExactBuffer<Result>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
     defer { buffer.deallocate() }

@@ -61,7 +61,7 @@ import TimeTestSupport
         try kept(limit: limit).map { $0.event.id.bytes.words.0 }
     }
 
-    /// A disk that is too slow for deletions: what is kept goes as a whole, so that nothing stays that was deleted.
+    /// If the disk is too slow for deletions, all kept events are dropped, so that no deleted event stays.
     @Test func moreDeletionsThanMayWaitEndAllThatIsKept() throws {
         let store = KeptEvents(
             path: path,

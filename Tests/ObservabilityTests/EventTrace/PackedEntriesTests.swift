@@ -220,7 +220,7 @@ import TimeTestSupport
         _ = try file.write(TraceRecords([end(2), entry(3)]), [:], isLast: false, at: Self.noon + .seconds(1))
         #expect(file.waiting == 1)
         #expect(try words(2) == ["queued", "delivered"])
-        // A clock that was set back ends the wait, and so does the end of all.
+        // A clock that was set back ends the wait, and so does the end of the trace.
         _ = try file.write(TraceRecords([entry(4)]), [:], isLast: false, at: Self.noon)
         #expect(try words(3) == ["queued"] && words(4) == [])
         _ = try file.write(TraceRecords(), [:], isLast: true, at: Self.noon)

@@ -138,7 +138,7 @@ import TimeTestSupport
         store.trace([step(.held, device: 1, delivery: "c"), step(.held, 2, device: 1, delivery: push)], at: Self.noon)
         store.trace([group(.joined, "c", into: "b")], at: Self.noon + .milliseconds(1))
         store.trace([group(.released, push), group(.joined, "b", into: push)], at: Self.noon + .milliseconds(2))
-        // Nothing good comes of a ring, and it ends.
+        // A cycle of groups is invalid, and following it must end.
         store.trace([group(.joined, push, into: "c")], at: Self.noon + .milliseconds(2))
         store.deliveriesReported([report(.delivered, push), report(.delivered, "another")])
         store.flush()
@@ -267,7 +267,7 @@ import TimeTestSupport
         store.queuePaused(second)
         store.close()
         #expect(try reader.pauses().count == 1)
-        // A pause ends with the router that made it.
+        // A pause ends with the router that set it.
         let next = self.store()
         next.trace([step(.own)], at: Self.noon)
         next.flush()
@@ -284,7 +284,7 @@ import TimeTestSupport
         #expect(try TraceReader(path: path).statuses(of: [device(1), device(2)]).keys.map(\.rawValue) == [2])
     }
 
-    /// What is in the file, whatever readers are shown.
+    /// The tables in the file, including those that readers do not see.
     private var tables: [String] {
         get throws {
             let database = try DatabaseQueue(path: path)
@@ -357,7 +357,7 @@ import TimeTestSupport
         let store = store()
         store.trace([step(.own)], at: Self.noon)
         store.flush()
-        // As a router leaves it that was killed.
+        // The state that a killed router leaves.
         #expect(exists("-wal"))
         TraceStore.discard(path: path, logger: logger)
         for end in ["", "-wal", "-shm", ".damaged"] { #expect(!exists(end)) }

@@ -103,7 +103,7 @@ struct SpanRecorderTests {
         #expect(recorder.add([TraceStep(step: .waiting, event: event)], at: 1_000).isEmpty)
         let spans = recorder.add([queued(event)], at: 1_700)
         #expect(spans.map(\.name) == ["event"] && spans[0].start == 1_000 && spans[0].end == 1_700)
-        // A copy that comes later makes no second one.
+        // A later copy creates no second span.
         #expect(recorder.add([TraceStep(step: .duplicate, event: event)], at: 2_000).isEmpty)
     }
 

@@ -56,7 +56,7 @@ private struct Sample {
         return path
     }
 
-    /// The path of an archive of the files that `fill` makes in a folder.
+    /// Returns the path of an archive of the files that `fill` writes into a folder.
     func archive(_ fill: (_ folder: String) throws -> Void) throws -> String {
         let (from, path) = (try place(), folder + "/" + UUID().uuidString)
         let inside = from + "/carillon-backup"
@@ -107,7 +107,7 @@ private struct Sample {
         }
     }
 
-    /// Only what tar puts between the files may change.
+    /// Only tar's padding between the files may change.
     @Test(arguments: [false, true]) func noticesChangedBytes(isEncrypted: Bool) throws {
         let sample = try Sample()
         defer { sample.remove() }

@@ -99,7 +99,7 @@ private struct Interruption: Error {}
         #expect(attributes[.posixPermissions] as? Int == 0o600)
     }
 
-    /// Identity, relay marks, what plugins keep, paces and accepted events.
+    /// Identity, relay marks, plugin state, paces and accepted events.
     @Test(arguments: [false, true]) func everythingArrives(byMigration: Bool) throws {
         let place = try Place()
         defer { place.remove() }
@@ -206,7 +206,7 @@ private struct Interruption: Error {}
         }
     }
 
-    /// At no moment can both places be served, nor none of them after doing it again.
+    /// At no moment can both places be served. After a repetition, one of them can.
     @Test func aMigrationCanBeInterruptedAnywhere() throws {
         var steps: [StoreMigration.Step] = []
         let whole = try Place()

@@ -9,7 +9,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// Events for devices whose push service has its share of the outbox.
+/// Events for devices whose push service has used up its share of the outbox.
 @Suite struct CrowdedQueueTests {
     private static let ios = QueueName(platform: "ios", app: "default")
 

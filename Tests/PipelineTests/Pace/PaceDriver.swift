@@ -29,7 +29,7 @@ struct PaceDriver {
     var outcomes: [Bool?] = []
     /// How long a push service takes to answer.
     var latency: Duration = .zero
-    /// Answers on their way, in their order.
+    /// Responses in transit, in order.
     private var answers: [(at: Timestamp, device: DeviceID, delivery: DeliveryID, isDelivered: Bool)] = []
     private var number: UInt8 = 0
     private(set) var underWay: [(device: DeviceID, delivery: DeliveryID)] = []
@@ -43,7 +43,7 @@ struct PaceDriver {
 
     private var seconds: Int64 { (now - Self.start).seconds }
 
-    /// Lets time pass until that many seconds after the start; whatever becomes due does so in its time.
+    /// Advances the time to that many seconds after the start; timers fire at their due time.
     mutating func go(to seconds: Double) {
         let end = Self.start + .seconds(seconds)
         while let due = [pacer.nextDue, answers.first?.at].compactMap(\.self).min(), due <= end {

@@ -77,7 +77,7 @@ import TimeTestSupport
         #expect(outcome.moments.contains { $0 > .days(1) })
     }
 
-    /// Each place is tried in the long form; `manyRestartsChangeNothing` is about all of them together.
+    /// Each step is tried in the long form; `manyRestartsChangeNothing` covers all of them together.
     @Test(arguments: Array(stride(from: 0, to: story.count, by: TestLength.rounds(4, long: 1))))
     func aRestartChangesNothing(after place: Int) throws {
         #expect(try play(restartingAfter: [place]) == Self.undisturbed.get())

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Pipeline
 
-/// What is told of events that wait for their device's time.
+/// Trace entries of events that wait for pacing.
 @Suite struct PaceTraceTests {
     /// Events to one device wait for the end of its cooldown.
     private func held(_ count: Int, _ bench: Workbench, _ owner: KeyPair) throws -> [Event] {

@@ -91,7 +91,7 @@ import TimeTestSupport
             store,
             kept: { continuation.yield($0) },
             now: {
-                // Each look at the clock takes so long that a few milliseconds of the cooldown are left to wait for.
+                // Each reading of the clock takes so long that a few milliseconds of the cooldown remain.
                 clock.advance(by: .milliseconds(1_249))
                 return clock.now()
             }
@@ -182,7 +182,7 @@ import TimeTestSupport
         bench.submit([try bench.note(to: owner)])
         try bench.end()
         bench.submit([try brief(bench, to: owner)])
-        // While it waits still, in the place of the one that expired.
+        // The second comes while the batch still waits, and replaces the expired event.
         bench.clock.advance(by: .seconds(40))
         let second = try bench.note(to: owner, "second")
         bench.submit([second])

@@ -361,7 +361,7 @@ import Testing
         }
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 4))
         driver.go(to: 100)
-        // No longer listed by the driver, the last one ends all the same.
+        // The driver no longer lists it, but the last one ends anyway.
         driver.pacer.end("1-3", of: DeviceID(rawValue: 1), counts: true, at: driver.now)
         driver.go(to: 160)
         #expect(driver.pushes.last == Push(at: 160, count: 7))

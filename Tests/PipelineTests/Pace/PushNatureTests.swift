@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// Pacing delays a push or replaces it by a later one; it never makes another kind of push of it.
+/// Pacing delays a push or replaces it by a later one, but never changes its kind.
 @Suite struct PushNatureTests {
     private let bench: Workbench
     private let owner: KeyPair
@@ -68,7 +68,7 @@ import TimeTestSupport
         bench.submit([event])
     }
 
-    /// The deliveries so far, each as what tells it apart.
+    /// The deliveries so far, each as a distinguishing string.
     private var sent: [String] {
         bench.kept.map { delivery in
             let notification = delivery.notification
@@ -217,7 +217,7 @@ import TimeTestSupport
             try send(Kinds.widget)
         }
         bench.pass(61)
-        // Alerts know of each other; all others are themselves, in the same turn.
+        // Alerts form a batch; all others are separate pushes in the same turn.
         #expect(bench.kept.count == 5)
         #expect(bench.kept.filter { $0.notification.count > 1 }.map(\.notification.count) == [2])
         #expect(bench.kept.dropFirst().allSatisfy { $0.acceptedAt == bench.kept[1].acceptedAt })

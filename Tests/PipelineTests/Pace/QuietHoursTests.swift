@@ -105,7 +105,7 @@ import TimeTestSupport
         // The days around them.
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-27T22:00", "2026-03-28T06:00"),
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2026-03-29T21:00", "2026-03-30T05:00"),
-        // A year that only the rule at the file's end knows.
+        // A year that only the rule at the end of the file covers.
         ChangeCase("Europe/Berlin", "23:00", "07:00", "2061-03-26T22:00", "2061-03-27T05:00"),
         ChangeCase("America/New_York", "23:00", "07:00", "2026-03-08T04:00", "2026-03-08T11:00"),
         ChangeCase("America/New_York", "23:00", "07:00", "2026-11-01T03:00", "2026-11-01T12:00"),

@@ -31,7 +31,7 @@ import Testing
             bench.submit([try bench.note(to: owner, "second")])
         }
         #expect(bench.kept.map(\.platform) == ["ios", "android"])
-        // How the first one ends, in whatever queue, changes nothing.
+        // The result of the first one, in any queue, changes nothing.
         try bench.end()
         bench.submit([try bench.note(to: owner, "third")])
         try bench.end()

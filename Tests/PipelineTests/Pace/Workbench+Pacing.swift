@@ -10,7 +10,7 @@ import TimeTestSupport
 @testable import Pipeline
 
 extension Workbench {
-    /// A bench that paces by what DESIGN names.
+    /// Returns a bench with the pacing that DESIGN names.
     static func paced(
         _ policy: PacingPolicy = PacingPolicy(),
         defaultMode: Mode = .wake,
@@ -81,7 +81,7 @@ extension Workbench {
         )
     }
 
-    /// How many rows the disk has of pace and of what is held.
+    /// Returns the number of rows on disk for paces and for held events.
     func rows() throws -> (paces: Int, held: Int) {
         let database = try DatabaseQueue(path: outboxPath)
         return try database.read { db in
@@ -92,7 +92,7 @@ extension Workbench {
         }
     }
 
-    /// Whether those bytes are anywhere in the tables of what is held.
+    /// Whether the tables of held events contain these bytes.
     func isHeldOnDisk(_ text: String) throws -> Bool {
         let database = try DatabaseQueue(path: outboxPath)
         let blobs = try database.read {

@@ -91,7 +91,7 @@ import TimeTestSupport
         #expect(reading.finding(of: try note()) == .concernsNobody)
     }
 
-    /// Others write to the registry too, and answer before the pipeline's thread comes round.
+    /// Other code also writes to the registry, and responds before the pipeline's thread runs again.
     @Test func whileThePipelineLacksAChangeNothingIsPassedOver() throws {
         let owner = try bench.account()
         let reading = try reading()
@@ -115,7 +115,7 @@ import TimeTestSupport
         #expect(reading.finding(of: list) == .mayRegister)
         bench.submit([list], from: .feed)
         #expect(reading.finding(of: wrap) == .mayConcernSomebody)
-        // Others' lists change nothing here.
+        // Lists of other accounts change nothing here.
         let other = try bench.event(.deviceList, tags: [["dm_key", device.publicKey.hex]], by: stranger)
         #expect(reading.finding(of: other) == .mayConcernSomebody)
     }

@@ -8,7 +8,7 @@ import Synchronization
 @testable import Pipeline
 
 extension PipelineDependencies {
-    /// The parts that a test names, and others that do nothing.
+    /// Creates the parts that a test names; the others are inactive.
     init(
         remoteSigner: (any RemoteSigner)? = nil,
         contextFetcher: (any ContextFetcher)? = nil,
@@ -35,7 +35,7 @@ extension PipelineDependencies {
 }
 
 extension EventFilter {
-    /// A filter that answers one question after the other.
+    /// A filter that answers one question at a time.
     init(
         name: String,
         availability: FilterAvailability = .maySwitchOff,
@@ -52,7 +52,7 @@ extension EventFilter {
     }
 }
 
-/// Relays that answer when a test lets them.
+/// Relays that respond when a test allows it.
 final class FakeFetcher: ContextFetcher {
     struct Asked: Sendable {
         let wants: ContextWants
@@ -120,7 +120,7 @@ final class FakeCapacity: DeliveryCapacity {
     func settle() {}
 }
 
-/// Seals by writing down what it was given, unless it is told to refuse.
+/// Seals by recording its input, unless a test makes it fail.
 final class FakeSealer: NotificationSealer {
     let given = Mutex<[(id: DeliveryID, device: DeviceID, notification: Notification)]>([])
     let refuses: Bool
@@ -146,7 +146,7 @@ final class FakeSealer: NotificationSealer {
     func keyMark(of device: DeviceID) -> Int64? { key.withLock(\.self) }
 }
 
-/// A signer that admits the keys that a test names, and takes requests in plain text.
+/// A signer that admits the keys of a test, and takes requests in plain text.
 final class FakeSigner: RemoteSigner {
     private struct State {
         var admitted: Set<PublicKey> = []
@@ -168,7 +168,7 @@ final class FakeSigner: RemoteSigner {
     func carry(_ registration: Event) { state.withLock { $0.carried = registration } }
 
     var requests: [EventID] { state.withLock { $0.requests } }
-    /// Where those came in.
+    /// The sources of those requests.
     var sources: [EventSource] { state.withLock { $0.sources } }
     /// The results of the registrations in those requests.
     var results: [EventVerdict.Result] { state.withLock { $0.results } }
@@ -195,9 +195,9 @@ final class Answer: Sendable {
 
     @Sendable func take(_ verdicts: [EventVerdict]) { told.withLock { $0.append(verdicts) } }
 
-    /// How often it was told something.
+    /// The number of reports.
     var count: Int { told.withLock { $0.count } }
     var results: [EventVerdict.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
-    /// The verdicts of all submissions that it was told about, one after the other.
+    /// The verdicts of all submissions reported so far, in order.
     var allResults: [EventVerdict.Result] { told.withLock { $0.flatMap { $0 } }.map(\.result) }
 }

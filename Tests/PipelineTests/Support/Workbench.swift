@@ -14,7 +14,7 @@ import TimeTestSupport
 
 @testable import Pipeline
 
-/// A pipeline on a registry in a temporary folder, with an outbox that a test can make refuse.
+/// A pipeline on a registry in a temporary folder, with an outbox that a test can make fail.
 final class Workbench {
     struct DiskFull: Error {}
 
@@ -65,7 +65,7 @@ final class Workbench {
     private let feed: IndexFeed?
     /// Where a bench with pacing keeps everything.
     private(set) var outbox: Outbox?
-    /// What is in it, in order.
+    /// The stored deliveries, in order.
     var stored: [StoredDelivery] = []
 
     init(
@@ -142,7 +142,7 @@ final class Workbench {
         outbox = try Outbox(path: outboxPath)
     }
 
-    /// What is on disk of names and notes, and of what was forgotten of them.
+    /// The raw database of names and notes, including deleted content.
     var contextOnDisk: Data {
         ["", "-wal"].reduce(into: Data()) { data, end in
             let file = folder.appendingPathComponent("context.sqlite\(end)")
@@ -156,7 +156,7 @@ final class Workbench {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Lets the disk refuse contact lists, or what else is in `table`, or take them again.
+    /// Makes writes of contact lists, or to another `table`, fail or succeed again.
     func lockRegistry(_ isLocked: Bool, table: String = "contact_lists") throws {
         let database = try DatabaseQueue(path: folder.appendingPathComponent("registry.sqlite").path)
         let refusal = "CREATE TRIGGER refuse BEFORE INSERT ON \(table) BEGIN SELECT RAISE(ABORT, 'full'); END"

@@ -71,7 +71,7 @@ struct PluginProjectTests {
     func pluginInRustPasses(kind: PluginProject.Kind) async throws {
         let project = try project("my-pager_2", .rust, kind)
         try await expectPassed(project, library: "target/debug/libcarillon_my_pager_2.so") { folder in
-            // In a shell: SIGPIPE, umask and the network are none of Cargo's business here.
+            // In a shell: SIGPIPE, umask and the network must not affect Cargo here.
             let script = "cd '\(folder.path)' && umask 022 && CARGO_TARGET_DIR=target cargo test -q --offline "
             let run = try CommandRun("sh", ["-c", script + "&& CARGO_TARGET_DIR=target cargo build -q --offline"])
             try #require(run.status == 0, "\(run.output)")
@@ -234,7 +234,7 @@ struct PluginProjectTests {
         try #require(run.status == 0, "\(run.output)")
     }
 
-    /// Writes the plugin, has `build` build it, and judges what came out of that.
+    /// Writes the plugin, runs `build`, and checks the result.
     private func expectPassed(_ project: PluginProject, library: String, _ build: (URL) throws -> Void) async throws {
         let folder = try Folder()
         let plugin = folder.url.appending(path: "plugin")
@@ -256,7 +256,7 @@ struct PluginProjectTests {
     }
 }
 
-/// A folder that is gone with it.
+/// A folder that is deleted with this object.
 private final class Folder: Sendable {
     let url: URL
 

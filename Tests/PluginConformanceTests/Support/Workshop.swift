@@ -54,7 +54,7 @@ final class Workshop: Sendable {
         )
     }
 
-    /// A program that `swift build` made.
+    /// Returns the path of a program that `swift build` made.
     func program(_ name: String) throws -> String { try built(name).path }
 
     /// Returns a product of `swift build`, found next to the running test.

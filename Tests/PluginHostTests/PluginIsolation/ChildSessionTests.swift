@@ -143,7 +143,7 @@ struct ChildSessionTests {
         }
     }
 
-    /// Each may take its time; the process is busy until it has answered all.
+    /// Each question may take its time; the process is busy until it has answered all.
     @Test func anAnswerThatDoesNotComeEndsTheWait() {
         DispatchQueue.global().async { [child] in
             guard let first = try? child.nextAsked().first else { return }
@@ -183,7 +183,7 @@ struct ChildSessionTests {
         #expect(end?.hasPrefix("was ended, because it s") == true, "\(name): \(end ?? "none")")
     }
 
-    /// A frame that comes in pieces waits for its rest.
+    /// A frame that arrives in pieces waits for the rest.
     @Test func framesMayComeInPieces() {
         var writer = FrameWriter()
         writer.frame(.hello, id: 0) { HelloMessage(deliveries: 1, questions: 2).write(to: &$0) }
@@ -207,7 +207,7 @@ struct ChildSessionTests {
         }
         #expect((8...12).contains(taken.count), "\(taken.count) MiB")
         #expect(!session.hasEnded)
-        // An answer that must go is more than a delivery that may wait, but not without end.
+        // An answer has a larger limit than a delivery that may wait, but it has one.
         for _ in 0..<70 { _ = session.send(frame) }
         #expect(end == "was ended, because it does not take what is sent to it")
     }

@@ -14,7 +14,7 @@ import Testing
 struct ChildSupervisorTests {
     private static let descriptor = DescriptorMessage(id: "x", version: "1", abiMinor: 5, transports: [], filters: [])
 
-    /// A supervisor of the processes that `next` returns, each of which says hello.
+    /// Returns a supervisor of the processes from `next`, each of which sends its greeting.
     private static func supervisor(_ next: @escaping @Sendable () throws -> ScriptedChild?) -> ChildSupervisor {
         var settings = IsolationSettings(program: "none")
         settings.pause = .minutes(1)
@@ -55,7 +55,7 @@ struct ChildSupervisorTests {
         plugin.create(.transport, at: 0, configuration: "", for: host).instance
     }
 
-    /// One whose library was replaced must not stay, or each try would leave a process.
+    /// A process whose library was replaced must not stay, or each try would leave a process.
     @Test func aProcessThatGetsNoLibraryEnds() throws {
         let (first, second) = (try ScriptedChild(), try ScriptedChild())
         let isReplaced = Atomic(false)
@@ -85,7 +85,7 @@ struct ChildSupervisorTests {
         }
         let creation = try second.nextAsked()
         #expect(creation.map(\.kind) == [.create])
-        // The first is just being made, the last not yet.
+        // The first is being created, the last not yet.
         made[0].destroy()
         made[2].destroy()
         for (kind, id) in creation { Self.obey(second, kind, id) }
@@ -135,7 +135,7 @@ struct ChildSupervisorTests {
         withExtendedLifetime(plugins) {}
     }
 
-    /// Its process dies of the other library while it is made.
+    /// The other library crashes its process while the instance is created.
     @Test func anInstanceIsMadeInTheProcessThatItsLibraryGets() throws {
         let first = try ScriptedChild()
         let starts = Atomic(0)
@@ -161,7 +161,7 @@ struct ChildSupervisorTests {
         withExtendedLifetime(plugins) {}
     }
 
-    /// From the moment on when an instance is wanted its process may not rest.
+    /// A process must not stop once an instance is requested.
     @Test func aProcessDoesNotRestWhileAnInstanceIsMade() throws {
         let child = try ScriptedChild()
         Self.serve(child)
@@ -197,7 +197,7 @@ struct ChildSupervisorTests {
         let made = (0..<200).count { number in
             let instance = Self.create(plugin, host)
             instance?.destroy()
-            // However busy the machine is, it rests a few times.
+            // However busy the machine is, it stops a few times.
             if number % 10 == 0 { supervisor.rest() }
             return instance != nil
         }

@@ -75,7 +75,7 @@ struct FlushPaceTests {
         #expect(pace.add(now: 13) == .flush)
     }
 
-    /// Answers wait for the ticks too, as long as much comes together, and no longer.
+    /// Answers wait for the ticks too, but only while many frames come together.
     @Test func muchInATickMakesTheTicksSlowerAndAnswersWait() {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }
@@ -96,7 +96,7 @@ struct FlushPaceTests {
         #expect(pace.wait == Wait(readsAtOnce: false, milliseconds: 2))
     }
 
-    /// A longer tick brings more: half of what makes it long keeps it so.
+    /// A longer tick collects more frames: half of the number that made it long keeps it long.
     @Test(arguments: [(15, true), (16, false)]) func slowTicksEndWhenLessComesTogether(frames: Int, readsAtOnce: Bool) {
         var pace = Self.busyPace
         for _ in 1...16 { _ = pace.add(now: 10) }

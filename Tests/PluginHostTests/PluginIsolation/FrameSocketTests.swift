@@ -6,7 +6,7 @@ import TimeTestSupport
 
 @testable import PluginHost
 
-/// A socket of frames whose other side takes its time.
+/// A socket of frames with a slow peer.
 struct FrameSocketTests {
     private static func frame(_ size: Int) -> [UInt8] {
         var writer = FrameWriter()
@@ -14,7 +14,7 @@ struct FrameSocketTests {
         return writer.take()
     }
 
-    /// Takes what is there; returns how much that was.
+    /// Reads all available bytes; returns their number.
     private static func drain(_ descriptor: Int32) -> Int {
         var room = [UInt8](repeating: 0, count: 1 << 16)
         var total = 0

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PluginHost
 
-/// Requests from outside until their answers.
+/// Inbound requests until their responses.
 struct InboundTableTests {
     private func waiter(_ instance: UInt32 = 1) -> InboundTable.Waiter {
         InboundTable.Waiter(instance: instance, done: { _ in })

@@ -26,7 +26,7 @@ struct InstanceRosterTests {
         return roster
     }
 
-    /// A new process that is asked for everything.
+    /// Starts to recreate the instances in a new process; returns their numbers.
     private func remake(_ roster: inout InstanceRoster) -> [UInt32] {
         roster.startRemaking().map(\.number).filter { roster.beginRemaking($0) }
     }
@@ -117,7 +117,7 @@ struct ProcessLifeTests {
         #expect(life.rest() == false, "it is being started for somebody")
     }
 
-    /// From the moment on when an instance is wanted, until the last one is gone.
+    /// From the first request for an instance until the last instance is gone.
     @Test func oneThatIsNeededDoesNotRest() {
         var life = ProcessLife(RestartPolicy())
         _ = life.begin(now: 0)

@@ -7,7 +7,7 @@ import Testing
 
 /// A process's use of streams, and the events that it gets. Its frames may be hostile.
 @Suite struct IsolatedStreamsTests {
-    /// A stream of the host's that notes what it is asked for.
+    /// A stream of the host that records its calls.
     private final class Connection: StreamConnection {
         private let kept = Mutex<[String]>([])
         var asked: [String] { kept.withLock(\.self) }
@@ -22,7 +22,7 @@ import Testing
         func setReading(_ isReading: Bool) { note(isReading ? "read" : "pause") }
     }
 
-    /// The streams of a process and what is around them.
+    /// The streams of a process and their host.
     private final class Desk: Sendable {
         private struct State {
             var connections: [Connection] = []
@@ -206,7 +206,7 @@ import Testing
         desk.closed(.reset)
         try desk.open(2)
         desk.streams.end()
-        // The one whose end the process was told, and never confirmed.
+        // The stream whose end was reported to the process, and never confirmed.
         #expect(desk.ends == 1 && first?.asked == ["start"])
         #expect(desk.connection?.asked == ["start", "close"])
         desk.closed(nil)

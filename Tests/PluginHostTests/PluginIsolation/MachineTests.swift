@@ -161,7 +161,7 @@ struct ProcessEndTests {
         let crash = CrashReport(reading: report([0x7012]) + modules + report([0x7012, 0x1040]) + modules)
         let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
         #expect(end.text(self.modules).hasPrefix("crashed with SIGSEGV in bad\u{FFFD}.so+0x12 < libx.so+0x40"))
-        // What is cut off in the middle says nothing.
+        // A truncated list of modules is ignored.
         #expect(CrashReport(reading: report([0x7012]) + modules.dropLast())?.modules == [])
         #expect(CrashReport(reading: modules) == nil)
     }

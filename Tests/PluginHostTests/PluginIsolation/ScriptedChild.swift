@@ -65,7 +65,7 @@ final class ScriptedChild: Sendable {
         close(questions)
     }
 
-    /// The threads that the router made crash.
+    /// The threads that the router aborted.
     var aborted: [UInt32] { control.aborted }
 
     /// The process exits.
@@ -109,11 +109,11 @@ final class ScriptedChild: Sendable {
         return false
     }
 
-    /// The next frames of the router, waited for up to 20 s; empty: none came.
+    /// The router's next frames, waited for up to 20 s; empty if none came.
     func nextDeliveries() throws -> [(kind: FrameKind, id: UInt64)] { try next(deliveries, deliveryFrames) }
     func nextQuestions() throws -> [(kind: FrameKind, id: UInt64)] { try next(questions, questionFrames) }
 
-    /// The next questions, without the pings of the watch, which may come at any time.
+    /// The next questions, without the watchdog's pings, which may come at any time.
     func nextAsked() throws -> [(kind: FrameKind, id: UInt64)] {
         while true {
             let frames = try nextQuestions()

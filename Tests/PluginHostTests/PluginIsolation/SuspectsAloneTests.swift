@@ -70,10 +70,10 @@ struct SuspectsAloneTests {
     }
 }
 
-/// One run of deliveries in a process that dies of some of them.
+/// A run of deliveries, some of which crash the process.
 private struct Schedule {
     private struct Delivery {
-        /// Steps until it ends, or until it kills.
+        /// Steps until the delivery ends or crashes the process.
         let work: Int
         let isPoison: Bool
         var handOuts = 0

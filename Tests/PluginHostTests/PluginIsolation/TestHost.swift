@@ -4,12 +4,12 @@ import PluginProtocol
 
 @testable import PluginHost
 
-/// A host that keeps nothing and sends nothing.
+/// A host that stores and sends nothing.
 final class TestHost: InstanceHost {
     private let asked: @Sendable () -> Void
     private let open: @Sendable (any StreamReceiver) -> StreamOpening
 
-    /// `asked` is called when the host is asked for its URL, and `open` for each stream.
+    /// `asked` is called if the host's URL is requested, and `open` for each stream.
     init(
         asked: @escaping @Sendable () -> Void = {},
         open: @escaping @Sendable (any StreamReceiver) -> StreamOpening = { _ in .refused(.CARILLON_UNSUPPORTED) }

@@ -141,7 +141,7 @@ struct NetworkStreamTests {
         withExtendedLifetime(deaf) {}
     }
 
-    /// A member of a cluster that stood still past its leases must send nothing: others have taken over.
+    /// A member of a cluster that was suspended past its leases must not send: others have taken over.
     @Test func nothingLeavesThroughAClosedGate() async throws {
         let clock = ManualClock()
         let gate = RequestGate(now: clock.monotonic)
@@ -201,7 +201,7 @@ struct NetworkStreamTests {
         )
         receiver.begin(streams.stream(to: StreamTarget(host: "127.0.0.1", port: peer.port), receiver))
         await receiver.until { $0.bytes.count >= 256 << 10 }
-        // Nothing more comes while it pauses: the end of an unrelated exchange leaves time for it.
+        // No bytes arrive during the pause: the end of an unrelated exchange leaves time for them.
         let other = try connect(to: StreamPeer(.goodbye))
         await other.until { $0.hasEnded }
         #expect(receiver.seen.bytes.count <= (256 << 10) + NIOStream.pieceSize)
@@ -245,7 +245,7 @@ struct NetworkStreamTests {
     }
 }
 
-/// Notes what happens on a stream.
+/// Records the events of a stream.
 private final class Receiver: StreamReceiver {
     struct Seen: Sendable {
         var opened = 0

@@ -18,7 +18,7 @@ final class Bench: Sendable {
     let http: any HTTPSender
     let instance: TransportInstance
 
-    /// Compiles `source` with `flags` and makes an instance of the one platform it serves.
+    /// Compiles `source` with `flags` and creates an instance of its only platform.
     init(
         _ source: String,
         flags: [String],
@@ -54,7 +54,7 @@ final class Bench: Sendable {
         try self.init(source, flags: flags, configuration: configuration, http: http)
     }
 
-    /// The fixture that behaves as told.
+    /// A fixture with the given behavior.
     convenience init(doing behaviour: String, http: any HTTPSender = RecordingHTTP()) throws {
         try self.init("behaviour.c", configuration: #"{"do":"\#(behaviour)"}"#, http: http)
     }
@@ -70,7 +70,7 @@ final class Bench: Sendable {
         return outcome
     }
 
-    /// Delivers; the outcomes collect in what is returned. Unless the plugin ends it later, the first is there.
+    /// Delivers; the returned object collects the outcomes. Unless the plugin ends it later, it has the first outcome.
     func deliver(endsLater: Bool = false) -> Outcomes {
         let outcomes = Outcomes()
         instance.deliver { outcomes.append($0) }
@@ -107,7 +107,7 @@ func eventually(_ condition: @Sendable () -> Bool) async -> Bool {
     return condition()
 }
 
-/// Outcomes in the order in which they came.
+/// Outcomes in order of arrival.
 final class Outcomes: Sendable {
     private let kept = Mutex<[Outcome]>([])
 

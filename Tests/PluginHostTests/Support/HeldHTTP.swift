@@ -24,7 +24,7 @@ final class HeldHTTP: HTTPSender {
     }
 }
 
-/// Answers 200 on a connection of no kind, and notes which scopes were asked for and given up.
+/// Responds with 200, and records the scopes that were requested and released.
 final class ScopedHTTP: HTTPSender {
     private let recording = RecordingHTTP()
     private let given = Mutex<[ConnectionScope]>([])

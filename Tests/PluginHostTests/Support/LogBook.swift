@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Keeps what is logged.
+/// Keeps log messages.
 final class LogBook: Sendable {
     struct Line: Sendable {
         var level: Logger.Level

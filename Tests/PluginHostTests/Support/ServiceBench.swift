@@ -5,8 +5,7 @@ import Synchronization
 
 @testable import PluginHost
 
-/// Instances of the plugin `services.c`, which uses timers and what is kept. Its clock is the real one: that of a
-/// process is, too.
+/// Instances of the plugin `services.c`, which uses timers and state. Its clock is the real one, as in a process.
 final class ServiceBench: Sendable {
     private let workshop: Workshop
     let store: MemoryStore

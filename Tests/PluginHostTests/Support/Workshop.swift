@@ -15,7 +15,7 @@ final class Workshop: Sendable {
     let folder: String
 
     init() throws {
-        // Resolved, so that what the host says about a path can be compared.
+        // Resolved, so that paths in the host's messages can be compared.
         let base = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
         folder = base.appending(path: "carillon-plugins-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(
@@ -67,7 +67,7 @@ final class Workshop: Sendable {
     }
 }
 
-/// A key with a certificate that signed itself, made by the openssl command.
+/// A key with a self-signed certificate from the openssl command.
 struct KeyPair {
     let certificate: String
     let key: String

@@ -100,7 +100,7 @@ struct FittedPayloadTests {
         #expect(try payload(texts, limit: 60) == nil)
     }
 
-    /// Whatever a text is made of: the most of it that fits, and never more.
+    /// Any text is cut to the longest part that fits.
     @Test(arguments: ["a", "é", "漢", "😀", "👨‍👩‍👧‍👦", "\"", "\\", "\n", "\u{1}", "e\u{301}", "🇩🇪"], 40...90)
     func keepsAsMuchAsFits(_ character: String, _ limit: Int) throws {
         let texts = Texts(title: "title", body: String(repeating: character, count: 100))

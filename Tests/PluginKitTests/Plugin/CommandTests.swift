@@ -3,9 +3,9 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// Commands as a host gives them, and certificates as one takes them.
+/// Commands and their results through the ABI.
 struct CommandTests {
-    /// What `command` returned, and what it answered.
+    /// The return value of `command`, and its answer.
     private struct Course: Equatable {
         let status: carillon_status
         let answers: [String]

@@ -5,7 +5,7 @@ import Testing
 
 /// A transport's description of its platform, through the ABI.
 struct DescriptionTests {
-    /// Says something about its platform, and wants no `tone` of 13.
+    /// Describes its platform, and rejects a `tone` of 13.
     private final class DescribedTransport: PluginTransport {
         static let platform: StaticString = "described"
         static let description: StaticString? = #"{"version":1,"name":"Täst","target":{"kind":"token"}}"#

@@ -3,7 +3,7 @@ import Core
 import PluginKit
 import Synchronization
 
-/// A transport that does what its configuration says, to look at the kit from both sides.
+/// A transport controlled by its configuration, to test the kit from both sides.
 final class EchoTransport: PluginTransport {
     static let platform: StaticString = "echo"
 

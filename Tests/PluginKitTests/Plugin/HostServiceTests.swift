@@ -4,7 +4,7 @@ import PluginKit
 import PluginTestSupport
 import Testing
 
-/// Timers and what is kept, as plugins in Swift use them.
+/// Timers and state, as plugins in Swift use them.
 struct HostServiceTests {
     private typealias Firings = Heard<Void>
 

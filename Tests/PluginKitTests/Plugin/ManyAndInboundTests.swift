@@ -69,7 +69,7 @@ struct ManyAndInboundTests {
         return (table, try #require(instance))
     }
 
-    /// What `deliver_many` returned for two deliveries, and how they ended.
+    /// Returns the result of `deliver_many`, and the outcomes of its deliveries.
     private func run(_ body: String, count: Int = 2) throws -> (status: carillon_status?, outcomes: [RecordedOutcome]) {
         let host = FakeHost()
         let (table, instance) = try made(host)

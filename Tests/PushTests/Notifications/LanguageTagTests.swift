@@ -15,7 +15,7 @@ import Testing
         #expect(LanguageTag(text) == nil)
     }
 
-    /// What ICU's tables say (UTS #35, "Likely Subtags" and "Parent Locales").
+    /// Values from ICU's tables (UTS #35, "Likely Subtags" and "Parent Locales").
     @Test(arguments: [
         "de de-Latn", "de-AT de-Latn-AT de de-Latn", "zh-TW zh-Hant-TW zh-Hant zh", "zh-Hant-TW zh-TW zh-Hant zh",
         "zh-HK zh-Hant-HK zh-Hant zh-TW zh-Hant-TW zh", "zh-CN zh-Hans-CN zh zh-Hans",

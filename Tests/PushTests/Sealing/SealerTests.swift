@@ -120,7 +120,7 @@ struct SealerTests {
         #expect(try #require(third["title"] as? String).hasSuffix("👩‍👩‍👧‍👦…"))
     }
 
-    /// Every escape is counted as it is written: the text ends a few bytes before the limit and not far from it.
+    /// Escapes count with their written length: the text ends at most a few bytes before the limit.
     @Test func usesTheRoomThatThereIs() throws {
         let controls = String(String.UnicodeScalarView((1..<0x80).compactMap { Unicode.Scalar($0) })) + "é€😀/"
         let padded = try SealedContent(alert(body: String(repeating: controls, count: 100)), id: "d").padded()

@@ -29,7 +29,7 @@ struct AccessListTests {
     @Test func aListedRouterTakesWhoIsAllowedByName() {
         let list = list(.listed, rule(.key(one), isBlock: false))
         #expect(list.refusal(ofRegistrationBy: one, for: one) == nil)
-        // A device key of a root that is listed, and the other way round.
+        // A device key of a listed root, and the other way round.
         #expect(list.refusal(ofRegistrationBy: two, for: one) == nil)
         let refusal = list.refusal(ofRegistrationBy: two, for: two)
         #expect(refusal?.description == "blocked: only keys that this router's operator has listed may register here")

@@ -42,7 +42,7 @@ struct BlockTests {
         #expect(try bench.registry.address(of: device) == nil)
         #expect(try watched(1) == nil && watched(2) != nil)
         #expect(try bench.reports.take().contains { try $0.contains(bench.key(1)) })
-        // It is still there to look at.
+        // It is still visible to operators.
         #expect(try bench.registry.listing(of: device).map(bench.registry.isBlocked) == true)
 
         // A restart does not change that.

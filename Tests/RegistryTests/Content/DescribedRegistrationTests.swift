@@ -64,7 +64,7 @@ struct DescribedRegistrationTests {
 
     private let keys = #"{"p256dh":"\#(Samples.p256dh)","auth":"\#(Samples.auth)"}"#
 
-    /// A plugin that says later that people choose its targets protects those that are registered by then.
+    /// If a plugin later declares that users choose its targets, existing registrations are protected too.
     @Test func targetsAreBroughtOutWhenAPluginSaysThatTheyAreChosen() throws {
         let bench = try Bench()
         func register(_ account: UInt8, at seconds: Int64) throws {

@@ -33,7 +33,7 @@ struct DeviceGraceTests {
         #expect(try bench.devices(of: 1, in: index) == [device])
         #expect(try bench.registry.speaks(bench.key(11), for: bench.key(1)))
         #expect(try bench.registry.listing(of: device)?.countsUntil == Bench.time(7 * Self.day))
-        // Another such list prolongs nothing.
+        // Another such list does not extend the period.
         pass(to: 6 * Self.day)
         _ = try bench.registry.learn(plainList(at: 6 * Self.day))
         pass(to: 7 * Self.day - 1)

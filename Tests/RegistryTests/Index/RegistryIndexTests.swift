@@ -139,7 +139,7 @@ struct RegistryIndexTests {
         let names = LanguageNames(further + further)
         #expect(names[names.best(for: further[0])] == further[0])
         #expect(names[names.best(for: further[254])] == further[254])
-        // Beyond the limit they read what others of their language do.
+        // Beyond the limit, devices get the texts of others with their language.
         #expect(names[names.best(for: further[255])] == further[0])
         #expect(names.best(for: LanguageTag("fr")) == .none)
         #expect(names[.none] == nil)

@@ -10,7 +10,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// A registry whose router gets another key: what is read, sealed and refused under each.
+/// A registry whose router gets another key: the registrations read, sealed and rejected under each.
 struct RouterKeyTests {
     private static let retirement = Bench.time(1_000)
 
@@ -200,7 +200,7 @@ struct RouterKeyTests {
         #expect(try registry.preferences(of: DeviceID(rawValue: 1))?.isEmpty == false)
         #expect(try registry.content(of: DeviceID(rawValue: 1)) != nil)
         #expect(try registry.ingressAddress(of: ingress)?.token == token.token)
-        // Its handle is what it was: the same number.
+        // Its handle keeps the same number.
         #expect(try registry.admit([token]) == [.admitted(ingress)])
         let opened = try PluginStateTable(store: registry.store, identity: next).entries(of: "ios")
         #expect(opened.entries.map(\.value) == [entry.value] && opened.unreadable == 0)
@@ -226,7 +226,7 @@ struct RouterKeyTests {
                 break
             } catch is Stop {
                 stops += 1
-                // A router that starts in between finds all of it.
+                // A router that starts in between finds everything.
                 let registry = try registry(as: next)
                 for number in 1...Int64(count) { #expect(try token(number, in: registry) == "t\(number)") }
             }

@@ -57,7 +57,7 @@ struct DeletionTests {
         ]
         #expect(try bench.registry.apply(deletion(by: 1, at: 5, tags)) == 1)
         #expect(try bench.tokens(of: 1) == ["new"])
-        // Another version of that time does not come back either.
+        // Another version with that time does not come back either.
         let other = try bench.event(of: 1, Samples.phone("old"), at: 5, device: "old", id: 1)
         #expect(try bench.registry.apply(other) == .outdated)
         #expect(try bench.registry.apply(bench.event(of: 1, Samples.phone("old"), at: 6, device: "old")).isAccepted)

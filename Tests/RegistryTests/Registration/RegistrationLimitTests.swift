@@ -47,7 +47,7 @@ import TimeTestSupport
         try bench.registry.markProven([DeviceID(rawValue: 1), DeviceID(rawValue: 2)])
         let refused = try register(bench, 3, "c")
         #expect(refused.message == "blocked: this router has as many devices as it takes")
-        // A device that is there stays, a token may move, and who leaves makes room.
+        // A registered device stays, a token may move, and a deregistration frees capacity.
         #expect(try register(bench, 1, "a2", at: 1).isAccepted)
         let moved = try #require(try device(register(bench, 4, "b", at: 1)))
         try bench.registry.markProven([moved])

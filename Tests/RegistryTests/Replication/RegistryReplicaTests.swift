@@ -9,7 +9,7 @@ import TimeTestSupport
 
 @testable import Registry
 
-/// A log that all members of a test share, and that can refuse, or be late with what it took.
+/// A log that all members of a test share. It can fail, or confirm late.
 private final class SharedLog: RegistryLog {
     struct Unavailable: Error {}
 
@@ -67,7 +67,7 @@ private final class SharedLog: RegistryLog {
 
     func lastPosition() throws -> UInt64 { state.withLock { $0.records.last?.position ?? 0 } }
 
-    /// As where it was restored from an older backup.
+    /// As after a restore from an older backup.
     func forget(after position: UInt64) { state.withLock { $0.records.removeAll { $0.position > position } } }
 
     func snapshotPosition() throws -> UInt64? { state.withLock(\.snapshot?.position) }
@@ -120,7 +120,7 @@ struct RegistryReplicaTests {
     @Test func allMembersHaveTheSameDevicesUnderTheSameNumbers() throws {
         let log = SharedLog()
         let members = try Self.members(3, log)
-        // Each member registers without having heard of the others.
+        // Each member registers without knowledge of the others.
         for number in 0..<12 {
             let bench = members[number % 3]
             let result = try bench.registry.apply(bench.event(of: UInt8(0x30 + number), Self.content(UInt8(number))))
@@ -130,14 +130,14 @@ struct RegistryReplicaTests {
         let expected = try Self.devices(members[0].registry)
         #expect(expected.count == 12)
         for bench in members { #expect(try Self.devices(bench.registry) == expected) }
-        // What is sealed opens everywhere.
+        // Every member can open sealed values.
         for bench in members {
             let address = try bench.registry.address(of: DeviceID(rawValue: 5))
             #expect(address?.token == String(repeating: "04", count: 32))
         }
     }
 
-    /// A new member reads a snapshot and what came after it, and gives the same numbers as the others.
+    /// A new member reads a snapshot and the later records, and assigns the same numbers as the others.
     @Test func aNewMemberBeginsWithASnapshot() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)
@@ -182,8 +182,8 @@ struct RegistryReplicaTests {
         #expect(try Self.devices(away.registry) == Self.devices(one.registry))
     }
 
-    /// Servers that were restored from an older backup have less than a member: it would not fit behind what others
-    /// write.
+    /// Servers restored from an older backup have fewer records than a member: its state would not match records that
+    /// others write.
     @Test func whoeverIsAheadOfTheLogSaysSo() throws {
         let log = SharedLog()
         let members = try Self.members(2, log)

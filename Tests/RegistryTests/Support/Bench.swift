@@ -35,7 +35,7 @@ final class Bench {
 
     var path: String { folder.file("carillon.sqlite") }
 
-    /// Lets go of the database and opens it again.
+    /// Closes the database and opens it again.
     func reopen() throws {
         registry = try Bench.open(folder, identity, clock, reports, codes, RegistrationPolicy.Limits(), { _ in })
     }

@@ -14,7 +14,7 @@ final class PushedCodes: Sendable {
     var all: [TargetCodeRequest] { requests.withLock(\.self) }
 }
 
-/// Notes what a registry said of changes.
+/// Records a registry's reports of changes.
 final class Reports: Sendable {
     private let keys = Mutex<[Set<PublicKey>]>([])
 

@@ -62,7 +62,7 @@ struct ChosenTargetTests {
         try register(2, at: 2)
         let owner = try #require(try bench.registry.devices(of: bench.key(1)).first)
         let request = try #require(bench.codes.all.first)
-        // It goes to where the target is known to be, and by what its owner registered.
+        // The code is sent to the device that owns the target, over that device's route.
         #expect(bench.codes.all.count == 1 && request.device == owner.device && request.route == owner.route)
         #expect(!"\(request)".contains(request.code.text))
         for wrong in ["", "00000-00000", String(request.code.text.dropLast())] where wrong != request.code.text {
@@ -167,7 +167,7 @@ struct ChosenTargetTests {
         try register(1, at: 1)
         try register(2, at: 2, Samples.topic(topic, platform: "unifiedpush"))
         #expect(try bench.tokens(of: 1) == [topic])
-        // An endpoint that a distributor made moves as ever.
+        // An endpoint from a distributor can move as usual.
         try register(3, at: 3, Samples.topic("https://ntfy.sh/upAbC?up=1", platform: "unifiedpush"))
         try register(4, at: 4, Samples.topic("https://ntfy.sh/upAbC?up=1", platform: "unifiedpush"))
         #expect(try bench.tokens(of: 3) == [] && bench.tokens(of: 4) == ["https://ntfy.sh/upAbC?up=1"])

@@ -79,7 +79,7 @@ struct HintsTests {
         bench.time.pass(Self.hour / 2)
         let watched = try #require(bench.relays.watched(.sample(1), at: Self.always))
         #expect(watched.interest == [.addressed, .authored])
-        // The first device has not been told of anything since then.
+        // The first device has had no hint since then.
         #expect(watched.since == WatchBench.start + 1)
         hint(bench, partner: 50)
         #expect(bench.relays.watched(.sample(1), at: Self.always)?.interest == .authored)

@@ -7,7 +7,7 @@ import Testing
 @testable import Registry
 @testable import Relays
 
-/// The watch and the registry together, from events to what relays are told.
+/// The watch and the registry together, from events to the watched relays.
 final class RegistryWatchTests {
     private let folder: TemporaryFolder
     private let time = ManualTime(Timestamp(seconds: WatchBench.start))
@@ -43,7 +43,7 @@ final class RegistryWatchTests {
         try watch.start(at: relays)
     }
 
-    /// Passes on what the registry says, to a watch that comes into being after the registry.
+    /// Forwards the registry's reports to a watch that is created after the registry.
     private final class LateObserver: Sendable {
         private let held = Mutex<AccountWatch?>(nil)
 

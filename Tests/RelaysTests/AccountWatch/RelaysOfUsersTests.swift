@@ -77,7 +77,7 @@ struct RelaysOfUsersTests {
         }
         #expect(bench.relays.relays.count == 6)
         #expect(bench.relays.relays.filter { $0.contains("victim") }.count == 3)
-        // Places that become free are given to others, the ones that more accounts name first.
+        // Freed places go to other relays, first to those that the most accounts name.
         bench.remove(.sample(1))
         bench.put(.sample(4, readRelays: ["wss://victim.example/popular"]))
         bench.put(.sample(5, readRelays: ["wss://victim.example/popular"]))

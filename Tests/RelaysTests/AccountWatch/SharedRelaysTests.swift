@@ -108,7 +108,7 @@ struct SharedRelaysTests {
             asked: WatchInterest.bitsAsked
         )
         bench.put(.sample(2, readRelays: [Self.one]))
-        // Its lists were read, and not what names it.
+        // Its own lists were read, but not events that name it.
         bench.put(.sample(3, readRelays: [Self.one]))
         bench.put(.sample(4, readRelays: [Self.one]))
         bench.watch.take(1, marks: [:])

@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(batcher.counts.taken == 4 && screening.reported == 3)
     }
 
-    /// Else an event could be passed over that names who registers in the line before.
+    /// Otherwise an event could be skipped although it names an account that registers in the line before.
     @Test func behindARegistrationNothingIsPassedOverUntilThatIsDealtWith() {
         var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
         let first = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"register\"}\n{\"id\":\"nobody\"}\n")
@@ -248,7 +248,7 @@ import TimeTestSupport
     }
 }
 
-/// Finds in an event what its id says.
+/// A prefilter whose result for an event is in its id.
 private final class ScriptedScreening: EventScreening {
     private(set) var reported = 0
     private var passed = 0

@@ -9,7 +9,7 @@ import TimeTestSupport
 
 /// The shell, on real files, pipes and FIFOs.
 @Suite struct FeedTests {
-    /// Takes what is fed and answers as it is told to.
+    /// Takes batches of a feed and answers them as a test sets.
     private final class Taker: Sendable {
         private struct State {
             var events: [String] = []
@@ -21,7 +21,7 @@ import TimeTestSupport
         private let state: Mutex<State>
         private let holds: Bool
 
-        /// Refuses the first `refusals` batches as too much, or holds all answers until ``release()``.
+        /// Rejects the first `refusals` batches as too many, or holds all answers until ``release()``.
         init(refusals: Int = 0, holds: Bool = false) {
             state = Mutex(State(refusals: refusals))
             self.holds = holds
@@ -73,7 +73,7 @@ import TimeTestSupport
         FileManager.default.temporaryDirectory.appendingPathComponent("feed-\(UUID().uuidString)").path
     }
 
-    /// Feeds all that is at `path` and returns the counts at its end.
+    /// Feeds everything at `path` and returns the final counts.
     private func feed(_ path: String, to taker: Taker, limits: FeedLimits = FeedLimits()) async throws -> FeedCounts {
         let (counts, continuation) = AsyncStream.makeStream(of: FeedCounts.self)
         let feed = try Feed(FeedInput(path: path), limits: limits, submit: taker.take, now: { 0 }, logger: Self.logger)
@@ -119,7 +119,7 @@ import TimeTestSupport
         feed.start { _ in Issue.record("a FIFO has no end") }
         for number in 1...2 { try write("{\"id\":\(number)}\n", to: path) }
         await taker.wait(for: 2)
-        // Two are outstanding: these stay in the FIFO until there are answers.
+        // Two are outstanding: these stay in the FIFO until they are answered.
         try write("{\"id\":3}\n{\"id", to: path)
         try write("\":4}\n", to: path)
         #expect(taker.events.count == 2)

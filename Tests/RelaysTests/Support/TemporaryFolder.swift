@@ -16,7 +16,7 @@ final class TemporaryFolder: Sendable {
 
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file that only its owner may read, unless told otherwise.
+    /// Writes a file that only its owner may read, unless `mode` differs.
     func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
         try Data(text.utf8).write(to: URL(fileURLWithPath: file(name)))
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))

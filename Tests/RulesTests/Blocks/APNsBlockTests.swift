@@ -181,7 +181,7 @@ import Testing
         #expect(BlockFixture.mistakes(keys) == [])
     }
 
-    /// Every property of Azure's `AppleApsNativeMessage`, as far as one push may have it.
+    /// Every property of Azure's `AppleApsNativeMessage`, as far as one push may have them together.
     @Test func everyKeyOfANativeMessageIsCarried() throws {
         let alert = try BlockFixture.native(
             "ios",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Rules
 
-/// What is found wrong with single keys when a file is read.
+/// Errors in single keys that are found when a file is read.
 @Suite struct BlockTableTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let keys: String

@@ -26,7 +26,7 @@ import TimeTestSupport
         let rendering = try rendering(rule, [["score", score]])
         #expect(rendering.notification.native["ios"] == json)
         #expect(rendering.keysLeftOut(for: "ios") == keys)
-        // It is nothing to others.
+        // Other platforms are not affected.
         #expect(rendering.keysLeftOut(for: "android").isEmpty && rendering.keysWithholding("ios").isEmpty)
     }
 
@@ -99,7 +99,7 @@ import TimeTestSupport
         #expect(try !mayWithhold("title: t, apns: { badge: \"{{event.tag.n}}\", sound: \"{{event.tag.n}}\" }"))
     }
 
-    /// ntfy answers an action without a URL with 400, and the whole message is lost.
+    /// ntfy rejects an action without a URL with 400, and the whole message is lost.
     @Test func aButtonOfNtfyGoesWholeOrNotAtAll() throws {
         let rule = """
             title: t, ntfy: { actions: [{ action: view, label: A, url: "https://a.example" }, \
@@ -155,7 +155,7 @@ import TimeTestSupport
         #expect(rendering.keysLeftOut(for: nil) == ["url", "actions[0].url"])
         let whole = try self.rendering(rule, [["r", "https://a.example"], ["e", "x"]])
         #expect(whole.notification.url == "https://a.example" && whole.keysLeftOut(for: "ios").isEmpty)
-        // A rule that says when there is one leaves nothing out.
+        // A rule that tests for the value omits nothing.
         let asked = "title: t, url: \"{{#event.tag.r}}https://a.example/{{event.tag.r}}{{/event.tag.r}}\""
         #expect(try self.rendering(asked, []).keysLeftOut(for: "ios").isEmpty)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Rules
 
-/// Editors complete and check rules files by the schema, so it must know what the reader knows.
+/// Editors complete and check rules files by the schema, so it must list the keys that the reader accepts.
 @Suite struct RuleSchemaTests {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../contrib/schema/rules.schema.json")
@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    /// At every place where the schema allows certain keys only, the reader is asked which ones it knows.
+    /// At every place where the schema allows only certain keys, the reader must know the same ones.
     @Test func readerKnowsTheSameKeysEverywhere() throws {
         let places = try SchemaPlaces.all()
         #expect(places.count > 20)
@@ -57,7 +57,7 @@ import Testing
     }
 }
 
-/// The places of the schema where only certain keys may stand.
+/// The places of the schema that allow only certain keys.
 private struct SchemaPlaces {
     enum Step: CustomStringConvertible {
         case key(String)
@@ -101,7 +101,7 @@ private struct SchemaPlaces {
         if let items = schema["items"] { visit(items, path + [.element]) }
         if let others = schema["additionalProperties"] { visit(others, path + [.key("x")]) }
         let properties = schema["properties"] as? [String: Any] ?? [:]
-        // Where languages may stand, any key may be one.
+        // Where languages are allowed, any key may be one.
         if schema["additionalProperties"] as? Bool == false, schema["patternProperties"] == nil {
             let undescribed = properties.filter { ($0.value as? [String: Any])?["description"] == nil }
             places.append(Place(path: path, keys: Set(properties.keys), undescribed: undescribed.keys.sorted()))

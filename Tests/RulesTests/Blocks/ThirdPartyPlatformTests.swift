@@ -102,7 +102,7 @@ import Testing
         )
     }
 
-    /// One plugin is missing, whatever number of rules has a block for it.
+    /// One plugin is missing, however many rules have a block for it.
     @Test func aBlockThatNoPluginHasIsOneMistake() {
         let rules =
             "buzzer: { tone: soft }\n  - match: { kinds: [7] }\n    buzzer: { tone: loud }\n  - buzzer: {}\n    bell: {}"

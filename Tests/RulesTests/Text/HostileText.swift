@@ -2,7 +2,7 @@ import RandomTestSupport
 
 /// Text that an attacker would write to break the display.
 enum HostileText {
-    /// U+FDD0, which Swift takes in no literal.
+    /// U+FDD0, which Swift does not allow in a literal.
     static let noncharacter = String(decoding: [0xEF, 0xB7, 0x90] as [UInt8], as: UTF8.self)
 
     private static let pieces: [String] = [

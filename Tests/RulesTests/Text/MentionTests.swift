@@ -6,7 +6,7 @@ import Testing
 
 @testable import Rules
 
-/// `nostr:` URIs in what people wrote.
+/// `nostr:` URIs in people's texts.
 @Suite struct MentionTests {
     private let npub = NIP19.npub(Fixture.sender)
     private let note = NIP19.note(Fixture.referencedID)

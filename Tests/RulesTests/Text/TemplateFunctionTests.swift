@@ -323,7 +323,7 @@ import TimeTestSupport
         #expect(title(nil) == "2 hours ago")
         #expect(title("de-CH") == "vor 2 Stunden")
         #expect(title("fi") == "2h")
-        // A text in the default's language speaks of time in that language, whatever the device's is.
+        // A text in the default's language shows times in that language, whatever the device's language is.
         #expect(title("es") == "2 hours ago")
     }
 }

@@ -11,7 +11,7 @@ import TimeTestSupport
 
 @testable import Rules
 
-/// Mustache is the judge: what is rendered without it has to come out as it does.
+/// Mustache is the reference: rendering without it must give the same result.
 @Suite struct TemplateSegmentsTests {
     private static let variables = [
         "event.id", "event.address", "event.pubkey", "event.kind", "event.content", "event.created_at",
@@ -125,7 +125,7 @@ import TimeTestSupport
         #expect(TemplateSegments(text) == nil)
     }
 
-    /// They are what most routers run with.
+    /// Most routers use these rules.
     @Test func rendersTheBuiltInRulesWithoutMustache() {
         let yaml = RuleBook.defaultYAML(platforms: .builtIn)
         let texts = yaml.split(separator: "\n").compactMap { line -> String? in

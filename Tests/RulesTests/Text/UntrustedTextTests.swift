@@ -49,7 +49,7 @@ import Testing
         Change("a\nb", "a b"), Change("a\r\n\t b", "a b"), Change("a\u{0}b\u{1B}[31mc", "a b [31mc"),
         Change("\n\na\n\n", "a"), Change("a\u{85}b\u{2028}c\u{2029}d", "a b c d"), Change("a\u{9B}b\u{7F}", "a b"),
         Change("a \n b", "a  b"),
-        // Text that turns round what follows.
+        // Text that reverses the direction of later text.
         Change("\u{202E}evil\u{202C}", "evil"), Change("a\u{2066}b\u{2067}c\u{2068}d\u{2069}", "abcd"),
         Change("\u{200F}\u{200F}a\u{200E}\u{200F}b\u{200E}", "a\u{200E}b"), Change("a\u{061C}", "a"),
         // Invisible characters.
@@ -65,7 +65,7 @@ import Testing
         // No characters at all.
         Change("a\u{FFFE}b\(HostileText.noncharacter)c\u{10FFFF}", "abc"),
         Change("a\u{FFF9}b\u{FFFA}c\u{FFFB}\u{FFFC}", "abc"),
-        // Accents with nothing under them, and towers.
+        // Accents without a base letter, and stacked accents.
         Change("\u{301}\u{302}a", "a"), Change("a \u{301}b", "a b"),
         Change("Z" + String(repeating: "\u{351}", count: 40) + "b", "Z" + String(repeating: "\u{351}", count: 6) + "b"),
         Change("ก" + String(repeating: "\u{E47}", count: 99), "ก" + String(repeating: "\u{E47}", count: 6)),

@@ -13,7 +13,7 @@ struct APNs: PushService {
     let platform = "ios"
     let service = LabService.apns
 
-    /// Another key than the one that Apple knows, for the first app.
+    /// A key for the first app that differs from the one that Apple knows.
     var keyOfFirst: LabCredentials?
 
     func configure(_ lab: inout LabConfiguration) {

@@ -9,7 +9,7 @@ struct APNsStatusTests {
     private static let older = #"{"reason":"Unregistered","timestamp":1600000000000}"#
     private static let newer = #"{"reason":"Unregistered","timestamp":1800000000000}"#
 
-    /// A provider token that is younger than Apple lets us renew it, yet too old for Apple: the clocks disagree.
+    /// A provider token that is too young for a renewal, yet too old for Apple: the clocks disagree.
     private static let clocks: [StatusRow] = [
         .misconfigured(.expiredProviderToken, "expired-provider-token")
     ]
@@ -70,7 +70,7 @@ struct APNsStatusTests {
         .retry(.html(status: 301), "other"),
     ]
 
-    /// 410 carries the time at which Apple found the token dead; the devices here registered between the two.
+    /// 410 contains the time at which Apple found the token invalid; the devices here registered between the two.
     private static let timestamps: [StatusRow] = [
         .rejected(.says(410, body: older), "stale-gone"),
         .gone(.says(410, body: newer), "unregistered"),

@@ -3,8 +3,8 @@ import Testing
 
 @testable import APNsTransport
 
-/// Apple's “Handling error responses from Apple Push Notification service” for broadcasts, row by row. A channel is a
-/// registration of an operator's; what concerns one channel or one message stops no pushes to devices.
+/// Apple's “Handling error responses from Apple Push Notification service” for broadcasts, row by row. An operator
+/// registers a channel; an error of one channel or one message stops no pushes to devices.
 @Suite(.stage(APNs()))
 struct BroadcastStatusTests {
     static let rows: [StatusRow] = [

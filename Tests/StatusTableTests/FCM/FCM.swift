@@ -3,7 +3,7 @@ import Foundation
 
 /// Firebase, with a service account for each of two projects.
 struct FCM: PushService {
-    /// Keys take long to make.
+    /// Creating keys takes long.
     static let projects: [App: FCMServiceAccount] = [
         .first: FCMServiceAccount(projectID: "first-project"), .second: FCMServiceAccount(projectID: "second-project"),
     ]

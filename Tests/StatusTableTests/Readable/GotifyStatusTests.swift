@@ -1,8 +1,8 @@
 import CarillonLab
 import Testing
 
-/// What Gotify's API answers to a message, row by row. A token that is refused is its owner's affair, who may have it
-/// back in a minute.
+/// Gotify's responses to a message, row by row. A rejected token concerns only its owner, who may restore it within a
+/// minute.
 struct GotifyStatusTests {
     private static let rows: [StatusRow] = [
         .delivered(.says(200)),

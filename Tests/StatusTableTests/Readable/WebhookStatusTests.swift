@@ -49,7 +49,7 @@ struct HTTPTemplateStatusTests {
     func everyStatus(_ row: StatusRow) async throws { try await row.check(with: HTTPTemplate()) }
 }
 
-/// Endpoints of the users' own. The lab's Gotify stands for a receiver: it wants a `message` and ignores the rest.
+/// Users' own endpoints. The lab's Gotify acts as a receiver: it requires a `message` and ignores the rest.
 struct Webhook: PushService {
     let platform = "webhook"
     let service = LabService.gotify

@@ -3,7 +3,7 @@ import Dispatch
 import Push
 import Synchronization
 
-/// All that the courier decided, and who waits for more of it.
+/// All decisions of the courier, and the tests that wait for more of them.
 final class Books: DeliveryObserver {
     struct Record: Sendable {
         var reports: [DeliveryReport] = []
@@ -37,7 +37,7 @@ final class Books: DeliveryObserver {
 
     var record: Record { state.withLock { $0.record } }
 
-    /// The record at the moment when `condition` holds first.
+    /// Returns the record at the first moment when `condition` holds.
     @discardableResult
     func record(
         when what: String,

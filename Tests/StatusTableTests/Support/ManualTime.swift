@@ -2,7 +2,7 @@ import Core
 import Delivery
 import Synchronization
 
-/// A clock that moves when told, and the alarms set on it.
+/// A manual clock, and the alarms set on it.
 final class ManualTime: Alarm {
     private struct State {
         var now: Timestamp
@@ -30,7 +30,7 @@ final class ManualTime: Alarm {
         advance(to: now + milliseconds)
     }
 
-    /// Moves to the next alarm and rings it. False when none is set.
+    /// Advances to the next alarm and rings it. False if none is set.
     func advanceToNextAlarm() -> Bool {
         guard let next = state.withLock({ $0.alarms.map(\.time).min() }) else { return false }
         advance(to: next)

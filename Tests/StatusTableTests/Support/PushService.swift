@@ -6,16 +6,16 @@ import Push
 protocol PushService: Sendable {
     var platform: String { get }
     var service: LabService { get }
-    /// Hosts' names in the world, where it goes by them.
+    /// The real host names, if the service is addressed by them.
     var names: [String] { get }
     func configure(_ lab: inout LabConfiguration)
     /// The lab's URL that all names lead to.
     func entrance(_ lab: Lab) -> String?
     /// The operator's block, for each of two apps.
     func block(_ app: App, _ lab: Lab) throws -> [String: any Sendable]
-    /// `bench` tells the devices of benches apart that share a lab.
+    /// `bench` distinguishes the devices of benches that share a lab.
     func place(_ device: TestDevice, _ lab: Lab, bench: Int) throws -> Place
-    /// What is sent.
+    /// The notification to send.
     var notification: Push.Notification { get }
     /// The message id that a request carries, where the push service has one.
     func messageID(_ request: ReceivedRequest) -> String?
@@ -56,14 +56,14 @@ enum TestDevice: Int, CaseIterable {
 
     var app: App { self == .ofOtherApp ? .second : .first }
 
-    /// The lab's address, whose host goes by another name for the stranger.
+    /// The lab's address, with another host name for the stranger.
     func reached(at url: String?) -> String {
         let url = url ?? ""
         return self == .stranger ? url.replacingOccurrences(of: "localhost", with: "127.0.0.1") : url
     }
 }
 
-/// Where a device is reached, and what the lab calls it.
+/// A device's address, and the lab's name for it.
 struct Place {
     var token: String
     var fields: [String: String] = [:]

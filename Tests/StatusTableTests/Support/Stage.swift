@@ -7,7 +7,7 @@ import Testing
 
 /// The lab and the connections to it.
 final class Stage: Sendable {
-    /// Where the rows of a suite are played, if they share a stage.
+    /// The shared stage of a suite's rows, if there is one.
     @TaskLocal static var shared: Stage?
 
     let lab: Lab
@@ -26,7 +26,7 @@ final class Stage: Sendable {
         )
     }
 
-    /// Runs `body` with a stage on which the lab plays nothing but `service`.
+    /// Runs `body` with a stage on which the lab runs only `service`.
     static func with(_ service: some PushService, _ body: (Stage) async throws -> Void) async throws {
         var configuration = LabConfiguration()
         configuration.fcm = nil
@@ -55,8 +55,8 @@ final class Stage: Sendable {
     }
 }
 
-/// Lets the rows of a suite share a stage. Rows that break connections, or leave requests without an answer, need their
-/// own.
+/// Makes the rows of a suite share a stage. Rows that break connections, or leave requests without a response, need
+/// their own.
 struct StageTrait: SuiteTrait, TestScoping {
     let service: any PushService
 

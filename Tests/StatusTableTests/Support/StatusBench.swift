@@ -11,8 +11,8 @@ import TimeTestSupport
 
 @testable import Delivery
 
-/// A router's second half, put together for one row: outbox, courier, built plugin, real connections, and the lab at
-/// the other end. Nothing in it waits for the machine's clock.
+/// A router's second half for one row: outbox, courier, built plugin, real connections, and the lab at the other end.
+/// No part of it waits for the machine's clock.
 final class StatusBench: Sendable {
     /// A registration is this old: 2023-11-14.
     static let registeredAt: Timestamp = 1_700_000_000_000
@@ -26,7 +26,7 @@ final class StatusBench: Sendable {
     private let plugins: PluginHost
     private let instances: [QueueName: TransportInstance]
     private let folder: URL
-    /// Tells its devices from those of other benches on the same stage.
+    /// Distinguishes its devices from those of other benches on the same stage.
     private let number = StatusBench.count.add(1, ordering: .relaxed).newValue
     private static let count = Atomic(0)
 
@@ -141,7 +141,7 @@ final class StatusBench: Sendable {
         return deliveries.map(\.id)
     }
 
-    /// Waits until a request reached the lab, and then lets the time pass that a plugin has for a delivery.
+    /// Waits until a request has reached the lab, and then advances the time past the plugin's deadline for a delivery.
     func letDeadlinePass(ofRequestTo target: String) async throws {
         try await lab.waitFor(count: 1, timeout: .seconds(60)) { $0.target == target }
         time.advance(by: .minutes(1))
@@ -171,7 +171,7 @@ final class StatusBench: Sendable {
         return courier.status.contains { $0.inFlight > 0 }
     }
 
-    /// Waits for the end of `delivery`, and returns all that was decided about it.
+    /// Waits for the end of `delivery`, and returns all reports of it.
     func untilTheEnd(of delivery: DeliveryID) async throws -> [DeliveryReport] {
         var reports = books.record.of(delivery)
         while reports.last?.kind.isFinal != true {
@@ -182,7 +182,7 @@ final class StatusBench: Sendable {
 }
 
 extension Courier {
-    /// Returns when what has arrived so far is decided and on disk.
+    /// Returns once all results so far are processed and on disk.
     func settle() async {
         await withCheckedContinuation { continuation in mailbox.queue.async { continuation.resume() } }
         await withCheckedContinuation { continuation in writer.mailbox.queue.async { continuation.resume() } }

@@ -6,7 +6,7 @@ import Testing
 import TimeTestSupport
 
 extension StatusRow {
-    /// Plays the row from outbox to lab and back, and holds every column against what happened.
+    /// Runs the row from outbox to lab and back, and checks every column against the result.
     func check(with service: some PushService, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await StatusBench.with(service) { bench in
             var cast: [TestDevice: (device: DeviceID, place: Place)] = [:]
@@ -87,7 +87,7 @@ extension StatusRow {
 }
 
 extension StatusRow.Wait {
-    /// Plugins go by the machine's clock, from which the bench's may be off by as long as a row takes.
+    /// Plugins use the machine's clock, which may differ from the bench's by the duration of a row.
     private static let tolerance: Duration = .minutes(1)
 
     /// Whether it ends there.

@@ -2,7 +2,7 @@ import CarillonLab
 import Delivery
 import Testing
 
-/// One line of a status table: what a push service says to a device's push, and what must follow.
+/// A row of a status table: a push service's response to a device's push, and the expected result.
 struct StatusRow: Sendable, CustomTestStringConvertible {
     enum Fate: Sendable {
         case stays
@@ -37,11 +37,11 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
     var fate: Fate
     /// The courier's attempts, up to the end.
     var attempts: Int
-    /// That reached the push service: more than the attempts where one of them is allowed to ask again.
+    /// Requests that reached the push service: more than the attempts if one of them may resend.
     var requests: Int
     var wait: Wait?
     var holdsUp: HeldUp
-    /// Whether the push service took pushes with the same credentials before.
+    /// Whether the push service accepted pushes with the same credentials before.
     var isProven: Bool
 
     var testDescription: String {
@@ -74,7 +74,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         StatusRow(says, .reduced, reason, end: .rejected, attempts: 2, requests: 1)
     }
 
-    /// Another attempt passes, after a time of ours or the one that the push service asked for.
+    /// Another attempt succeeds, after our own delay or the one that the push service requested.
     static func retry(
         _ says: Misbehaviour.Conduct,
         _ reason: String,
@@ -85,7 +85,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
         StatusRow(says, .retry, reason, attempts: 2, wait: wait, holdsUp: holdsUp, isProven: isProven)
     }
 
-    /// The queue pauses; a probe that passes ends the pause.
+    /// The queue pauses until a probe succeeds.
     static func misconfigured(
         _ says: Misbehaviour.Conduct,
         times: Int = 1,
@@ -128,7 +128,7 @@ extension Misbehaviour.Conduct {
         .answer(status: status, reason: reason, retryAfter: retryAfter)
     }
 
-    /// Just so, whatever the push service's own form is.
+    /// Responds with exactly this, whatever the push service's own form is.
     static func says(_ status: Int, body: String, headers: [LabHeader] = []) -> Self {
         .answer(status: status, headers: headers, body: body)
     }

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOPosix
 
-/// An HTTP proxy that leads every CONNECT (RFC 9110 section 9.3.6) to one port of the loopback, whatever it asks for:
-/// so push services are reached by the names that they have in the world.
+/// An HTTP proxy that connects every CONNECT (RFC 9110 section 9.3.6) to one port on loopback, whatever its target. So
+/// push services are reached by their real names.
 final class Tunnel: Sendable {
     /// `http://127.0.0.1:PORT`
     let url: String

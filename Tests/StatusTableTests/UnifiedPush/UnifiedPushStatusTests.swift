@@ -1,7 +1,7 @@
 import CarillonLab
 import Testing
 
-/// UnifiedPush's server specification, and what ntfy says as such a server, row by row.
+/// UnifiedPush's server specification, and ntfy's responses as such a server, row by row.
 @Suite(.stage(UnifiedPush()))
 struct UnifiedPushStatusTests {
     private static let rows: [StatusRow] = [
@@ -38,7 +38,7 @@ struct UnifiedPushStatusTests {
 }
 
 extension Misbehaviour.Conduct {
-    /// To another topic, which would take the message.
+    /// A redirect to another topic, which would accept the message.
     fileprivate static func redirect(_ status: Int) -> Self {
         .says(status, body: "", headers: [LabHeader("location", "/upElsewhere?up=1")])
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebPushMessage
 
-/// RFC 8030 and RFC 8292, row by row, and what browsers' push services say beyond them, each in its own form.
+/// RFC 8030 and RFC 8292, row by row, and the additional responses of browsers' push services, each in its own form.
 struct WebPushStatusTests {
     /// RFC 8030, and proxies in front of any push service.
     private static let plain: [StatusRow] = [

@@ -11,7 +11,7 @@ import Testing
         String(repeating: unit, count: (size - end.utf8.count) / unit.utf8.count) + end
     }
 
-    /// A pattern and what is repeated, and what comes last.
+    /// A pattern, a repeated string, and the end of the value.
     struct Attack: Sendable, CustomTestStringConvertible {
         let pattern: String
         let unit: String

@@ -25,7 +25,7 @@ import TimeTestSupport
         return try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
     }
 
-    /// Seed 001, and what its service made of Mastodon's message in the wild.
+    /// Seed 001, and the result of its service for a real message of Mastodon.
     @Test func aLegacyMessageIsPassedOnAsItAlwaysWas() throws {
         let body: [UInt8] = [0xFB, 0xFF] + [UInt8](repeating: 7, count: 18)
         #expect(

@@ -22,7 +22,7 @@ import TimeTestSupport
         }
     }
 
-    /// Facts 4.6: what Mastodon sends.
+    /// Facts 4.6: Mastodon's requests.
     @Test func mastodonsMessageIsKeptAsItCame() async throws {
         let backend = RecordingBackend()
         try await ServedIngress.run(backend) { ingress in

@@ -62,7 +62,7 @@ struct PlaceKeeperTests {
         #expect(!other.isActive)
     }
 
-    /// Only from its whole request to the end of the response.
+    /// A connection is busy only from its whole request to the end of the response.
     @Test func aConnectionKeepsItsPlaceWhileARequestIsInWork() throws {
         var places = SocketPlaces<Int>(counts: ConnectionCounts(limit: 1, limitPerAddress: 9, now: 0), idleAfter: .zero)
         let admit = { (_: any Channel, activity: SocketActivity) -> PlaceKeeper.Place? in

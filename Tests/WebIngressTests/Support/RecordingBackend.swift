@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import WebIngress
 
-/// Remembers what it was brought, and answers as it is told.
+/// Records the messages, and answers as a test sets.
 final class RecordingBackend: Sendable {
     private let batches = Mutex<[[IngressPush]]>([])
     private let answer: @Sendable (IngressPush) -> IngressAnswer

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import WebIngress
 
-/// An ingress on a port of the system's, for as long as a test speaks to it.
+/// An ingress on a port chosen by the system, for the duration of a test.
 struct ServedIngress {
     let port: Int
     let ingress: WebIngress
@@ -18,7 +18,7 @@ struct ServedIngress {
     static func configuration(_ change: (inout WebIngressConfiguration) -> Void) -> WebIngressConfiguration {
         var configuration = WebIngressConfiguration()
         configuration.port = 0
-        // A busy machine may leave a test waiting for longer than a client may take.
+        // On a busy machine a test may wait longer than a client may take.
         configuration.limits.bodyTimeout = .minutes(2)
         configuration.limits.idleTimeout = .minutes(2)
         change(&configuration)

@@ -20,7 +20,7 @@ struct AnswerBench {
         fixture = try TransportFixture()
     }
 
-    /// Delivers to `endpoint`; every request that follows is answered as `row` says. Returns the outcome.
+    /// Delivers to `endpoint` and answers all requests with `row`. Returns the outcome.
     func outcome(
         _ row: AnswerRow,
         from endpoint: String = mozilla,
@@ -40,7 +40,7 @@ struct AnswerBench {
         return try #require(fixture.host.outcomes.last)
     }
 
-    /// The service takes a message.
+    /// Makes the service accept a message.
     func prove(_ endpoint: String) throws {
         #expect(
             try outcome(AnswerRow(201, .CARILLON_DELIVERED, "delivered"), from: endpoint).kind == .CARILLON_DELIVERED

@@ -4,7 +4,7 @@ import PluginTestSupport
 import Testing
 import TimeTestSupport
 
-/// What happens when a push service takes our token for bad.
+/// A push service that rejects our token.
 struct RefusedTokenTests {
     private static let refusal = AnswerRow.apple(403, "BadJwtToken", .CARILLON_REJECTED, "bad-jwt-token")
     private static let wait = AnswerRow.apple(
@@ -27,8 +27,7 @@ struct RefusedTokenTests {
         #expect(early.scope == .CARILLON_SCOPE_HOST)
     }
 
-    /// A clock that went wrong must cost neither the messages nor the devices, and a stranger's endpoint must not hold
-    /// up others.
+    /// A wrong clock must cost neither the messages nor the devices, and a user's own endpoint must not delay others.
     @Test func oneMessageWaitsWhereOthersWereTaken() throws {
         try bench.prove(AnswerBench.apple)
         #expect(try bench.outcome(Self.refusal, from: AnswerBench.apple) == Self.wait.outcome(ticket: 9))
@@ -73,8 +72,8 @@ struct RefusedTokenTests {
         _ = try bench.outcome(Self.refusal, from: AnswerBench.apple)
         _ = try bench.outcome(.apple(403, "BadAuthorizationHeader", .CARILLON_RETRY, ""), from: AnswerBench.apple)
         #expect(warnings() == 1)
-        #expect(bench.lines("Apple refused our VAPID token (bad-jwt-token)") == 1)
-        // Strangers' services cannot silence what is said of Apple's, nor the other way round.
+        #expect(bench.lines("Apple refuses our VAPID token (bad-jwt-token)") == 1)
+        // Users' own services cannot suppress reports about Apple's, nor the other way round.
         for _ in 0..<2 { _ = try bench.outcome(.mozilla(401, 109, .CARILLON_REJECTED, ""), from: AnswerBench.own) }
         #expect(warnings() == 2)
         bench.fixture.clock.advance(by: .minutes(60))

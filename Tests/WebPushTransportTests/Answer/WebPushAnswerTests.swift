@@ -4,7 +4,7 @@ import PluginTestSupport
 import Testing
 import TimeTestSupport
 
-/// Every answer that push services are known to give, and what follows from it.
+/// Every known response of push services, and its result.
 struct WebPushAnswerTests {
     private typealias Bench = AnswerBench
 

@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import WebPushTransport
 
-/// An operator takes a new key while browsers know the former one.
+/// An operator changes the key while browsers know the former one.
 struct KeyRotationTests {
     private static let mismatch = AnswerRow.apple(400, "VapidPkHashMismatch", .CARILLON_REJECTED, "vapid-key-mismatch")
 
@@ -91,7 +91,7 @@ struct KeyRotationTests {
         #expect(
             host.outcomes == [RecordedOutcome(ticket: 1, kind: .CARILLON_DELIVERED, status: 201, reason: "delivered")]
         )
-        // From now on that one comes first, for this subscription.
+        // From now on that key is tried first for this subscription.
         try deliver(ticket: 2, to: endpoint)
         #expect(try fixture.signer(of: host.requests.last) == old)
         try deliver(ticket: 3, to: endpoint + "2")
@@ -150,7 +150,7 @@ struct KeyRotationTests {
         let fields = vapid.map { [(name: "vapid", value: $0)] } ?? []
         let outcome = { try bench.outcome(Self.mismatch, from: AnswerBench.apple, fields: fields) }
         let taken = AnswerRow(201, .CARILLON_DELIVERED, "delivered")
-        // Elsewhere proves nothing, nor does the other key.
+        // Success at another service proves nothing, nor does the other key.
         _ = try bench.outcome(taken, from: AnswerBench.google, fields: fields)
         let other = named == 1 ? current : old
         _ = try bench.outcome(taken, from: AnswerBench.apple, fields: [("vapid", other)])

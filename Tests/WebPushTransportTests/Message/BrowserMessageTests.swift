@@ -70,7 +70,7 @@ struct BrowserMessageTests {
         #expect(try isSameJSON(declared, expected))
     }
 
-    /// All that an operator may say of every event.
+    /// The operator's settings for every event.
     @Test func aNudgeComesAsTheOperatorSays() throws {
         var sample = SampleNotification.nudge("dm", title: "New notification")
         sample.category = "news"
@@ -221,7 +221,7 @@ struct BrowserMessageTests {
         )
     }
 
-    /// A rule may take a button's picture from a stranger's tag.
+    /// A rule may take a button's picture from a tag of an unknown author.
     @Test(arguments: ["javascript:alert(1)", "data:text/html,x", "nostr:note1", "cart.fill", "/a.png"])
     func onlyAWebAddressIsAButtonsPicture(_ icon: String) throws {
         var sample = SampleNotification.alert(title: "t", body: "b")

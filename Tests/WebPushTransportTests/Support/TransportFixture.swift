@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @testable import WebPushTransport
 
-/// A transport on a host that records, and a browser whose keys are known.
+/// A transport on a recording host, and a browser with known keys.
 struct TransportFixture: TransportBench {
     static let endpoint = "https://updates.push.services.mozilla.com/wpush/v2/gAAAAABsecret"
     static let subject = "mailto:ops@example.com"
@@ -19,7 +19,7 @@ struct TransportFixture: TransportBench {
     let secret = [UInt8](repeating: 7, count: 16)
     let transport: WebPushTransport
 
-    /// `more` goes into the configuration block behind a comma. `former` are keys that were in use before.
+    /// `more` is appended to the configuration block after a comma. `former` contains keys that were used before.
     init(_ more: String = "", former: [P256PrivateKey] = []) throws {
         let clock = clock
         let pem = operatorKey.pemRepresentation.replacing("\n", with: "\\n")

@@ -1,9 +1,9 @@
-/// Something that reads what strangers write.
+/// A parser of untrusted input.
 struct FuzzTarget: Sendable {
     typealias Run = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
     let name: String
-    /// Judges one input, and ends the program when a promise is broken.
+    /// Checks one input, and ends the program if a promise is broken.
     let run: Run
 
     static let all = [

@@ -1,7 +1,7 @@
 import JSON
 import Nostr
 
-/// An event as its JSON tree tells it, read without the scanner.
+/// An event as its JSON tree describes it, read without the scanner.
 struct IndependentEvent {
     let content: String
     let tags: [[String]]

@@ -1,7 +1,7 @@
 /// Bytes from a connection come in pieces of any size, and a reader's result must not depend on the cuts. The input's
 /// first byte is the length of the pieces.
 enum Pieces {
-    /// Compares what `read` makes of the input in one piece and in many. False: there is no input.
+    /// Compares the result of `read` for the input in one piece and in many. False if there is no input.
     static func judge<Result: Equatable>(
         _ bytes: UnsafeRawBufferPointer,
         _ read: (_ choice: UInt8, _ pieces: [[UInt8]]) -> Result

@@ -31,7 +31,7 @@ enum PluginFrameJudge {
         return texts
     }
 
-    /// Reads a frame as the side that takes it does, and each byte of what that points to.
+    /// Reads a frame as its receiver does, with all bytes that it points to.
     private static func sum(of frame: Frame) throws(ProtocolError) -> Int {
         switch frame.kind {
         case .load: return try LoadMessage(reading: frame).path.utf8.count

@@ -5,7 +5,7 @@ func promise(_ isKept: Bool, _ sentence: @autoclosure () -> String) {
     if !isKept { end(sentence()) }
 }
 
-/// What `body` returns, or the end of the program.
+/// Returns the result of `body`, or ends the program.
 func promised<Value>(_ sentence: @autoclosure () -> String, _ body: () throws -> Value) -> Value {
     do {
         return try body()

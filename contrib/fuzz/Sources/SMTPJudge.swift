@@ -12,8 +12,8 @@ enum SMTPJudge {
         var isMalformed = false
     }
 
-    /// A line that is malformed takes the whole replies before it along when they come in one piece: the connection
-    /// ends either way, and so neither counts.
+    /// In one piece, a malformed line discards the whole replies before it. The connection ends either way, so neither
+    /// counts.
     private static func replies(_ pieces: [[UInt8]]) -> Replies {
         var parser = SMTPReplyParser()
         var replies = Replies()

@@ -30,7 +30,7 @@ final class FakeAccounts: WatchedAccounts {
 
     var followsRead: [PublicKey] { state.withLock { $0.followsRead } }
 
-    /// Makes as many questions after an account fail.
+    /// Makes the next `times` queries for an account fail.
     func fail(_ times: Int) { state.withLock { $0.failures = times } }
 
     func watchedAccount(_ key: PublicKey) throws -> WatchedAccount? {
@@ -64,7 +64,7 @@ final class FakeAccounts: WatchedAccounts {
     }
 }
 
-/// Keeps what relays were told.
+/// Keeps the changes sent to relays.
 final class FakeRelays: RelayWatching {
     private struct State {
         var watched: [RelayURL: [PublicKey: Watched]] = [:]
@@ -111,11 +111,11 @@ final class FakeRelays: RelayWatching {
     /// The relays at which something is watched.
     var relays: [String] { state.withLock { $0.watched.filter { !$0.value.isEmpty }.keys.map(\.text).sorted() } }
     var operators: [String] { state.withLock { $0.operators.map(\.text).sorted() } }
-    /// How many times relays were told something.
+    /// The number of calls.
     var calls: Int { state.withLock { $0.calls } }
     var changes: Int { state.withLock { $0.changes } }
 
-    /// Everything that a relay was told, in its order.
+    /// Returns all changes sent to a relay, in order.
     func told(_ relay: RelayURL) -> [WatchChange] { state.withLock { $0.told[relay] ?? [] } }
 
     func watched(_ key: PublicKey, at relay: String) -> Watched? {
@@ -123,7 +123,7 @@ final class FakeRelays: RelayWatching {
         return state.withLock { $0.watched[relay]?[key] }
     }
 
-    /// Where a key is watched.
+    /// Returns the relays on which a key is watched.
     func relays(of key: PublicKey) -> [String] {
         state.withLock { $0.watched.filter { $0.value[key] != nil }.keys.map(\.text).sorted() }
     }

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import Registry
 @testable import Relays
 
-/// An account watch on a temporary file, on a clock that stands still.
+/// An account watch on a temporary file, with a manual clock.
 final class WatchBench {
     /// 2026-03-14, in seconds.
     static let start: Int64 = 1_773_446_400
@@ -41,7 +41,7 @@ final class WatchBench {
 
     func begin() throws { try watch.start(at: relays) }
 
-    /// Registers an account, or changes it, and lets that be worked off.
+    /// Registers or changes an account, and processes that.
     func put(_ account: WatchedAccount) {
         accounts[account.key] = account
         watch.changed([account.key])
@@ -97,7 +97,7 @@ final class ManualTime: Sendable {
         due.withLock { $0.append((now + span, action)) }
     }
 
-    /// Lets time pass, and does what falls due, in its order.
+    /// Advances the time, and runs due actions in order.
     func pass(_ span: Duration) {
         let end = now + span
         while let action = next(until: end) { action() }
@@ -140,12 +140,12 @@ extension WatchedAccount {
     }
 }
 
-/// Holds the conversation that a relay with nothing stored has with the relay pool, and notes what it was asked for.
+/// Plays a relay without stored events towards the relay pool, and records the requests.
 struct ConversationReader {
     private var session = RelaySession(settings: SessionSettings(ownKeys: [.sample(9_999)]))
     private(set) var filters: [Filter] = []
 
-    /// Watches what `changes` say, then connects. `mark` is in seconds since 1970.
+    /// Applies `changes`, then connects. `mark` is in seconds since 1970.
     mutating func read(_ changes: [WatchChange], mark: Int64?, now: Timestamp) {
         var actions = session.update(changes, now: now)
         actions += session.connected(limitation: RelayLimitation(), mark: mark, now: now)

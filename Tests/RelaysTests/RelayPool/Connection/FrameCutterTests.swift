@@ -86,7 +86,7 @@ import Testing
         #expect(pieces.last == .broken(.tooLarge))
     }
 
-    /// However short they are: a message without an end would be read for ever.
+    /// Even empty parts count, because a message without an end would be read forever.
     @Test func emptyPartsCountToo() {
         let parts = Frame(first: 0x01, payload: []).bytes + .init(repeating: 0, count: 2 * 5_200)
         let pieces = pieces(parts, of: { 1_000 }, messageBytes: 1_024, bytesPassed: 2_048)
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// With what is undivided put together, since that leaves as it comes.
+    /// Joins adjacent undivided pieces, because they are sent as they came.
     private func joined(_ pieces: [FrameCutter.Piece]) -> [FrameCutter.Piece] {
         var joined: [FrameCutter.Piece] = []
         for piece in pieces {

@@ -91,7 +91,7 @@ import TimeTestSupport
         for _ in 0..<9 { read(1, after: 1) }
         read(500, after: 10)
         #expect(pacing.nextRead(now: now) == nil)
-        // What is left of it does not make the relay a calm one.
+        // The remaining messages of the burst do not make the relay a quiet one.
         read(1, after: 1)
         #expect(pacing.nextRead(now: now) == 1_030)
     }

@@ -93,7 +93,7 @@ struct RelayConnectorTests {
     }
 
     @Test func aNameThatNobodyHasIsUnresolved() async throws {
-        // As long as a resolver may take whose server does not answer.
+        // The time that a resolver may take if its server does not answer.
         var limits = ConnectionLimits()
         limits.handshake = .seconds(50)
         #expect(await failure("ws://nobody.invalid", limits: limits) == .unresolved)

@@ -160,7 +160,7 @@ struct RelayWireTests {
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)", limits: limits)
         #expect(await relay.next() == .connected)
         try await relay.reads(false)
-        // More than what a kernel holds for two sockets on loopback.
+        // More than the kernel buffers of two sockets on loopback hold.
         for _ in 0..<64 { client.send(String(repeating: "a", count: 1 << 20)) }
         #expect(await client.failure() == .unread)
         try await relay.close()

@@ -6,11 +6,11 @@ import Testing
 
 @testable import Relays
 
-/// A wire to a test's server, and what came over it.
+/// A wire to a test's server, and the messages received on it.
 final class WireClient: Sendable {
     enum Received: Equatable {
         case text(String)
-        /// A text that came although no more was wanted.
+        /// A text that arrived after reading was stopped.
         case unwanted(String)
         /// The start of a message over the limit.
         case skipped

@@ -35,7 +35,7 @@ struct HostileRelayTests {
         try await relay.close()
     }
 
-    /// One event that is too long, between two that are not, live and stored: neither the others nor the mark waits.
+    /// An event that is too long, between two others, live and stored: it delays neither the others nor the mark.
     @Test func aMessageOverTheLimitDelaysNothing() async throws {
         let test = try TestPool { $0.limits.messageBytes = .kibibytes(4) }
         let key = test.identity.publicKey

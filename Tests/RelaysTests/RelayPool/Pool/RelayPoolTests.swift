@@ -64,7 +64,7 @@ struct RelayPoolTests {
         try await relay.close()
     }
 
-    /// A reload does both: it adds a filter that needs lists, and the next event asks for one.
+    /// A reload causes both: it adds a filter that needs lists, and the next event requests one.
     @Test func aRelayIsAskedWhileItsConnectionIsRenewed() async throws {
         let relay = try await ScriptedRelay { RelayScript.answer($0) }
         let test = try TestPool { $0.addressedKinds = [.textNote] }
@@ -74,7 +74,7 @@ struct RelayPoolTests {
         #expect(await test.fetch([Filter(kinds: [.profile])], from: [url]))
         for round in 0..<40 {
             test.pool.ask(for: RequestedKinds(addressedKinds: [round.isMultiple(of: 2) ? .reaction : .textNote]))
-            // Most rounds find the moment between the connections.
+            // Most rounds hit the moment between the connections.
             for _ in 0..<10_000 {
                 guard test.pool.status.first?.state == .connected else { break }
                 await Task.yield()
@@ -231,7 +231,7 @@ struct RelayPoolTests {
         var batches = delegate.batches.makeAsyncIterator()
         var first = 0
         while first < 5, let batch = await batches.next() { first += batch.events.count }
-        // No more than what one read brought beyond the limit.
+        // At most the events that one read brought beyond the limit.
         #expect(first < 20)
         delegate.letGo()
         while first < 100, let batch = await batches.next() { first += batch.events.count }
@@ -291,7 +291,7 @@ struct RelayPoolTests {
         test.pool.keep([try url(operators.port)])
         #expect(await operators.next() == .connected)
         #expect(await users.next() == .connected)
-        // The place is passed on before the failure is told.
+        // The place is passed on before the failure is reported.
         await test.wait(for: try url(silent.port)) { $0?.lastFailure == .timeout }
         await test.pool.shutdown()
         try await silent.close()

@@ -141,7 +141,7 @@ final class StubHTTP: HTTPSender {
     private let document: String?
     private let state: NIOLockedValueBox<State>
 
-    /// Without a document there is no such page.
+    /// Without a document the page does not exist.
     init(document: String? = nil, holds: Bool = false) {
         self.document = document
         state = NIOLockedValueBox(State(holds: holds))

@@ -65,7 +65,7 @@ struct ScriptedRelay {
         await incoming.next()
     }
 
-    /// Sends a frame to the client that came last.
+    /// Sends a frame to the latest client.
     func send(_ frame: WebSocketFrame) async throws {
         try await clients.withLockedValue(\.last)?.writeAndFlush(frame)
     }
@@ -74,12 +74,12 @@ struct ScriptedRelay {
         try await send(WebSocketFrame(fin: true, opcode: .text, data: ByteBuffer(string: text)))
     }
 
-    /// Leaves what the client sends in the socket, or reads on.
+    /// Stops or resumes reading from the client.
     func reads(_ reads: Bool) async throws {
         try await clients.withLockedValue(\.last)?.setOption(.autoRead, value: reads).get()
     }
 
-    /// Ends the connection of the client that came last, without taking leave.
+    /// Drops the connection of the latest client without a close.
     func hangUp() async throws {
         try await clients.withLockedValue(\.last)?.close()
     }
@@ -157,7 +157,7 @@ private final class Script: ChannelInboundHandler, Sendable {
 
 /// The responses of a well-behaved relay, for ``ScriptedRelay``.
 enum RelayScript {
-    /// Answers a REQ with `events` and the end of them, and an EVENT with OK.
+    /// Responds to a REQ with `events` and EOSE, and to an EVENT with OK.
     static func answer(_ text: String, events: [Event] = []) -> [String] {
         guard let message = try? ClientMessage(text) else { return [] }
         switch message {
@@ -196,7 +196,7 @@ extension ScriptedRelay {
     }
 }
 
-/// A TCP server on loopback that says one thing when it is connected to, or nothing, and hangs up or not.
+/// A TCP server on loopback that sends one message, or none, on connection, and may then hang up.
 struct BareServer {
     let port: Int
     private let channel: any Channel

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-/// A session that would have more open than the relay of nostr-sdk takes.
+/// Returns a session that would open more subscriptions than the relay of nostr-sdk allows.
 private func greedy(_ words: String? = nil) -> Exchange {
     var exchange = Exchange { $0.openBytes = .mebibytes(4) }
     exchange.relay.maxBytesOpen = 1_048_576
@@ -74,7 +74,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     exchange.pass(.seconds(1))
     #expect(exchange.session.live.isAskedByKind)
     #expect(exchange.relay.refused.count == 2)
-    // One of three chunks was closed for it, and the rest is still heard.
+    // One of three chunks was closed for it, and the others still get events.
     let between = [1, 1_200, 2_400].enumerated().map { Event.sample($0, to: .sample($1), at: exchange.seconds) }
     for event in between { exchange.arrive(event) }
     #expect(between.filter { exchange.readings(of: $0) == [.live] }.count == 2)

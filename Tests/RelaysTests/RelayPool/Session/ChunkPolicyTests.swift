@@ -5,7 +5,7 @@ import TimeTestSupport
 
 @testable import Relays
 
-/// By key, by kind or polled: what a relay's room decides, without a relay.
+/// By key, by kind or polled: the choice from a relay's capacity, without a relay.
 @Suite struct ChunkPolicyTests {
     private static let start: Timestamp = 1_700_000_000
     private var policy = ChunkPolicy(keysPerFilter: 100, pollInterval: .minutes(2))
@@ -58,7 +58,7 @@ import TimeTestSupport
     @Test mutating func readsWhatCameSinceTheLastPoll() {
         policy.refusedByKind()
         policy.poll(from: Self.start)
-        // A further chunk does not put off the others.
+        // Another chunk does not delay the others.
         policy.poll(from: Self.start + .minutes(1))
         #expect(policy.takePoll(now: Self.start + .seconds(119)) == nil)
         #expect(policy.takePoll(now: Self.start + .seconds(130)) == Self.start.seconds)

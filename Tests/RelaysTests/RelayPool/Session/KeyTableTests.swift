@@ -65,7 +65,7 @@ private func watched(_ number: Int) -> KeyEntry {
     #expect(queue.waiting.isEmpty)
 }
 
-/// Filters for one key of an account, in every way they are asked for it.
+/// Returns all filters for one key of an account.
 private func authored(furtherLists: Set<Kind>) -> [Filter] {
     var settings = SessionSettings(ownKeys: [.sample(0)])
     settings.furtherLists = furtherLists

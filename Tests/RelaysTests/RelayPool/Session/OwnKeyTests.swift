@@ -16,7 +16,7 @@ private func registration(
     .sample(number, kind, at: seconds, tags: [["d", d]] + (p.map { [["p", $0]] } ?? []))
 }
 
-/// Registrations are found however they name the router, and those for others are left to themselves.
+/// Registrations are found however they name the router, and registrations for other routers are ignored.
 @Suite struct OwnKeyTests {
     private let plain = registration(1, d: router)
     private let named = registration(2, d: router + ":phone")

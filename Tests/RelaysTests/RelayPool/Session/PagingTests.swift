@@ -77,7 +77,7 @@ private func notes(_ count: Int, at second: (Int) -> Int64) -> [Event] {
     #expect(!exchange.marks.isEmpty)
 }
 
-/// 1,200 events of one second that name one key: no part of the filter tells them apart.
+/// 1,200 events of one second that name one key: no part of the filter separates them.
 @Test(arguments: [true, false], [true, false]) func aSecondOfOneKeyIsReadByKindsAndAuthors(
     _ excludesUntil: Bool,
     _ asksForAllKinds: Bool

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Relays
 
-/// Hours of a relay that is killed, restarted, refuses, is too small and forgets nothing, while keys come and events
-/// flow, some of which are not dealt with at first, and of a router that is killed as well.
+/// Hours of a relay that is killed, restarts, rejects requests, has little capacity and keeps all events. Keys and
+/// events keep coming, some events are not settled at first, and the router is killed too.
 @Test(arguments: 1...24) func nothingIsMissedHoweverItGoes(_ seed: Int) {
     var dice = Dice(state: UInt64(seed) &* 0x9e37_79b9_7f4a_7c15)
     var exchange = Exchange {

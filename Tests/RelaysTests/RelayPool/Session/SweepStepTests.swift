@@ -39,7 +39,7 @@ private let fresh = PublicKey.sample(5)
     exchange.connect()
     exchange.pass(.minutes(5))
     #expect(exchange.established == [fresh])
-    // A relay that gives one event at a time has no way to give a second one that is as old or older.
+    // A relay that gives one event at a time cannot give a second one that is as old or older.
     guard cap > 1 else { return }
     for event in news { #expect(Set(exchange.readings(of: event)) == [.stored], "\(event.kind)") }
     for event in old { #expect(Set(exchange.readings(of: event)) == [.baseline], "\(event.kind)") }

@@ -119,7 +119,7 @@ struct Exchange {
         run(session.fetch(number, filters, deadline: now + span, now: now))
     }
 
-    /// Lets time pass, and the session do what it wants to do at which moment.
+    /// Advances the time, and runs the session's timers at their due time.
     mutating func pass(_ span: Duration) {
         let end = now + span
         var turns = 0
@@ -136,7 +136,7 @@ struct Exchange {
         run(session.tick(now: now))
     }
 
-    /// Tells the results of what is out.
+    /// Reports the results of outstanding events.
     mutating func settle() {
         let batch = outstanding
         outstanding = []
@@ -190,7 +190,7 @@ struct Exchange {
     }
 }
 
-/// A relay as NIP-01 describes it, in memory, and with the ways of others where a test wants them.
+/// A relay as NIP-01 describes it, in memory, with the variations that a test sets.
 struct ModelRelay {
     enum Message {
         case event(SubscriptionID, Event)
@@ -198,7 +198,7 @@ struct ModelRelay {
     }
 
     var events: [Event] = []
-    /// Events of one answer at most, whatever `limit` says.
+    /// Maximum number of events per response, whatever the `limit`.
     var cap = 500
     /// Whether `cap` is for the filters of a REQ together.
     var capsTogether = false
@@ -214,12 +214,12 @@ struct ModelRelay {
     var maxSubscriptions = 20
     /// Bytes of all open REQs together at most.
     var maxBytesOpen = Int.max
-    /// What is said when they are more.
+    /// The relay's message above that limit.
     var wordsForBytesOpen = "rate-limited: active subscriptions exceed max size"
-    /// The refusal of a subscription, if it is refused.
+    /// Returns the message that rejects a subscription; nil if it is accepted.
     var refusal: ([Filter]) -> String? = { _ in nil }
     var publishRefusal: (Event) -> String? = { _ in nil }
-    /// Whether answers to challenges are accepted; nil: they are not answered.
+    /// Whether authentication is accepted; nil: the relay does not respond to it.
     var acceptsAuthentication: Bool? = true
 
     private(set) var open: [SubscriptionID: [Filter]] = [:]
@@ -322,7 +322,7 @@ extension PublicKey {
 }
 
 extension Event {
-    /// An event whose id and signature are made up; the session does not verify.
+    /// Returns an event with an invented id and signature; the session does not verify.
     static func sample(
         _ number: Int,
         _ kind: Kind = .textNote,

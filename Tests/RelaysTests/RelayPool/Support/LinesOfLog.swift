@@ -1,7 +1,7 @@
 import Logging
 import NIOConcurrencyHelpers
 
-/// Keeps what is logged at warning or above.
+/// Keeps log messages of level warning or above.
 final class LinesOfLog: Sendable {
     private struct Handler: LogHandler {
         let log: LinesOfLog

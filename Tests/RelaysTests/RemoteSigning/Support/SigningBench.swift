@@ -8,7 +8,7 @@ import TimeTestSupport
 
 @testable import Relays
 
-/// A service over a registry on a temporary file, and clients that speak to it.
+/// A service over a registry on a temporary file, and its clients.
 final class SigningBench {
     /// 2026-03-14.
     static let start = Timestamp(seconds: 1_773_446_400)
@@ -37,7 +37,7 @@ final class SigningBench {
         service = try Self.service(configuration, registry, limits, surroundings)
     }
 
-    /// A service that knows only what the one before wrote down.
+    /// Starts a service that knows only stored state.
     func restart(
         _ configuration: RemoteSigningConfiguration = RemoteSigningConfiguration(),
         limits: SessionLimits = SessionLimits()
@@ -64,7 +64,7 @@ final class SigningBench {
 
     /// The responses that were not read yet.
     var replies: [Event] { surroundings.replies }
-    /// Where those go.
+    /// The sources of those responses.
     var sources: [RequestSource] { surroundings.sources }
 
     /// The time of the clock, in seconds since 1970.
@@ -122,7 +122,7 @@ final class SigningBench {
         return response.id == id ? response.outcome : nil
     }
 
-    /// The last answer, taken off, as `client` reads it.
+    /// Removes and returns the last response, as `client` reads it.
     func response(to client: KeyPair) throws -> RemoteSigningResponse? {
         guard let reply = surroundings.lastReply() else { return nil }
         try reply.verify()
@@ -155,7 +155,7 @@ final class Surroundings: Sendable {
     }
 
     var replies: [Event] { answers.withLock { $0.map(\.event) } }
-    /// Where each answer goes.
+    /// The source of each response.
     var sources: [RequestSource] { answers.withLock { $0.map(\.source) } }
 
     func take(_ reply: Event, _ source: RequestSource) {

@@ -10,13 +10,13 @@ package struct Arrival: Sendable {
         case refused(status: Int)
         /// Not processed, and the client knows it: REFUSED_STREAM, or beyond the last stream of a GOAWAY.
         case unprocessed
-        /// No answer: it may have been processed.
+        /// No response: the request may have been processed.
         case unanswered
     }
 
     package var transport: ChaosTransport
     package var target: String
-    /// Our number for it; nil where there was none.
+    /// Our number for it; nil if it had none.
     package var sending: Int?
     package var fate: Fate
     /// The misbehavior that the lab was told to use.

@@ -2,7 +2,7 @@ import Foundation
 import Logging
 import PluginHost
 
-/// A folder with copies of the plugins that `swift build` made; gone with it.
+/// A folder with copies of the plugins that `swift build` made, deleted with this object.
 package final class BuiltPlugins: Sendable {
     private static let names = ["APNs", "FCM", "UnifiedPush", "WebPush"].map { "libCarillon\($0).so" }
 

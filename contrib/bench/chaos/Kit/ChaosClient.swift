@@ -132,7 +132,7 @@ final class ChaosClient {
     }
 }
 
-/// The registry of a run: devices leave it when their push service calls them gone.
+/// The registry of a run: devices leave it when their push service reports them as gone.
 final class RegisteredPopulation: DeviceDirectory {
     private let addresses: Mutex<[DeviceID: DeviceAddress]>
 
@@ -149,11 +149,11 @@ final class RegisteredPopulation: DeviceDirectory {
         }
     }
 
-    /// Those that are left.
+    /// The remaining devices.
     var devices: Set<DeviceID> { addresses.withLock { Set($0.keys) } }
 }
 
-/// A clock that goes `speed` times as fast as ours, from the present time on, and never back.
+/// A clock that runs `speed` times as fast as the real one, from the present time on, and never back.
 package struct FastClock: Sendable {
     private let speed: Int64
     private let start: Timestamp

@@ -7,7 +7,7 @@ import Push
 package struct ChaosPlan: Sendable {
     /// The failures during a run.
     package enum Weather: Sendable, Equatable {
-        /// Nothing.
+        /// No failures.
         case calm
         /// Everything, in phases.
         case chaos
@@ -24,9 +24,9 @@ package struct ChaosPlan: Sendable {
     package var deliveriesPerDevice = 4
     /// One of this number of devices goes away during a chaotic run.
     package var devicesPerDeath = 25
-    /// How many times faster than ours the courier's clock goes: its waits of minutes pass in seconds.
+    /// The speed of the courier's clock, as a multiple of the real one: its waits of minutes pass in seconds.
     package var haste: Int64 = 100
-    /// How long a request may take, in milliseconds: plugins ask for more than a run has time for.
+    /// The timeout of a request in milliseconds; plugins' own timeouts are too long for a run.
     package var requestTimeout: UInt32 = 2_000
     /// Maximum number of attempts in flight for each transport.
     package var inFlight = 64
@@ -90,7 +90,7 @@ package struct ChaosDevice: Sendable {
     package let target: String
     /// The device's decryption key, if messages are encrypted to it.
     package let receiver: WebPushReceiver?
-    /// How many of its requests the push service sees before it says that the device is gone; nil: it lives on.
+    /// The number of requests after which the push service reports the device as gone; nil: never.
     package let requestsBeforeDeath: Int?
 
     init(_ number: Int, _ transport: ChaosTransport, seed: UInt64, requestsBeforeDeath: Int?) {
@@ -106,12 +106,12 @@ package struct ChaosDevice: Sendable {
         case .webPush: target = Base64URL.encode(bytes)
         case .unifiedPush: target = "up" + Hex.encode(Array(bytes.prefix(12)))
         }
-        // Its keys are the system's: they decide nothing about the course of a run.
+        // The system creates its keys, but they do not affect the course of a run.
         let isEncrypted = transport == .webPush || transport == .unifiedPush
         receiver = isEncrypted ? WebPushReceiver(topic: target) : nil
     }
 
-    /// Where a running lab takes its pushes. Throws `LabError` where the lab lacks the service.
+    /// Returns the address for pushes at a running lab. Throws `LabError` if the lab lacks the service.
     func address(at lab: Lab) throws -> DeviceAddress {
         var address = DeviceAddress(
             platform: transport.platform,

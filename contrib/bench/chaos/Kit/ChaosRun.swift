@@ -18,7 +18,7 @@ package struct ChaosRun {
     let plan: ChaosPlan
     let plugins: BuiltPlugins
     let log: Logger
-    /// Told now and then how many deliveries have ended, of how many.
+    /// Called from time to time with the number of ended deliveries, and their total.
     let progress: @Sendable (Int, Int) -> Void
 
     package init(
@@ -33,7 +33,7 @@ package struct ChaosRun {
         self.progress = progress
     }
 
-    /// Throws where the run could not be made; what went wrong in it is the judge's to find.
+    /// Throws if the run could not start; the judge finds failures during the run.
     package func run() async throws -> ChaosRecord {
         let clock = FastClock(
             speed: plan.haste,
@@ -148,7 +148,7 @@ package struct ChaosRecord: Sendable {
     }
 }
 
-/// Why a run could not be made at all.
+/// The reason why a run could not start.
 package struct ChaosError: Error, CustomStringConvertible {
     package let description: String
 

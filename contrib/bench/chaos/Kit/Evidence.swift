@@ -5,15 +5,15 @@ import Push
 struct Evidence {
     /// The history of one delivery.
     struct Course {
-        /// Places in the journal's attempts.
+        /// Indices into the journal's attempts.
         var attempts: [Int] = []
-        /// Places in the journal's sendings, in order.
+        /// Indices into the journal's sendings, in order.
         var sendings: [Int] = []
         var reports: [DeliveryReport] = []
     }
 
     let record: ChaosRecord
-    /// By the population's order.
+    /// In the population's order.
     let courses: [Course]
     /// By sending, in the lab's order.
     let arrivals: [[Arrival]]
@@ -95,7 +95,7 @@ package struct Verdict: Sendable {
     package struct Repeat: Sendable {
         package let transport: ChaosTransport
         package let cause: RepeatCause
-        /// The push service took both; else it may have.
+        /// The push service accepted both; otherwise it may have.
         package let isCertain: Bool
     }
 
@@ -107,7 +107,7 @@ package struct Verdict: Sendable {
     mutating func fail(_ proof: Proof, _ text: String) { failures.append(Failure(proof: proof, text: text)) }
 }
 
-/// Why an attempt had to be made again although the one before it may have been processed.
+/// The reason why an attempt was repeated although the one before it may have been processed.
 package enum RepeatCause: String, CaseIterable, Sendable, Codable {
     case silence = "no answer"
     case late = "answer too late"

@@ -16,7 +16,7 @@ package struct Isolation: Sendable, Codable {
     package private(set) var rows: [Row] = []
     package private(set) var failures: [Verdict.Failure] = []
 
-    /// `plan` gives all but the weather. Throws where a run could not be made.
+    /// `plan` sets everything but the weather. Throws if a run could not start.
     package static func measure(_ plan: ChaosPlan, plugins: BuiltPlugins) async throws -> Isolation {
         var isolation = Isolation()
         let before = try await isolation.run(plan, .calm, plugins)

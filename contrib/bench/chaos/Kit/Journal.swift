@@ -15,7 +15,7 @@ package struct Journal: Sendable {
 
     /// One request that a plugin asked for.
     package struct Sending: Sendable {
-        /// A place in `attempts`.
+        /// An index into `attempts`.
         package var attempt: Int
         /// A moment: counted over everything that is noted here.
         package var began: Int
@@ -32,7 +32,7 @@ package struct Journal: Sendable {
 
     /// One attempt of the courier's.
     package struct Attempt: Sendable {
-        /// A place among the population's deliveries.
+        /// An index into the population's deliveries.
         package var delivery: Int
         package var began: Int
         package var ended: Int?
@@ -46,13 +46,13 @@ package struct Journal: Sendable {
         }
     }
 
-    /// Numbered from 0: the number goes along in a header, so that the lab's record tells them apart.
+    /// Numbered from 0: a header carries the number, so that the lab's record distinguishes them.
     package var sendings: [Sending] = []
     package var attempts: [Attempt] = []
     package var reports: [DeliveryReport] = []
     /// Requests that belong to no delivery in progress.
     package var strays = 0
-    /// Pauses of queues: for bad credentials, and those that push services asked for.
+    /// Pauses of queues: for bad credentials, and at a push service's request.
     package var misconfigurations = 0
     package var requestedPauses = 0
     package var outboxFailures: [String] = []
@@ -156,7 +156,7 @@ extension JournalKeeper: DeliveryObserver {
 struct JournalledTransport: Transport {
     let instance: TransportInstance
     let journal: JournalKeeper
-    /// How many times faster than ours the courier's clock goes.
+    /// The speed of the courier's clock, as a multiple of the real one.
     let haste: Int64
 
     func deliver(_ attempts: [DeliveryAttempt]) {
@@ -191,7 +191,7 @@ struct NumberedSender: HTTPSender {
 
     let lanes: HTTPLanes
     let journal: JournalKeeper
-    /// By the lab's name for it.
+    /// By the lab's name for the device.
     let devices: [String: DeviceID]
     /// In milliseconds.
     let timeout: UInt32

@@ -2,7 +2,7 @@ import CarillonLab
 import Delivery
 import Push
 
-/// Holds a record against everything that has to hold, whatever went wrong.
+/// Checks a record against all properties that must hold despite failures.
 package enum Judge {
     package static func judge(_ record: ChaosRecord) -> Verdict {
         let evidence = Evidence(record)
@@ -70,7 +70,7 @@ package enum Judge {
         }
     }
 
-    /// Each request is about its delivery, and nothing in it is wrong.
+    /// Checks that each request belongs to its delivery, and has no errors.
     static func checkMessages(_ evidence: Evidence, _ verdict: inout Verdict) {
         for (index, sending) in evidence.record.journal.sendings.enumerated() {
             let place = evidence.delivery(of: sending)
@@ -104,7 +104,7 @@ package enum Judge {
                 verdict.fail(.endsOnce, "\(evidence.name(index)) was reported \(last.kind.name) after its end")
             }
             let made = course.attempts.count
-            // Only a device that is registered no more ends a delivery without an attempt.
+            // Only a device that is no longer registered ends a delivery without an attempt.
             if course.reports.count != made + (end.kind == .unregistered ? 1 : 0) || end.attempt != made {
                 verdict.fail(
                     .endsOnce,
@@ -222,7 +222,7 @@ package enum Judge {
         }
     }
 
-    /// A message that may have come before may come again only where no answer told us of it.
+    /// Checks that a message that may have arrived is repeated only after a request without a response.
     static func checkRepeats(_ evidence: Evidence, _ verdict: inout Verdict) {
         let journal = evidence.record.journal
         for (index, course) in evidence.courses.enumerated() {
@@ -276,7 +276,7 @@ extension RepeatCause {
 extension Arrival {
     fileprivate var isAccepted: Bool { if case .accepted = fate { true } else { false } }
 
-    /// Nil where there was no answer.
+    /// Nil if there was no response.
     fileprivate var status: Int? {
         switch fate {
         case .accepted(let status), .refused(let status): status

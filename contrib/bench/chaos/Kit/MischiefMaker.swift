@@ -8,7 +8,7 @@ import Synchronization
 package final class MischiefMaker: Sendable {
     private struct Target {
         var requests = 0
-        /// Without the answer it had earned.
+        /// Requests in a row without their normal response.
         var inARow = 0
     }
 
@@ -92,7 +92,7 @@ package final class MischiefMaker: Sendable {
         }
     }
 
-    /// Every other request for a token goes wrong, so that the pauses between them, which are real seconds, stay short.
+    /// Every other request for a token fails, so that the pauses between them, which are real seconds, stay short.
     private func conductOfTokenEndpoint() -> Misbehaviour.Conduct? {
         guard plan.weather == .chaos else { return nil }
         return state.withLock { state in

@@ -15,7 +15,7 @@ package struct Phase: Sendable, Equatable {
 
     static let calm = Phase("calm", [.manyStreams: 30])
 
-    /// In each of them connections that were told to be narrow are widened again, some time.
+    /// In each of them, connections with a reduced stream limit get a larger one again at some point.
     static let troubled = [
         Phase("resets", [.refusedStream: 150, .internalError: 50, .cancel: 50, .drop: 10, .manyStreams: 30]),
         Phase("goaway", [.gracefulGoAway: 25, .abruptGoAway: 25, .manyStreams: 30]),
@@ -71,7 +71,7 @@ package struct PhaseScript: Sendable, Equatable {
         total = scenes.reduce(0) { $0 + $1.length }
     }
 
-    /// Where the request with that number, from 0, falls.
+    /// Returns the phase of the request with that number, from 0.
     func phase(ofRequest number: Int) -> Phase {
         var rest = number % total
         for scene in scenes {

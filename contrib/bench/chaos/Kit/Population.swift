@@ -31,7 +31,7 @@ package struct Population: Sendable {
                 )
             }
         }
-        // In turn, as events wake devices of all kinds: none comes after the others.
+        // In turn, because events notify devices of all kinds: none comes after the others.
         deliveries = (0..<plan.deliveries).map { number in
             let own = byTransport[plan.transports[number % plan.transports.count], default: []]
             return Self.delivery(number, to: devices[own[number / plan.transports.count % own.count]], now, &random)
@@ -40,7 +40,7 @@ package struct Population: Sendable {
         indices = Dictionary(uniqueKeysWithValues: deliveries.enumerated().map { ($1.id, $0) })
     }
 
-    /// The place in `deliveries` of the one with that id.
+    /// Returns the index in `deliveries` of the one with that id.
     package func index(of delivery: DeliveryID) -> Int? { indices[delivery] }
 
     /// Devices count from 1 in their order.
@@ -79,7 +79,7 @@ package struct Population: Sendable {
         withUnsafeBytes(of: (random.next().bigEndian, random.next().bigEndian)) { DeliveryID(version: 4, of: $0) }
     }
 
-    /// With letters of one to four bytes, and what JSON escapes.
+    /// With letters of one to four bytes, and characters that JSON escapes.
     private static let words = [
         "push", "caf\u{e9}", "\u{6d88}\u{606f}", "\u{1f514}", "\"quoted\"", "back\\slash", "and/or", "wake",
         "\u{441}\u{43e}\u{43d}", "<b>",

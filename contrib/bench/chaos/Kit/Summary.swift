@@ -15,7 +15,7 @@ package struct Summary: Sendable, Codable {
         package var delivered = 0
         /// Deliveries to devices that had gone, including those without a registration.
         package var gone = 0
-        /// Messages that came twice for certain, and those that may have.
+        /// Messages that certainly came twice, and those that may have.
         package var certainRepeats = 0
         package var possibleRepeats = 0
         package var repeats: [String: Int] = [:]
@@ -34,7 +34,7 @@ package struct Summary: Sendable, Codable {
     package var rows: [Row]
     package var tokenRequests: Int
     package var tokenMischiefs: Int
-    /// Times a queue was paused for its credentials, and because its push service asked for it.
+    /// Pauses of queues for their credentials, and at their push service's request.
     package var misconfigurations: Int
     package var requestedPauses: Int
     package var failures: [Verdict.Failure]

@@ -2,8 +2,8 @@ import ArgumentParser
 import ChaosKit
 import Foundation
 
-/// Thousands of deliveries over all transports while the push services misbehave in every way, and the proof that each
-/// ended once, none was lost, and every repeat had to be: `contrib/bench/chaos/run`.
+/// Runs thousands of deliveries over all transports while the push services misbehave in every way. Proves that each
+/// ended once, none was lost, and every repeat was necessary: `contrib/bench/chaos/run`.
 @main
 struct ChaosBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -84,7 +84,7 @@ struct ChaosBench: AsyncParsableCommand {
         return lines.joined(separator: "\n")
     }
 
-    /// To standard error, so that standard output is the result.
+    /// Writes to standard error, so that standard output is the result.
     private func note(_ line: String) {
         FileHandle.standardError.write(Data((line + "\n").utf8))
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Says now and then how far a run is.
+/// Shows the progress of a run from time to time.
 final class Ticker: Sendable {
     private let interval: Duration
     private let say: @Sendable (String) -> Void

@@ -95,7 +95,7 @@ struct BareOutbox {
 
 /// Time on the wall: disks and other threads count.
 enum Stopwatch {
-    /// Things a second when `body` does `count` of them.
+    /// Returns the rate per second if `body` does `count` steps.
     static func rate(of count: Int, _ body: () throws -> Void) rethrows -> Double {
         Double(count) / seconds(try ContinuousClock().measure(body))
     }

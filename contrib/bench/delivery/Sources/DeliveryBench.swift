@@ -104,7 +104,7 @@ struct DeliveryBench {
     private func ratio(_ rate: Double, _ base: Double) -> String { String(format: "%.2f", rate / base) }
 }
 
-/// Counts what ended.
+/// Counts ended deliveries.
 final class CountingObserver: DeliveryObserver {
     private let ended = Atomic<Int>(0)
     private let all = DispatchSemaphore(value: 0)

@@ -4,8 +4,8 @@ import Logging
 import PluginHost
 import PluginProtocol
 
-/// Questions to a filter in a process about one event for several accounts, together and one by one. Prints how long an
-/// event takes.
+/// Measures questions to a filter in a process about one event for several accounts, together and one by one. Prints
+/// the time per event.
 struct Decisions {
     private static let event = [UInt8](repeating: UInt8(ascii: "e"), count: 900)
 

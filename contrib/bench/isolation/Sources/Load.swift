@@ -31,7 +31,7 @@ final class Load: Sendable {
     /// Deliveries that were not accepted.
     var refused: Int { shared.withLock(\.refused) }
 
-    /// Delivers `rate` a second at random to `instance`, and waits for the last to end.
+    /// Delivers at random times, `rate` per second on average, to `instance`, and waits for the last to end.
     func run(_ instance: IsolatedInstance, rate: Double, seconds: Double) {
         let end = Self.now() + Int(seconds * 1e6)
         var next = Self.now()

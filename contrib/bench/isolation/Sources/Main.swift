@@ -5,7 +5,8 @@ import Logging
 import PluginHost
 import PluginProtocol
 
-/// Deliveries through a plugin in its process: arrivals at random, one HTTP request each, its answer 20 ms later. Prints the processor time of both processes and how long deliveries took.
+/// Deliveries through a plugin in its process, at random times, each with an HTTP request answered after 20 ms. Prints
+/// the processor time of both processes and the time per delivery.
 @main
 enum Main {
     static func main() throws {

@@ -162,7 +162,7 @@ struct Usage {
     private(set) var cpuSeconds: Double
     let largestResidentKiB: Int
 
-    /// By now.
+    /// Reads the use up to now.
     init(beside process: Int32?) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

@@ -22,7 +22,7 @@ extension Load {
     }
 }
 
-/// Requests as the APNs plugin makes them, straight to the lanes.
+/// Requests like those of the APNs plugin, directly to the lanes.
 struct LaneLoad: Load {
     private let lanes: HTTPLanes
     private let url: String

@@ -84,7 +84,7 @@ import Push
         report("all of them", Double(held - before) / 1_048_576, "MiB")
     }
 
-    /// On disk: holds in groups, each group in one transaction that is flushed; and then releases, which are deliveries
+    /// On disk: holds in groups, each group in one transaction that is flushed, and then releases, which are deliveries
     /// too.
     private static func disk(_ count: Int64, folder: String) throws {
         let path = folder + "/pace-bench-\(ProcessInfo.processInfo.processIdentifier).sqlite"

@@ -2,7 +2,7 @@ import Glibc
 
 /// Processor time of this thread, so that neighbours on the machine count for little.
 enum Stopwatch {
-    /// Nanoseconds that `body` takes.
+    /// Returns the run time of `body` in nanoseconds.
     static func nanoseconds(_ body: () throws -> Void) rethrows -> Double {
         let start = now()
         try body()

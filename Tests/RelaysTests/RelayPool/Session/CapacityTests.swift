@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relays
 
-/// Returns a session that would open more subscriptions than the relay of nostr-sdk allows.
+/// Returns a session whose open filters exceed the bytes that the relay of nostr-sdk allows.
 private func greedy(_ words: String? = nil) -> Exchange {
     var exchange = Exchange { $0.openBytes = .mebibytes(4) }
     exchange.relay.maxBytesOpen = 1_048_576

@@ -5,7 +5,7 @@ import Logging
 import PluginHost
 import PluginProtocol
 
-/// Deliveries through a plugin in its process, at random times, each with an HTTP request answered after 20 ms. Prints
+/// Delivers at random times through a plugin in its process, with an HTTP request each, answered after 20 ms. Prints
 /// the processor time of both processes and the time per delivery.
 @main
 enum Main {

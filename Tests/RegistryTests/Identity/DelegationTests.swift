@@ -137,7 +137,7 @@ struct DelegationTests {
         #expect(try bench.registry.apply(first) == .outdated, "a replay revives nothing")
         _ = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone"), at: 2))
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("root's own")))
-        // Also without the tag: on relays such an event replaces the one with it.
+        // An event without the tag counts too: on relays it replaces the one with it.
         #expect(try bench.registry.apply(bench.event(of: 11, "", at: 3)) == .deregistered)
         #expect(try bench.tokens(of: 1) == ["root's own"])
     }

@@ -91,14 +91,14 @@ static const char description[] =
     "  \"version\": 1,\n"
     "  \"name\": \"Webhook\",\n"
     "  \"block\": \"webhook\",\n"
-    "  \"doc\": \"What a webhook gets besides the texts.\",\n"
+    "  \"doc\": \"Additional members of the JSON.\",\n"
     "  \"target\": {\"kind\": \"token\", \"pattern\": \"^https://\", \"expected\": \"an https:// URL\"},\n"
     "  \"rules\": {\n"
     "    \"type\": \"object\",\n"
     "    \"additionalProperties\": false,\n"
     "    \"properties\": {\n"
     "      \"channel\": {\n"
-    "        \"description\": \"Where the receiver shows it.\", \"type\": \"string\", \"minLength\": 1\n"
+    "        \"description\": \"The channel in which the receiver shows it.\", \"type\": \"string\", \"minLength\": 1\n"
     "      },\n"
     "      \"tone\": {\n"
     "        \"description\": \"The sound that the receiver makes.\", \"enum\": [\"none\", \"chime\", \"alarm\"]\n"
@@ -107,7 +107,7 @@ static const char description[] =
     "        \"description\": \"How often the tone plays.\", \"type\": \"integer\", \"minimum\": 1, \"maximum\": 10\n"
     "      },\n"
     "      \"lamp\": {\n"
-    "        \"description\": \"Milliseconds on, off, on ... for a lamp.\",\n"
+    "        \"description\": \"The lamp's alternating on and off times, in milliseconds.\",\n"
     "        \"type\": \"array\", \"minItems\": 1, \"maxItems\": 16,\n"
     "        \"items\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 60000}\n"
     "      }\n"
@@ -131,7 +131,7 @@ static carillon_status check(carillon_str block, carillon_error *error) {
     int64_t sum = 0, milliseconds;
     for (size_t at = 0; carillon_json_next(lamp, &at, NULL, &time);)
         if (carillon_json_to_integer(time, &milliseconds) && milliseconds <= 60000 && sum <= 60000) sum += milliseconds;
-    return sum > 60000 ? refuse(error, "/lamp: expected 60000 ms at most in all") : CARILLON_OK;
+    return sum > 60000 ? refuse(error, "/lamp: expected up to 60000 ms in total") : CARILLON_OK;
 }
 
 static const carillon_transport transport = {

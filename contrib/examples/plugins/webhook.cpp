@@ -14,13 +14,13 @@ const char description[] = R"({
   "version": 1,
   "name": "Webhook",
   "block": "webhook",
-  "doc": "What a webhook gets besides the texts.",
+  "doc": "Additional members of the JSON.",
   "target": {"kind": "token", "pattern": "^https://", "expected": "an https:// URL"},
   "rules": {
     "type": "object",
     "additionalProperties": false,
     "properties": {
-      "channel": {"description": "Where the receiver shows it.", "type": "string", "minLength": 1}
+      "channel": {"description": "The channel in which the receiver shows it.", "type": "string", "minLength": 1}
     }
   },
   "limits": {"payload": [{"bytes": 65536}]},

@@ -40,7 +40,7 @@ def check(block):
     """Checks a rule the schema cannot express: the lamp's times add up to one minute or less."""
     lamp = block.get("lamp")
     if isinstance(lamp, list) and sum(time for time in lamp if isinstance(time, int)) > 60_000:
-        raise Invalid("/lamp: expected 60000 ms at most in all")
+        raise Invalid("/lamp: expected up to 60000 ms in total")
 
 
 def describe():
@@ -50,17 +50,17 @@ def describe():
         "version": 1,
         "name": "Webhook",
         "block": "webhook",
-        "doc": "What a webhook gets besides the texts.",
+        "doc": "Additional members of the JSON.",
         "target": {"kind": "token", "pattern": "^https://", "expected": "an https:// URL"},
         "rules": {
             "type": "object",
             "additionalProperties": False,
             "properties": {
-                "channel": {"description": "Where the receiver shows it.", "type": "string", "minLength": 1},
+                "channel": {"description": "The channel in which the receiver shows it.", "type": "string", "minLength": 1},
                 "tone": {"description": "The sound that the receiver makes.", "enum": ["none", "chime", "alarm"]},
                 "repeat": {"description": "How often the tone plays.", "type": "integer", "minimum": 1, "maximum": 10},
                 "lamp": {
-                    "description": "Milliseconds on, off, on ... for a lamp.",
+                    "description": "The lamp's alternating on and off times, in milliseconds.",
                     "type": "array",
                     "minItems": 1,
                     "maxItems": 16,

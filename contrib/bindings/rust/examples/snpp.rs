@@ -44,8 +44,8 @@ impl Transport for SNPPTransport {
           "required": ["server"],
           "properties": {
             "server": {"description": "The host of the SNPP server.", "type": "string", "minLength": 1},
-            "port": {"description": "Its port.", "type": "integer", "minimum": 1, "maximum": 65535, "default": 444},
-            "secret": {"description": "Who asks below this path learns how many pages went out.", "type": "string"}
+            "port": {"description": "The port of the SNPP server.", "type": "integer", "minimum": 1, "maximum": 65535, "default": 444},
+            "secret": {"description": "The secret path below which clients can query the number of pages.", "type": "string"}
           }
         }
       },
@@ -65,7 +65,7 @@ impl Transport for SNPPTransport {
         let pages = Arc::new(AtomicU64::new(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0)));
         let (own, count) = (host.clone(), pages.clone());
         let line = move || own.log(LogLevel::Info, &format!("{} pages so far", count.load(Ordering::Relaxed)));
-        host.every(HOUR, line).map_err(|refusal| format!("no timer can be started: {refusal:?}"))?;
+        host.every(HOUR, line).map_err(|refusal| format!("could not start a timer: {refusal:?}"))?;
         Ok(SNPPTransport { host, server: server.to_owned(), port, secret: secret.to_owned(), pages })
     }
 

@@ -19,7 +19,7 @@ impl Transport for WebhookTransport {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-          "channel": {"description": "Where the receiver shows it.", "type": "string", "minLength": 1}
+          "channel": {"description": "The channel in which the receiver shows it.", "type": "string", "minLength": 1}
         }
       },
       "limits": {"payload": [{"bytes": 65536}]},

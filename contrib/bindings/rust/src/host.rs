@@ -157,7 +157,7 @@ impl Host {
     pub fn require(&self, service: &str) -> Result<(), String> {
         match self.service(service, |_: &abi::Service, _| abi::OK) {
             abi::OK => Ok(()),
-            _ => Err(format!("this router is too old for the plugin: it does not offer {service}")),
+            _ => Err(format!("this router is too old for the plugin: it does not have {service}")),
         }
     }
 
@@ -203,7 +203,7 @@ impl Host {
         });
         match status {
             abi::OK => Ok(()),
-            abi::UNSUPPORTED => Err("this router has no client certificates".to_owned()),
+            abi::UNSUPPORTED => Err("this router does not support client certificates".to_owned()),
             _ => Err(String::from_utf8_lossy(&room[..error.len.min(512)]).into_owned()),
         }
     }

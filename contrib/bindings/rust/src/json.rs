@@ -22,7 +22,7 @@ pub struct SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is no JSON from byte {} on", self.position)
+        write!(f, "invalid JSON at byte {}", self.position)
     }
 }
 

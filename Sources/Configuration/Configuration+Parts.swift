@@ -41,10 +41,10 @@ extension Configuration {
         return wishes
     }
 
-    /// The URL of our own socket for clients; empty with port 0, before the system has chosen a port.
+    /// The URL of the relay socket for clients; empty with port 0, before the system has chosen a port.
     private var ownURL: String { relay.url.isEmpty && relay.port == 0 ? "" : relay.clientURL(port: relay.port) }
 
-    /// Whether a URL is that of our own socket, in any spelling.
+    /// Whether a URL is that of the relay socket, in any spelling.
     package var isOwnRelay: @Sendable (String) -> Bool {
         let own = RelayURL(ownURL)
         return { text in own != nil && RelayURL(text) == own }

@@ -3,7 +3,7 @@ import Registry
 import RelayServer
 import Storage
 
-/// A limit of our own relay socket: its key in the file, its description, and the setting it changes.
+/// A limit of the relay socket: its key in the file, its description, and the setting it changes.
 struct RelayLimit: Sendable {
     let key: String
     let about: String

@@ -10,8 +10,8 @@ public enum APNsDescription {
           "fields": [
             {
               "name": "environment", "secret": false,
-              "doc": "production or sandbox: which of Apple's servers knows the device; the configuration's unless \#
-        given."
+              "doc": "production or sandbox: the Apple server that knows the device. Default: the \#
+        configuration's."
             },
             {
               "name": "live_activity_token", "for": "liveactivity",
@@ -79,8 +79,8 @@ public enum APNsDescription {
                 },
                 "port": {"description": "Of Apple's servers; 443 when left out.", "enum": [443, 2197]},
                 "try_other_environment": {
-                  "description": "Whether a device unknown in one environment is tried once in the other; false \#
-        when left out.",
+                  "description": "Whether a device unknown in one environment is tried once in the other. \#
+        Default: false.",
                   "type": "boolean"
                 },
                 "broadcast_key_file": {
@@ -311,8 +311,8 @@ public enum APNsDescription {
                 "enum": ["passive", "active", "time-sensitive", "critical"]
               },
               "relevance-score": {
-                "description": "Ranks the app's notifications in the summary, from 0 to 1; Live Activities by any \#
-        number.",
+                "description": "Ranks the app's notifications in the summary, from 0 to 1; any number for Live \#
+        Activities.",
                 "type": "number"
               },
               "filter-criteria": {"description": "What a Focus filter compares with.", "type": "string"},
@@ -329,8 +329,8 @@ public enum APNsDescription {
                 "enum": ["start", "update", "end"], "x-fixed": true
               },
               "content-state": {
-                "description": "The Live Activity's new state, as the app decodes it; what variables leave \#
-        incomplete is not sent.",
+                "description": "The Live Activity's new state for the app to decode; not sent if variables \#
+        leave it incomplete.",
                 "x-essential": true, "type": "object", "x-complete": true
               },
               "stale-date": {
@@ -350,8 +350,8 @@ public enum APNsDescription {
                 "type": "string", "minLength": 1
               },
               "attributes": {
-                "description": "The Live Activity's fixed content, to start one; what variables leave incomplete is \#
-        not sent.",
+                "description": "The Live Activity's fixed content, to start one; not sent if variables leave it \#
+        incomplete.",
                 "x-essential": true, "type": "object", "x-complete": true
               },
               "input-push-token": {
@@ -363,8 +363,8 @@ public enum APNsDescription {
                 "type": "string", "format": "base64"
               },
               "push-type": {
-                "description": "What kind of push this is; follows from the other keys unless given. Each but alert \#
-        and background goes to a token of its own; devices without one get the alert.",
+                "description": "The kind of push. Default: depends on the other keys. All except alert and \#
+        background go to a separate token; devices without it get the alert.",
                 "enum": [
                   "alert", "background", "location", "voip", "complication", "fileprovider", "mdm",
                   "liveactivity", "pushtotalk", "widgets", "controls"

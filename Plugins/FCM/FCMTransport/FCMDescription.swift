@@ -27,8 +27,8 @@ public enum FCMDescription {
                   "description": "https://host:port in place of Google's servers.", "type": "string"
                 },
                 "direct_boot_ok": {
-                  "description": "Whether messages may reach the app before the device is first unlocked; false \#
-        when left out.",
+                  "description": "Whether messages may reach the app before the device is first unlocked. \#
+        Default: false.",
                   "type": "boolean"
                 }
               }

@@ -31,8 +31,7 @@ public protocol PluginFilter: AnyObject, Sendable {
     /// Throws a ``PluginError`` that names the key and the expected value, never a secret.
     init(configuration: JSONObject, host: Host) throws(PluginError)
 
-    /// What this instance needs to know about the recipient's follows. Default: ``mostNeeded``, which is also the
-    /// maximum.
+    /// The facts about follows that this instance needs. Default: ``mostNeeded``, which is also the maximum.
     var need: FollowNeed { get }
 
     /// Passes or drops an event. If it throws, the operator's setting `on_error` applies.

@@ -125,7 +125,7 @@ public final class TelegramTransport: PluginTransport {
             case .outcome(let outcome) where outcome.kind == .misconfigured || outcome.kind == .retry:
                 return completion(.check(outcome))
             case .outcome(let outcome) where outcome.kind == .delivered: break
-            // These are about messages, and this is none.
+            // Only responses to messages have these.
             case .outcome, .unknownChat, .moved: return completion(unexpected)
             }
             let bot = (try? response.body.jsonObject())?["result"]?.object?["username"]?.string ?? ""

@@ -26,10 +26,10 @@ extension Configuration.Plugins {
     static let deadlineRange = 1...600
     /// The allowed time limits for synchronous calls such as checks, in seconds.
     static let questionDeadlineRange = 1...60
-    /// The minimum memory that plugins need to work; 0 is no limit.
+    /// The minimum memory that plugins need to work; 0: no limit.
     static let leastMemory = 32
     static let memoryRange = 0...1_048_576
-    /// In percent of one core; 0 is no limit.
+    /// In percent of one core; 0: no limit.
     static let processorRange = 0...10_000
 
     /// Whether `new` is the same, except for folders and pins added at the end.

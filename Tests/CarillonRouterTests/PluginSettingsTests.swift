@@ -127,8 +127,8 @@ import TimeTestSupport
         let named = try read("{ folders: [p], python: /no/where }")
         #expect(
             mistakes { () throws(Diagnostics) in _ = try named.processes(places: ["/bin/true"]) } == [
-                "carillon.yaml:3:10: plugins.python: expected an interpreter, such as /usr/bin/python3, and /no/where is "
-                    + "none"
+                "carillon.yaml:3:10: plugins.python: expected an interpreter, such as /usr/bin/python3; /no/where is "
+                    + "not a program"
             ]
         )
         let settings = try read("{ folders: [p], python: /bin/true }").processes(places: ["/bin/true"])

@@ -70,7 +70,7 @@ final class VAPIDKeyRingTests {
         let rows: [(JSONObject, String)] = [
             (try block("0", subject: nil), "subject: expected the operator's contact for push services"),
             (try block(nil), "vapid_key_file: expected the path of a private key in PEM"),
-            (try block("0", former: [7]), "old_vapid_key_files: expected a list of at most 16 paths of private keys"),
+            (try block("0", former: [7]), "old_vapid_key_files: expected a list of at most 16 paths of former"),
             (
                 try block("0", former: ["/nowhere.pem"]),
                 "old_vapid_key_files: expected a file that can be read, /nowhere.pem"

@@ -43,8 +43,8 @@ extension ConnectionScope: Hashable {
 package struct ClientCertificate: Sendable {
     /// The problem with a certificate or key; reveals nothing about the key.
     package enum Mistake: String, Error {
-        case certificates = "certificates: expected certificates in PEM, the own one first"
-        case key = "key: expected a private key in PEM that is not encrypted"
+        case certificates = "certificates: expected PEM, starting with the client's certificate"
+        case key = "key: expected an unencrypted private key in PEM"
         case pair = "key: expected the private key of the first certificate"
     }
 

@@ -183,8 +183,8 @@ package enum HTTPLanesError: Error, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .notAnAddressBlock(let text):
-            "http.allow_private: \"\(text)\" is no block of addresses; write one like 10.1.2.0/24 or fd00:1::/32, "
-                + "with no bits set behind the prefix"
+            "http.allow_private: \"\(text)\" is not a valid address block; write one like 10.1.2.0/24 or fd00:1::/32, "
+                + "with no bits set after the prefix"
         case .unusableRoots(let file):
             "http.ca_file: no certificates could be read from \(file); it must be a readable PEM file"
         case .notAProxy:

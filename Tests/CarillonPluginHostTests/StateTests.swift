@@ -69,6 +69,6 @@ import Testing
             }
         }
         #expect(child.end() == (0, 1))
-        #expect(child.errorText().contains("a number that means nothing"))
+        #expect(child.errorText().contains("an invalid number"))
     }
 }

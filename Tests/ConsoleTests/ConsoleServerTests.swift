@@ -196,7 +196,7 @@ struct ConsoleServerTests {
             let response = await connection.rest()
             #expect(response.hasPrefix("HTTP/1.1 400 "))
             #expect(response.contains("application/problem+json") && response.contains("\"status\":400"))
-            #expect(response.contains("expected one header field Host"))
+            #expect(response.contains("expected exactly one Host header field"))
         }
     }
 

@@ -68,7 +68,7 @@ def test_what_goes_wrong_is_shown(tmp_path):
     assert 'return registration["token"]' in run.stdout and "object is not subscriptable" in run.stdout
     path.write_text("PLATFORM = pager\n")
     run = carillon("plugin", "dev", path, "--once", "--no-lab", "--skip-check")
-    assert run.returncode == 1 and "fails when it is loaded: NameError: name 'pager' is not defined (line 1)" in run.stdout
+    assert run.returncode == 1 and "failed while it was loaded: NameError: name 'pager' is not defined (line 1)" in run.stdout
 
 
 def test_a_delivery_that_never_ends_ends_the_trial(tmp_path):

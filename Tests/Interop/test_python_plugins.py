@@ -209,16 +209,16 @@ def test_an_exception_is_in_the_log_without_its_text(stopped_router, alice, bob,
 @pytest.mark.parametrize(
     "source, reason",
     [
-        ("import nowhere", "fails when it is loaded: ModuleNotFoundError: No module named 'nowhere' (line 1)"),
-        ("def deliver(:", "fails when it is loaded: SyntaxError: invalid syntax (line 1)"),
-        ("x = 1", 'its descriptor is wrong: it names neither a platform (PLATFORM = "pager") nor a filter'),
-        ('PLATFORM = "pager"', "its descriptor is wrong: PLATFORM and the function deliver belong together"),
-        ('PLATFORM = "A"\ndef deliver(a, b): pass', "its descriptor is wrong: PLATFORM: expected 1 to 64 of a-z, 0-9, - and _"),
-        ('PLATFORM = "pager"\ndef deliver(a, b, c, d): pass', "its descriptor is wrong: deliver: expected a function of notification"),
-        ('PLATFORM = "pager"\nasync def deliver(a, b): pass', "its descriptor is wrong: deliver: expected no async function"),
+        ("import nowhere", "failed while it was loaded: ModuleNotFoundError: No module named 'nowhere' (line 1)"),
+        ("def deliver(:", "failed while it was loaded: SyntaxError: invalid syntax (line 1)"),
+        ("x = 1", 'its descriptor is invalid: it names neither a platform (PLATFORM = "pager") nor a filter'),
+        ('PLATFORM = "pager"', "its descriptor is invalid: PLATFORM and the function deliver belong together"),
+        ('PLATFORM = "A"\ndef deliver(a, b): pass', "its descriptor is invalid: PLATFORM: expected 1 to 64 of a-z, 0-9, - and _"),
+        ('PLATFORM = "pager"\ndef deliver(a, b, c, d): pass', "its descriptor is invalid: deliver: expected a function of notification"),
+        ('PLATFORM = "pager"\nasync def deliver(a, b): pass', "its descriptor is invalid: deliver: expected no async function"),
         ("while True: pass", "while it was loaded"),
         ("import os\nos._exit(4)", "its process exited with status 4 while it was loaded"),
-        ("open('/etc/passwd').read()", "fails when it is loaded: PermissionError"),
+        ("open('/etc/passwd').read()", "failed while it was loaded: PermissionError"),
         ("", "is empty"),
     ],
 )
@@ -327,7 +327,7 @@ def test_a_broken_plugin_comes_before_the_mistakes_that_it_leads_to(stopped_rout
     rules = tmp_path / "own.yaml"
     rules.write_text("version: 1\nrules:\n  - match: { kinds: [1] }\n    pager: { a: 1 }\n  - match: { kinds: [7] }\n    pager: { a: 1 }\n  - pager: {}\n")
     router.configuration["rules"] = str(rules)
-    cause = "pager.py: fails when it is loaded: NameError: name 'pager' is not defined"
+    cause = "pager.py: failed while it was loaded: NameError: name 'pager' is not defined"
     consequence = "own.yaml:4:5: rules[0]: unknown key 'pager', also in lines 6, 7; did you mean 'pace'? If not, no loaded plugin has a block of that name"
     for command in [["check", "--config", router.configuration_file], ["rules", "check", "--config", router.configuration_file]]:
         run = carillon(*command)
@@ -484,7 +484,7 @@ def test_a_pinned_file_that_differs_is_refused(stopped_router):
     add(stopped_router, PAGER)
     stopped_router.configuration["plugins"]["sha256"] = {"pager.py": "0" * 64}
     listing = carillon("plugin", "list", "--config", stopped_router.configuration_file)
-    assert listing.returncode == 1 and "its SHA-256 is not the pinned one" in listing.stdout
+    assert listing.returncode == 1 and "its SHA-256 differs from the pinned one" in listing.stdout
 
 
 @pytest.fixture

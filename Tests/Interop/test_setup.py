@@ -287,7 +287,7 @@ def test_what_further_services_say_of_wrong_credentials(tmp_path, lab, own_serve
     assert re.search(r"email: REFUSED \(bad-credentials \(535\)\)", result.stdout), result.stdout
     assert re.search(r"telegram: REFUSED \(bad-bot-token \(401\)\)", result.stdout), result.stdout
     assert re.search(r"mqtt: could not be asked \(.*try later: \S+carillon push --config \S+ mqtt check", result.stdout)
-    assert "does not do that" not in result.stdout
+    assert "did not run the command" not in result.stdout
     asked = carillon("push", "--config", tmp_path / "router/carillon.yaml", "email", "check")
     assert asked.returncode == 1 and "refused: bad-credentials (535)" in asked.stderr
 

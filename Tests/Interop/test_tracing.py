@@ -124,5 +124,5 @@ def test_nothing_is_said_of_a_wrong_header(stopped_router):
     stopped_router.configuration["tracing"] = {"otlp": "http://127.0.0.1:4318", "headers_file": "otlp.headers", "sample": 2}
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert check.returncode == 1 and "collectors-secret" not in check.stdout + check.stderr
-    assert "expected a header, as in name: value" in check.stdout + check.stderr
-    assert "expected the fraction of events to trace, from 0 to 1" in check.stdout + check.stderr
+    assert "expected a header such as name: value" in check.stdout + check.stderr
+    assert "expected the part of the events to trace, from 0 to 1" in check.stdout + check.stderr

@@ -32,9 +32,9 @@ struct CommandTests {
 
     @Test func whatIsNotDoneSaysWhy() async {
         #expect(await mistake("fail") == "no such channel")
-        #expect(await mistake("nonsense").hasSuffix("there is no such command (\"help\" lists what there is)"))
-        #expect(await mistake().hasSuffix("it is malformed (\"help\" lists what there is)"))
-        #expect(await mistake("busy").hasSuffix("not now, try again later"))
+        #expect(await mistake("nonsense").hasSuffix("unknown command (\"help\" lists all commands)"))
+        #expect(await mistake().hasSuffix("invalid arguments (\"help\" lists all commands)"))
+        #expect(await mistake("busy").hasSuffix("the plugin is busy, try again later"))
     }
 
     @Test func anAnswerThatNeverComesCostsNothingButTheWait() async throws {
@@ -51,7 +51,7 @@ struct CommandTests {
             instance.expireDeadlines()
             await Task.yield()
         }
-        #expect(await waiting.value == "the fixture transport does not do that: no answer came in time")
+        #expect(await waiting.value == "the fixture transport did not run the command: no response arrived in time")
         #expect(try await instance.command(["late"]) == "now")
         #expect(instance.statistics.lateCompletions == 1)
         #expect(instance.statistics.unknownTickets == 0)
@@ -73,7 +73,7 @@ struct CommandTests {
         while await !mistake("echo").hasSuffix("the transport is being shut down") { await Task.yield() }
         bench.clock.advance(by: .seconds(1))
         instance.expireDeadlines()
-        #expect(await waiting.value.hasSuffix("no answer came in time"))
+        #expect(await waiting.value.hasSuffix("no response arrived in time"))
         #expect(await draining.value)
     }
 
@@ -86,7 +86,7 @@ struct CommandTests {
         do throws(PluginError) {
             _ = try await older.instance.command(["list"])
         } catch {
-            #expect(error.description.hasSuffix("does not do that: it takes none"))
+            #expect(error.description.hasSuffix("did not run the command: it has no commands"))
         }
     }
 }

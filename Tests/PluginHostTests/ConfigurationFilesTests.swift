@@ -93,7 +93,7 @@ struct ConfigurationFilesTests {
             mistake(#"{"key_file":"\#(more)"}"#)
                 == "key_file: expected a file of at most 65536 bytes, \(more) holds more"
         )
-        #expect(mistake(#"{"$files":{}}"#) == "$files: expected no such key: the router sets it")
+        #expect(mistake(#"{"$files":{}}"#) == "$files: remove this key: only the router sets it")
     }
 
     @Test func togetherHoldNoMoreThanAPluginIsHanded() throws {
@@ -101,7 +101,7 @@ struct ConfigurationFilesTests {
             #""\#(try write("file\(number)", String(repeating: "s", count: 65_536)))""#
         }
         let whole = #"{"old_key_files":[\#(names.joined(separator: ","))]}"#
-        #expect(mistake(whole) == "expected files that hold at most 2097152 bytes together")
+        #expect(mistake(whole) == "expected files with at most 2097152 bytes in total")
     }
 
     // MARK: With a plugin

@@ -82,9 +82,9 @@ struct ConnectionTests {
     }
 
     @Test(arguments: [
-        ("", "key", "word", "certificates: expected certificates in PEM, the own one first"),
+        ("", "key", "word", "certificates: expected PEM, starting with the client's certificate"),
         ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "key", "word", "certificates: expected"),
-        ("its own", "secret", "word", "key: expected a private key in PEM that is not encrypted"),
+        ("its own", "secret", "word", "key: expected an unencrypted private key in PEM"),
         ("its own", "another", "word", "key: expected the private key of the first certificate"),
         ("its own", "its own", "", "connection: expected a word of 1 to 128 printable bytes"),
         ("its own", "its own", "two\nlines", "connection: expected a word of 1 to 128 printable bytes"),

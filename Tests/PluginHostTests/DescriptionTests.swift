@@ -76,7 +76,7 @@ struct DescriptionTests {
     ])
     func refusesThePluginWhenItIsMalformed(flag: String, words: String) throws {
         let reason = try reason(flag)
-        #expect(reason.contains("its description of the platform fixture is wrong: "), "\(reason)")
+        #expect(reason.contains("its description of the platform fixture is invalid: "), "\(reason)")
         #expect(reason.contains(words), "\(reason)")
     }
 
@@ -107,7 +107,7 @@ struct DescriptionTests {
 
     @Test func refusalWithoutWordsIsStillOne() throws {
         let host = try host(#"-DCHECK_REFUSES="bad""#, #"-DCHECK_SAYS="""#)
-        #expect(host.blockChecks["fixture"]?("bad") == "it does not say why (status 1)")
+        #expect(host.blockChecks["fixture"]?("bad") == "no error message (status 1)")
         #expect(host.platformCatalog.platforms.isEmpty)
     }
 }

@@ -206,7 +206,7 @@ struct FilterTests {
         let unknown = #expect(throws: PluginError.self) {
             _ = try bench.host.makeFilter("mutes", configuration: "{}", settings: settings)
         }
-        #expect(unknown?.description == "no loaded plugin offers the filter mutes; there are: fixture")
+        #expect(unknown?.description == "no loaded plugin offers the filter mutes; available: fixture")
     }
 
     @Test func afterShutdownNothingIsAskedAndTheInstanceIsDestroyedOnce() async throws {

@@ -118,7 +118,7 @@ struct ProcessTests {
         #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"))
         let report = try #require(host.processReports.first)
         #expect(report.setAside == 1)
-        #expect(report.lastDeath?.contains("took more memory than it may") == true)
+        #expect(report.lastDeath?.contains("exceeded its memory limit") == true)
     }
 
     @Test func memoryToShareIsRefused() async throws {

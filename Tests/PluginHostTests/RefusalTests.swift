@@ -94,7 +94,7 @@ struct RefusalTests {
     @Test func otherMajorVersionIsNamed() throws {
         let reason = try refusal(compiledWith: "-DV2_ONLY")
         #expect(reason == .otherMajor(2))
-        #expect(reason.description.contains("major version 2, this router speaks 1"))
+        #expect(reason.description.contains("major version 2, this router uses 1"))
     }
 
     @Test func nullEntryIsRefused() throws {

@@ -46,7 +46,7 @@ struct ServiceTests {
     @Test func logIsBoundedAndHarmless() throws {
         let bench = try Bench(doing: "hostile-log")
         #expect(bench.deliver().reasons == ["logged"])
-        let lines = bench.log.lines.filter { $0.message == "The plugin reports" }
+        let lines = bench.log.lines.filter { $0.message == "The plugin logged a message" }
         #expect(lines.count == 3)
         #expect(
             bench.log.said.first == "red \u{FFFD}[31m, two\u{FFFD}lines, broken \u{FFFD}\u{FFFD} utf-8, \u{FFFD}turned"
@@ -88,7 +88,7 @@ struct ServiceTests {
             )
         }
         #expect(error.isUnknownPlatform)
-        #expect(error.description == "no loaded plugin serves pager; there are: fixture")
+        #expect(error.description == "no loaded plugin serves pager; available: fixture")
     }
 
     @Test func registrationIsValidatedByThePlugin() throws {

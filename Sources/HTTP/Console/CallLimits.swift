@@ -94,7 +94,7 @@ final class CallLimits: Sendable {
         }
         guard isAdmitted else {
             counts.refused(by: .work)
-            throw APIProblem(503, "too many calls are in work: try again later", retryAfter: 1)
+            throw APIProblem(503, "too many calls are in progress: try again later", retryAfter: 1)
         }
         defer { end(access) }
         return try await body()
@@ -121,7 +121,7 @@ final class CallLimits: Sendable {
         }
         guard !isAdmitted else { return }
         counts.refused(by: .work)
-        throw APIProblem(503, "too many calls with long bodies are in work: try again later", retryAfter: 1)
+        throw APIProblem(503, "too many calls with long bodies are in progress: try again later", retryAfter: 1)
     }
 
     func endLongBody() { state.withLock { $0.longBodies -= 1 } }

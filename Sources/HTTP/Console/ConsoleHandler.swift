@@ -97,7 +97,7 @@ final class ConsoleHandler: Sendable {
             answer = ConsoleAnswer(problem, requestID: requestID)
         } catch {
             // The error may hold details that must not be exposed; they are logged.
-            let problem = APIProblem(500, "this could not be done; the router's log says why")
+            let problem = APIProblem(500, "the request failed; see the router's log")
             answer = ConsoleAnswer(problem, requestID: requestID)
         }
         if methods != nil {
@@ -220,20 +220,20 @@ final class ConsoleHandler: Sendable {
         let expected =
             access == .owner
             ? "Nostr and an event of kind 27235 (NIP-98)"
-            : "Bearer and the token in the file that api.token_file names, or one of carillon tokens"
+            : "Bearer and a token: from the file of api.token_file, or from carillon tokens"
         return APIProblem(401, "expected the header Authorization: \(expected)")
     }
 
     private static func forbidden(_ access: APIAccess) -> APIProblem {
         guard case .scope(let scope) = access else {
-            return APIProblem(403, "this is for those who sign with their Nostr key (NIP-98), not for tokens")
+            return APIProblem(403, "this needs a request signed with a Nostr key (NIP-98), not a token")
         }
         return APIProblem(
             403,
             Sentence(
                 "scope",
                 ["scope": scope.rawValue],
-                "this takes a token with the scope \(scope.rawValue): carillon tokens create NAME --scope \(scope.rawValue)"
+                "this needs a token with the scope \(scope.rawValue): carillon tokens create NAME --scope \(scope.rawValue)"
             )
         )
     }

@@ -70,7 +70,7 @@ extension ConsoleConfiguration {
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,
             idleTimeout: limits.idleTimeout,
-            refusalLine: "Refusing connections to the API: too many"
+            refusalLine: "Refused connections to the API: too many"
         )
         terms.isTrustedProxy = { [isTrustedProxy, inbound] address in
             isTrustedProxy(address) || inbound?.isTrustedProxy(address) == true

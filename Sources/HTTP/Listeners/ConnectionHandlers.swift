@@ -187,7 +187,7 @@ final class LiveAnswerGuard: ChannelDuplexHandler, RemovableChannelHandler {
 package enum HostField {
     /// The message for a refused request.
     package static let expectation =
-        "expected one header field Host, as HTTP/1.1 requires: send the name of this server in it, once"
+        "expected exactly one Host header field, with the name of this server"
 
     /// Whether a request may have this number of Host fields (RFC 9112, section 3.2): one, or none before HTTP/1.1.
     package static func permits(_ count: Int, isBefore11: Bool) -> Bool { count == 1 || count == 0 && isBefore11 }
@@ -234,11 +234,11 @@ package struct ListenError: Error, CustomStringConvertible {
 
     private static func reason(_ error: any Error) -> String {
         switch (error as? IOError)?.errnoCode {
-        case EADDRINUSE?: "another program listens there"
-        case EADDRNOTAVAIL?: "this machine does not have that address"
-        case EACCES?: "this user may not; ports below 1024 need CAP_NET_BIND_SERVICE"
+        case EADDRINUSE?: "the address is in use by another program"
+        case EADDRNOTAVAIL?: "this machine has no such address"
+        case EACCES?: "permission denied; ports below 1024 need CAP_NET_BIND_SERVICE"
         case let code?: String(cString: strerror(code))
-        case nil: "expected an address of this machine, such as 127.0.0.1 or [::], or a name that stands for one"
+        case nil: "expected an address of this machine, such as 127.0.0.1 or [::], or a name that resolves to one"
         }
     }
 }

@@ -91,14 +91,14 @@ package struct StaticSite: Sendable {
         guard isBelow || last == folder, !isAtRoot || path.count == (isBelow ? 3 : 2) else { return nil }
         let isHead = method == "HEAD"
         guard isHead || method == "GET" else {
-            return sentence(405, "Only GET and HEAD are served here.", [Header("allow", "GET, HEAD")], isHead)
+            return sentence(405, "Only GET and HEAD are allowed here.", [Header("allow", "GET, HEAD")], isHead)
         }
         guard isBelow else {
             // Relative, so that it works behind any proxy.
             return sentence(308, "The page is at \(folder)/", [Header("location", "\(folder)/")], isHead)
         }
         guard let file = files[last.isEmpty ? "index.html" : String(last)] else {
-            return sentence(404, "There is no such file.", [], isHead)
+            return sentence(404, "File not found.", [], isHead)
         }
         let isKnown = EntityTag.isNamed(file.tag, in: knownTags)
         return Answer(

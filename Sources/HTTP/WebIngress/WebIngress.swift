@@ -119,7 +119,7 @@ extension WebIngressConfiguration {
             connectionsPerAddress: limits.connectionsPerAddress,
             headerBytes: limits.headerBytes,
             idleTimeout: limits.idleTimeout,
-            refusalLine: "Refusing push senders: too many connections"
+            refusalLine: "Refused push senders: too many connections"
         )
         terms.isTrustedProxy = isTrustedProxy
         return terms

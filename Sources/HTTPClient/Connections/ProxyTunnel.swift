@@ -85,7 +85,7 @@ package struct ProxyTunnel: Sendable {
         guard count.nonzeroBitCount == 1 else { return }
         let wantsOthers = (error as? NIOHTTP1ProxyConnectHandler.Error) == .proxyAuthenticationRequired()
         log.warning(
-            wantsOthers ? "the proxy wants other credentials" : "the proxy makes no connection",
+            wantsOthers ? "the proxy rejects the credentials" : "the proxy refuses the connection",
             metadata: ["times": "\(count)"]
         )
     }

@@ -136,7 +136,7 @@ package final class KeptEvents: Sendable {
         } catch {
             guard !isInTrouble.exchange(true, ordering: .relaxed) else { return }
             let error = TraceError(error, path: path)
-            logger.warning("Events cannot be kept for trying rules", metadata: ["error": "\(error)"])
+            logger.warning("Failed to keep events for testing rules", metadata: ["error": "\(error)"])
         }
     }
 }

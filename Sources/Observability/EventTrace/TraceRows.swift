@@ -89,11 +89,11 @@ package enum TraceError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .foreign(let path): "\(path) is another program's database and no trace: move it elsewhere"
+        case .foreign(let path): "\(path) is another program's database, not a trace: move it elsewhere"
         case .otherVersion(let path):
-            "the trace \(path) is of another version; the router begins it anew when it starts"
-        case .missing(let path): "there is no trace \(path) yet: the router makes it when the first event comes"
-        case .failed(let path, let reason): "the trace \(path) cannot be used: \(reason)"
+            "the trace \(path) has another version; the router replaces it at its next start"
+        case .missing(let path): "there is no trace \(path) yet: the router creates it with the first event"
+        case .failed(let path, let reason): "the trace \(path) is not usable: \(reason)"
         }
     }
 }

@@ -158,7 +158,7 @@ package final class TraceStore: Sendable {
             if file.exists { throw TraceError.failed(path, reason: "it cannot be removed") }
         } catch {
             let error = TraceError(error, path: path)
-            logger.warning("What was kept of what became of events stays", metadata: ["error": "\(error)"])
+            logger.warning("Failed to remove the event trace", metadata: ["error": "\(error)"])
         }
     }
 

@@ -80,14 +80,14 @@ struct TraceWriter {
                 moveDamaged(error)
                 value = try body(&self)
             }
-            if isInTrouble { logger.notice("What becomes of events is kept again", metadata: ["path": "\(path)"]) }
+            if isInTrouble { logger.notice("Writing the event trace resumed", metadata: ["path": "\(path)"]) }
             isInTrouble = false
             return value
         } catch {
             if file == nil { opensAt = now + Self.pause }
             if !isInTrouble {
                 let error = TraceError(error, path: path)
-                logger.warning("What becomes of events cannot be kept", metadata: ["error": "\(error)"])
+                logger.warning("Failed to write the event trace", metadata: ["error": "\(error)"])
             }
             isInTrouble = true
             return nil
@@ -109,7 +109,7 @@ struct TraceWriter {
 
     private mutating func moveDamaged(_ error: DatabaseError) {
         logger.warning(
-            "What was kept of what became of events is damaged; it is put aside and begun anew",
+            "The event trace is damaged; moved it aside and started a new one",
             metadata: ["path": "\(path)", "error": "\(error.message ?? "\(error.extendedResultCode)")"]
         )
         close()

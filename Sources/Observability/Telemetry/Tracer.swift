@@ -166,7 +166,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
             case .success(let response): "status \(response.status)"
             case .failure(let failure): failure.reason.rawValue
             }
-        logger.warning("The collector does not take spans", metadata: ["key": "tracing.otlp", "reason": "\(reason)"])
+        logger.warning("The collector rejected spans", metadata: ["key": "tracing.otlp", "reason": "\(reason)"])
     }
 }
 
@@ -235,7 +235,7 @@ package enum CollectorHeaders {
     package static func read(_ path: String) throws(CollectorHeadersError) -> HTTPFields {
         guard let data = FileManager.default.contents(atPath: path), data.count <= limit else {
             throw CollectorHeadersError(
-                description: "\(path): expected a file that can be read, of \(limit) bytes at most"
+                description: "\(path): expected a readable file of at most \(limit) bytes"
             )
         }
         var fields = HTTPFields()
@@ -245,13 +245,13 @@ package enum CollectorHeaders {
             let name = parts[0].lowercased()
             guard parts.count == 2, !name.isEmpty else {
                 throw CollectorHeadersError(
-                    description: "\(path), line \(index + 1): expected a header, as in name: value"
+                    description: "\(path), line \(index + 1): expected a header such as name: value"
                 )
             }
             fields.append(name, parts[1].trimmingCharacters(in: .whitespaces))
         }
         guard fields.isWellFormed else {
-            throw CollectorHeadersError(description: "\(path): a header's name or value holds what no header may hold")
+            throw CollectorHeadersError(description: "\(path): a header's name or value has invalid characters")
         }
         return fields
     }

@@ -57,10 +57,10 @@ enum FilterEdits {
             return (shell.call?.set(field, value), shell.instance)
         }
         guard let status else {
-            instance?.process.note(.edit, of: instance, "it sets something after its call has returned")
+            instance?.process.note(.edit, of: instance, "it sets a field after its call has returned")
             return .CARILLON_INVALID
         }
-        if status == .CARILLON_INVALID { instance?.process.note(.edit, of: instance, "it sets what cannot be taken") }
+        if status == .CARILLON_INVALID { instance?.process.note(.edit, of: instance, "it sets an invalid value") }
         return status
     }
 }

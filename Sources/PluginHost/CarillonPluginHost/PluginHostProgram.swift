@@ -13,8 +13,8 @@ enum PluginHostProgram {
     private static let help = """
         usage: carillon-plugin-host
 
-        Runs plugins for the Carillon push router in a process of their own. The router starts it: descriptors 3 and 4
-        are sockets, 5 is a pipe. It is of no use by hand; "carillon plugin check" tries a plugin.
+        Runs plugins for the Carillon push router in a separate process. The router starts it: descriptors 3 and 4
+        are sockets, 5 is a pipe. Do not run it yourself; "carillon plugin check" tests a plugin.
 
         options:
           --version  Show the versions of protocol and plugin ABI.
@@ -37,14 +37,14 @@ enum PluginHostProgram {
             }
         }
         guard isSocket(deliveries), isSocket(questions) else {
-            Process.say("the router starts this program, and hands it two sockets: there are none\n\(help)")
+            Process.say("the router starts this program with two sockets, which are missing\n\(help)")
             exit(2)
         }
         // The router ends a process by closing the sockets. Signals from a terminal or an init system to the whole
         // group must not end deliveries that the router still waits for.
         for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT] { signal(number, SIG_IGN) }
         let failure = carillon_report_crashes(crashes)
-        if failure != 0 { Process.say("crashes are not reported: \(String(cString: strerror(failure)))") }
+        if failure != 0 { Process.say("cannot report crashes: \(String(cString: strerror(failure)))") }
         PluginProcess(deliveries: deliveries, questions: questions).run()
     }
 
@@ -90,7 +90,7 @@ final class Confinement: Sendable {
     /// Handles the first `load`: sets the limits, and releases the threads.
     func begin(_ load: LoadMessage) {
         let failure = carillon_limit_memory(load.memoryLimit)
-        if failure != 0 { Process.say("memory is not limited: \(String(cString: strerror(failure)))") }
+        if failure != 0 { Process.say("cannot limit memory: \(String(cString: strerror(failure)))") }
         state.change { $0.first = load }
     }
 

@@ -72,7 +72,7 @@ final class PluginProcess: Sendable {
             return (isTaken, isTaken ? limit.takeLost() : 0)
         }
         guard isTaken else { return }
-        if lost > 0 { say("\(lost) lines of the plugin are lost: it writes too many", of: instance) }
+        if lost > 0 { say("\(lost) lines of the plugin were dropped: it logs too many", of: instance) }
         deliveries.send(.log, id: 0) { LogMessage.write(instance: instance.number, level, message, to: &$0) }
     }
 

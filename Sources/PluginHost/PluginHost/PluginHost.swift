@@ -199,15 +199,15 @@ package enum PluginError: Error, Sendable, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .unknownPlatform(let name, let available):
-            "no loaded plugin serves \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+            "no loaded plugin serves \(name); available: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
         case .refusedConfiguration(let name, let text): "the \(name) transport refuses its configuration: \(text)"
         case .refusedRegistration(let name, let text): "the \(name) transport refuses the registration: \(text)"
         case .uncheckedRegistration(let name, let text):
             "the \(name) transport could not check the registration: \(text)"
-        case .refusedCommand(let name, let text): "the \(name) transport does not do that: \(text)"
+        case .refusedCommand(let name, let text): "the \(name) transport did not run the command: \(text)"
         case .failedCommand(_, let text): text
         case .unknownFilter(let name, let available):
-            "no loaded plugin offers the filter \(name); there are: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
+            "no loaded plugin offers the filter \(name); available: \(available.isEmpty ? "none" : available.joined(separator: ", "))"
         case .refusedSettings(let name, let text): "the filter \(name) refuses its settings: \(text)"
         }
     }

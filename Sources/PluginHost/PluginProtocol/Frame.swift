@@ -154,14 +154,14 @@ extension ProtocolError: CustomStringConvertible {
         switch self {
         case .unknownKind(let kind): "it sent a frame of the unknown kind \(kind)"
         case .tooLong(let kind, let bytes):
-            "it sent a frame \(kind) of \(bytes) bytes, more than the \(kind.limit) that one may have"
-        case .unexpected(let kind): "it sent a frame \(kind), which nobody waits for"
-        case .malformed(let kind): "it sent a frame \(kind) with more or fewer fields than it has"
-        case .cutShort: "it sent a frame with a field that goes beyond its end"
-        case .tooMany: "it sent a list with more elements than are allowed"
-        case .unknownValue: "it sent a number that means nothing"
+            "it sent a frame \(kind) of \(bytes) bytes, more than the \(kind.limit) allowed"
+        case .unexpected(let kind): "it sent a frame \(kind), which was not expected"
+        case .malformed(let kind): "it sent a frame \(kind) with too many or too few fields"
+        case .cutShort: "it sent a frame with a truncated field"
+        case .tooMany: "it sent a list with too many elements"
+        case .unknownValue: "it sent an invalid number"
         case .otherVersion(let version):
-            "it speaks version \(version) of the protocol, not \(HelloMessage.version): both sides must come from the "
+            "it uses version \(version) of the protocol, not \(HelloMessage.version): both sides must come from the "
                 + "same release"
         }
     }

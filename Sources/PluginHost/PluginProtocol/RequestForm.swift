@@ -35,7 +35,7 @@ package enum RequestForm {
         }
         guard request.flags & ~knownFlags == 0 else { throw FormError("an unknown flag is set", .CARILLON_UNSUPPORTED) }
         guard request.timeout_ms <= timeoutLimit, request.max_response_bytes <= responseLimit else {
-            throw FormError("timeout_ms or max_response_bytes is beyond its limit")
+            throw FormError("timeout_ms or max_response_bytes exceeds its limit")
         }
         guard let method = bytes(request.method, limit: 16), !method.isEmpty,
             isToken(method, letters: anyCase)
@@ -73,9 +73,9 @@ package enum RequestForm {
         for field in UnsafeBufferPointer(start: start, count: count) {
             guard let name = bytes(field.name, limit: headerBytesLimit - length),
                 let value = bytes(field.value, limit: headerBytesLimit - length - name.count)
-            else { throw FormError("a header is NULL with a length, or all are beyond 32 KiB") }
+            else { throw FormError("a header is NULL with a length, or they exceed 32 KiB") }
             length += name.count + value.count
-            guard !isHosts(name) else { throw FormError("a header frames the message, which is the host's to do") }
+            guard !isHosts(name) else { throw FormError("a header frames the message, which only the host may do") }
             guard isName(name), isValue(value) else {
                 throw FormError("a header's name is not a token in lower case, or its value has control characters")
             }
@@ -185,7 +185,7 @@ package enum StreamForm {
         }
         guard (1...65_535).contains(target.port) else { throw FormError("port is not between 1 and 65535") }
         guard target.connect_timeout_ms <= connectLimit, target.idle_timeout_ms <= idleLimit else {
-            throw FormError("connect_timeout_ms or idle_timeout_ms is beyond its limit")
+            throw FormError("connect_timeout_ms or idle_timeout_ms exceeds its limit")
         }
         guard RequestForm.bytes(target.authorities, limit: authoritiesLimit) != nil else {
             throw FormError("authorities is NULL with a length, or longer than 256 KiB")

@@ -209,7 +209,7 @@ struct ChildSessionTests {
         #expect(!session.hasEnded)
         // An answer has a larger limit than a delivery that may wait, but it has one.
         for _ in 0..<70 { _ = session.send(frame) }
-        #expect(end == "was ended, because it does not take what is sent to it")
+        #expect(end == "was ended, because it does not read its input")
     }
 
     @Test func whatIsSentSoonAfterLingers() throws {

@@ -15,7 +15,7 @@ final class LogBook: Sendable {
 
     /// The log messages of plugins.
     var said: [String] {
-        lines.filter { $0.message == "The plugin reports" }.compactMap { $0.metadata["line"]?.description }
+        lines.filter { $0.message == "The plugin logged a message" }.compactMap { $0.metadata["line"]?.description }
     }
 
     var logger: Logger {

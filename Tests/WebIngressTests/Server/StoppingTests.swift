@@ -52,7 +52,7 @@ import TimeTestSupport
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             let error = await #expect(throws: ListenError.self) { _ = try await second.start() }
-            #expect(error?.description == "another program listens there")
+            #expect(error?.description == "the address is in use by another program")
             await second.stop(within: .zero)
         }
     }

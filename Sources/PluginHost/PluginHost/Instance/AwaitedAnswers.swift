@@ -92,7 +92,7 @@ extension PluginBridge {
         let (ending, mistakes) = change { ($0.endInbound(number), $0.statistics.unknownTickets) }
         switch ending {
         case .ended(let waiter):
-            if case .malformed = end { note("The plugin gave an answer that cannot be passed on", \.malformedAnswers) }
+            if case .malformed = end { note("The plugin gave an invalid response to a request", \.malformedAnswers) }
             waiter(end)
         case .late: break
         case .unknown: warn("The plugin answered a request twice, or one that it had refused", times: mistakes)

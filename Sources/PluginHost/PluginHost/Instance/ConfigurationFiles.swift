@@ -32,7 +32,7 @@ package struct ConfigurationFiles {
             return configuration
         }
         guard !object.members.contains(where: { $0.name == Self.member }) else {
-            throw ConfigurationFileError("\(Self.member): expected no such key: the router sets it")
+            throw ConfigurationFileError("\(Self.member): remove this key: only the router sets it")
         }
         var files: [JSONObject.Member] = []
         for key in keys {
@@ -45,7 +45,7 @@ package struct ConfigurationFiles {
         object.members.append(JSONObject.Member(name: Self.member, value: .object(JSONObject(members: files))))
         let whole = JSONValue.object(object).json
         guard whole.utf8.count <= Self.totalLimit.bytes else {
-            throw ConfigurationFileError("expected files that hold at most \(Self.totalLimit) bytes together")
+            throw ConfigurationFileError("expected files with at most \(Self.totalLimit) bytes in total")
         }
         return whole
     }

@@ -92,7 +92,7 @@ package final class FilterInstance: DrainableInstance {
     private func verdict(_ decided: DecidedMessage, on rendered: Push.Notification?) -> FilterVerdict {
         var edit = FilterEdit(rendered)
         for set in decided.edits where edit.set(set.name, set.value) == .CARILLON_INVALID {
-            bridge.note("The filter sets what cannot be taken", \.malformedEdits)
+            bridge.note("The filter set an invalid field or value", \.malformedEdits)
         }
         guard decided.status == .CARILLON_OK else { return failed("status \(decided.status.rawValue)") }
         switch decided.verdict {

@@ -110,14 +110,14 @@ final class PluginBridge: Sendable {
 
     /// Counts a request that cannot be sent; `flaw` contains no value from the plugin.
     func noteRequest(_ flaw: String) {
-        log.debug("The plugin asked for a request that cannot be sent", metadata: ["flaw": "\(flaw)"])
-        note("The plugin asked for requests that cannot be sent", \.malformedRequests)
+        log.debug("The plugin made an invalid request", metadata: ["flaw": "\(flaw)"])
+        note("The plugin made invalid requests", \.malformedRequests)
     }
 
     /// Counts a misuse of a stream; `flaw` contains no value from the plugin.
     func noteStream(_ flaw: String) {
-        log.debug("The plugin used a stream as nobody may", metadata: ["flaw": "\(flaw)"])
-        note("The plugin used streams as nobody may", \.malformedStreams)
+        log.debug("The plugin misused a stream", metadata: ["flaw": "\(flaw)"])
+        note("The plugin misused streams", \.malformedStreams)
     }
 
     /// Logs the first, second, fourth, eighth … time.
@@ -144,7 +144,7 @@ extension PluginBridge: InstanceHost {
         guard level >= log.logLevel else { return }
         log.log(
             level: level,
-            "The plugin reports",
+            "The plugin logged a message",
             metadata: ["line": "\(PluginText.line(line, limit: Self.lineLimit))"]
         )
     }
@@ -152,7 +152,7 @@ extension PluginBridge: InstanceHost {
     func note(_ rule: MistakeMessage.Rule, _ text: String) {
         switch rule {
         case .request: noteRequest(PluginText.printable(text))
-        case .edit: note("The filter sets what cannot be taken", \.malformedEdits)
+        case .edit: note("The filter set an invalid field or value", \.malformedEdits)
         case .stream: noteStream(PluginText.printable(text))
         }
     }
@@ -162,7 +162,7 @@ extension PluginBridge: InstanceHost {
         let (end, mistakes) = change { state in (state.complete(ticket), state.statistics.unknownTickets) }
         switch end {
         case .ended(let completion):
-            if !isWellFormed { note("The plugin gave an outcome that is none", \.malformedOutcomes) }
+            if !isWellFormed { note("The plugin gave an invalid outcome", \.malformedOutcomes) }
             completion(outcome)
             change { $0.leave() }
         case .late: break

@@ -69,7 +69,7 @@ final class PluginInstance: Sendable {
     private func performDrain(_ stop: @Sendable () -> Void) async -> Bool {
         stop()
         guard await bridge.settled() else {
-            bridge.log.error("The plugin did not finish its work in time; its instance is left alone")
+            bridge.log.error("The plugin did not finish its work in time; its instance was not destroyed")
             return false
         }
         await withCheckedContinuation { continuation in

@@ -180,7 +180,7 @@ package final class TransportInstance: DrainableInstance, Transport {
         let nothing = "the plugin of \(platform) has no commands"
         guard entry.functions.contains(.command) else {
             if isHelp { return nothing }
-            throw .refusedCommand(platform, saying: "it takes none")
+            throw .refusedCommand(platform, saying: "it has no commands")
         }
         let deadline = now() + span
         let end = await withCheckedContinuation { continuation in
@@ -205,8 +205,8 @@ package final class TransportInstance: DrainableInstance, Transport {
         case .failed(let text) where isHelp && text == unknown: return nothing
         case .failed(let text): throw .failedCommand(platform, saying: text)
         case .refused(let status): throw .refusedCommand(platform, saying: Self.words(for: status))
-        case .tooMany: throw .refusedCommand(platform, saying: "too many are under way")
-        case .unanswered: throw .refusedCommand(platform, saying: "no answer came in time")
+        case .tooMany: throw .refusedCommand(platform, saying: "too many are in progress")
+        case .unanswered: throw .refusedCommand(platform, saying: "no response arrived in time")
         case .draining: throw .refusedCommand(platform, saying: "the transport is being shut down")
         }
     }
@@ -252,9 +252,9 @@ package final class TransportInstance: DrainableInstance, Transport {
     /// Returns why a plugin refused a command.
     package static func words(for status: carillon_status) -> String {
         switch status {
-        case .CARILLON_UNSUPPORTED: "there is no such command (\"help\" lists what there is)"
-        case .CARILLON_INVALID: "it is malformed (\"help\" lists what there is)"
-        case .CARILLON_BUSY: "not now, try again later"
+        case .CARILLON_UNSUPPORTED: "unknown command (\"help\" lists all commands)"
+        case .CARILLON_INVALID: "invalid arguments (\"help\" lists all commands)"
+        case .CARILLON_BUSY: "the plugin is busy, try again later"
         default: "it failed (status \(status.rawValue))"
         }
     }

@@ -91,7 +91,7 @@ enum FileTrust {
     static func distrust(ofFolder path: String) -> PluginRefusal.Reason? {
         var status = stat()
         guard stat(path, &status) == 0 else { return .unreadable(String(cString: strerror(errno))) }
-        guard status.st_mode & S_IFMT == S_IFDIR else { return .unreadable("it is not a folder") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return .unreadable("it is not a directory") }
         return distrust(of: status, at: path)
     }
 

@@ -18,7 +18,7 @@ package enum PluginText {
     /// The first 512 bytes of a plugin's error message, as one line.
     static func words(_ reply: PluginReply) -> String {
         let line = printable(String(decoding: reply.text.utf8.prefix(512), as: UTF8.self))
-        return line.isEmpty ? "it does not say why (status \(reply.status.rawValue))" : line
+        return line.isEmpty ? "no error message (status \(reply.status.rawValue))" : line
     }
 
     /// `text` as UTF-8 of up to `limit` bytes; nil if it is longer, not UTF-8, or NULL with a length.

@@ -120,10 +120,10 @@ package struct ChildProcess: ProcessControl {
     /// Starts a process for a Python plugin.
     package static func start(_ python: PythonPrograms) throws(StartError) -> StartedProcess {
         guard !python.interpreter.isEmpty else {
-            throw StartError("there is no python3; install it, or name it under plugins.python")
+            throw StartError("python3 not found; install it, or set plugins.python")
         }
         guard !python.program.isEmpty else {
-            throw StartError("carillon-plugin-python is not installed beside carillon-plugin-host")
+            throw StartError("carillon-plugin-python is not installed next to carillon-plugin-host")
         }
         // Ignores the user's variables and directories, writes no cache next to the plugin, and uses UTF-8 in any
         // locale.

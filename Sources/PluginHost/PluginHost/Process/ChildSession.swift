@@ -89,14 +89,14 @@ final class ChildSession: Sendable {
     /// Sends frames over the socket of deliveries. With `mayRefuse` they are dropped if the process does not keep up.
     func send(_ frames: [UInt8], mayRefuse: Bool = false) -> FrameSocket.Sending {
         let result = deliveries.send(frames, mayRefuse: mayRefuse, now: now())
-        if case .full = result, !mayRefuse { kill(reason: "was ended, because it does not take what is sent to it") }
+        if case .full = result, !mayRefuse { kill(reason: "was ended, because it does not read its input") }
         return result
     }
 
     /// Sends a frame whose body `body` writes over the socket of deliveries. False: it exceeds its limit.
     func send(_ kind: FrameKind, id: UInt64, _ body: (inout FrameWriter) -> Void) -> Bool {
         let result = deliveries.send(kind, id: id, now: now(), body)
-        if case .full = result { kill(reason: "was ended, because it does not take what is sent to it") }
+        if case .full = result { kill(reason: "was ended, because it does not read its input") }
         return result != nil
     }
 

@@ -15,7 +15,7 @@ package enum LoadFailure: Error, Sendable {
         switch self {
         case .died(_, let text): text
         case .notStarted(let text): text
-        case .unloadable(let message): "cannot load its library any more: \(message.text)"
+        case .unloadable(let message): "can no longer load its library: \(message.text)"
         }
     }
 }
@@ -113,8 +113,8 @@ struct ChildStartup: Sendable {
                 throw died(session, "was ended, because \(error)")
             }
         case .ended, .crashed: throw died(session, "ended")
-        case .late: throw died(session, "did not answer to \(what)")
-        case .unaskable: throw session.hasEnded ? died(session, "ended") : .notStarted("it takes no question")
+        case .late: throw died(session, "did not answer \(what)")
+        case .unaskable: throw session.hasEnded ? died(session, "ended") : .notStarted("it accepts no questions")
         }
     }
 

@@ -71,7 +71,7 @@ package final class ChildSupervisor: Sendable {
                     try table.answerQuestion(frame, from: session)
                 },
                 isBusy: { table.isBusy },
-                line: { [log] line in log.debug("A plugin's process writes", metadata: ["line": "\(line)"]) },
+                line: { [log] line in log.debug("A plugin's process wrote a line", metadata: ["line": "\(line)"]) },
                 ended: { [weak self] end, session in self?.hasEnded(session, end) }
             ),
             now: now
@@ -90,7 +90,7 @@ package final class ChildSupervisor: Sendable {
         let missing = self.libraries.confinement.missing
         if settings.isSandboxed, !missing.isEmpty {
             log.warning(
-                "A plugin's process is not confined as it should be: the system forbids it or does not know how",
+                "A plugin's process is not fully sandboxed: the system does not support or permit it",
                 metadata: ["plugins": "\(names)", "unconfined": "\(missing.joined(separator: ", "))"]
             )
         }
@@ -133,7 +133,7 @@ package final class ChildSupervisor: Sendable {
                 order.host.willRemake()
                 try create(order, in: session)
             }
-            log.info("A plugin's process runs again", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
+            log.info("A plugin's process restarted", metadata: ["plugins": "\(names)", "process": "\(session.id)"])
             adopt(session)
         } catch {
             // It may still run, for example if a library was replaced.
@@ -150,7 +150,7 @@ package final class ChildSupervisor: Sendable {
         guard status != .CARILLON_OK else { return }
         table.giveUp(order.number)
         let words = PluginText.printable(said, limit: 512)
-        log.error("A plugin refuses now the configuration that it took before", metadata: ["reason": "\(words)"])
+        log.error("A plugin now rejects the configuration that it accepted before", metadata: ["reason": "\(words)"])
     }
 
     private func hasEnded(_ session: ChildSession, _ end: ProcessEnd) {
@@ -198,12 +198,12 @@ package final class ChildSupervisor: Sendable {
             metadata: ["plugins": "\(names)", "reason": "\(text)", "deaths": "\(deaths)"]
         )
         if !parts.isEmpty {
-            log.warning("Each plugin of that process gets its own", metadata: ["plugins": "\(names)"])
+            log.warning("Each plugin of that process now gets a separate process", metadata: ["plugins": "\(names)"])
             for part in parts { part.keep() }
             failWaiters()
         } else if case .pause = next {
             log.critical(
-                "A plugin's process ends again and again: it rests for a minute",
+                "A plugin's process keeps crashing; restarting it in a minute",
                 metadata: ["plugins": "\(names)"]
             )
             failWaiters()
@@ -280,7 +280,7 @@ package final class ChildSupervisor: Sendable {
                 return (.CARILLON_FAILED, 0, PluginText.printable(text, limit: 400))
             }
         }
-        return (.CARILLON_FAILED, 0, "its process ends again and again")
+        return (.CARILLON_FAILED, 0, "its process keeps crashing")
     }
 
     /// Ends an instance, and destroys it in the process if that has it.

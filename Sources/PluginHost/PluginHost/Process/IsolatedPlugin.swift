@@ -168,7 +168,7 @@ package final class IsolatedInstance: Sendable {
         from session: ChildSession,
         _ done: (CommandReply) -> Void
     ) {
-        guard case .frame(let frame) = answer else { return done(.failed("the plugin's process ended meanwhile")) }
+        guard case .frame(let frame) = answer else { return done(.failed("the plugin's process has ended")) }
         do throws(ProtocolError) {
             try frame.read { frame throws(ProtocolError) in
                 guard frame.kind == .answered else { throw .unexpected(frame.kind) }
@@ -178,7 +178,7 @@ package final class IsolatedInstance: Sendable {
             }
         } catch {
             session.kill(reason: "was ended, because \(error)")
-            done(.failed("the plugin's process did not answer properly"))
+            done(.failed("the plugin's process sent an invalid answer"))
         }
     }
 
@@ -228,7 +228,7 @@ extension ChildSupervisor {
             case .ended:
                 text = "the plugin's process \(session.endText)"
                 continue
-            case .unaskable: text = "the plugin's process cannot be asked"
+            case .unaskable: text = "the plugin's process accepts no questions"
             case .late: text = "the plugin did not answer in time"
             }
             break

@@ -110,7 +110,7 @@ final class ProcessLibraries: Sendable {
             let isLast = index == libraries.count - 1
             let descriptor = try startup.load(loaded.library, of: paths, isLast: isLast, in: session)
             guard descriptor.isSame(as: loaded.descriptor) else {
-                throw .notStarted("\(loaded.library.path) describes itself in another way than before")
+                throw .notStarted("\(loaded.library.path) has another descriptor than before")
             }
             state.withLock { $0.confinement = descriptor.confinement }
             session.modules = descriptor.modules

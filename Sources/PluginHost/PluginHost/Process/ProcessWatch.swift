@@ -61,11 +61,11 @@ final class ProcessWatch: Sendable {
         let now = now()
         let isEndless = state.withLock { $0.endingSince.map { now - $0 >= Self.endingTime } ?? false }
         if isEndless { return kill(reason: "closed its connection to the router") }
-        if takesTooMuchMemory(now) { return kill(reason: "took more memory than it may") }
+        if takesTooMuchMemory(now) { return kill(reason: "exceeded its memory limit") }
         if isMetered, let used = process.control.processorTime(),
             state.withLock({ $0.meter.isExceeded(used: used, now: now) })
         {
-            return kill(reason: "took more processor time than it may")
+            return kill(reason: "exceeded its processor limit")
         }
         act(on: state.withLock { $0.calls.tick(now: now, isBusy: isBusy) })
     }

@@ -27,7 +27,7 @@ package final class NetworkStreams: StreamConnector {
             tls.shutdownTimeout = .seconds(1)
         }
         if !dialer.canDial {
-            logger.info("Streams of plugins reach nothing: they go only through a proxy with the scheme http")
+            logger.info("Plugins' streams are disabled: they need a proxy with the scheme http")
         }
         gate = configuration.gate
         self.group = group

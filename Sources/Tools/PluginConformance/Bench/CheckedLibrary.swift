@@ -148,7 +148,7 @@ struct TransportFunctions: Sendable {
             Refusal { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
         }
         guard refusal.isRefused else { return nil }
-        return refusal.said.isEmpty ? "it does not say why (status \(refusal.status.rawValue))" : refusal.said
+        return refusal.said.isEmpty ? "no error message (status \(refusal.status.rawValue))" : refusal.said
     }
 }
 

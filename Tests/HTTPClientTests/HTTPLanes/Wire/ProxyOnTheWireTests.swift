@@ -121,7 +121,7 @@ import Testing
             logger: logger
         )
         #expect(await lanes.failure(of: request())?.reason == .unreachable)
-        #expect(lines.withLockedValue { $0 }.contains { $0.contains("the proxy wants other credentials") })
+        #expect(lines.withLockedValue { $0 }.contains { $0.contains("the proxy rejects the credentials") })
         let all = lines.withLockedValue { $0.joined() }
         #expect(!all.contains("sesame") && !all.contains("YWxhZGRpbj"))
         await lanes.shutdown()

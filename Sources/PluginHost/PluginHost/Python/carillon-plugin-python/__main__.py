@@ -13,8 +13,8 @@ from carillon_host.process import Process
 
 HELP = """usage: python3 -I carillon-plugin-python
 
-Runs a plugin in Python for the Carillon push router in a process of its own. The router starts it: descriptors 3 and
-4 are sockets, 5 is a pipe. It is of no use by hand; "carillon plugin check" tries a plugin.
+Runs a plugin in Python for the Carillon push router in a separate process. The router starts it: descriptors 3 and
+4 are sockets, 5 is a pipe. Do not run it yourself; "carillon plugin check" tests a plugin.
 
 options:
   --tracebacks  Write exceptions to standard error with their texts, which may hold secrets: for authors of plugins.

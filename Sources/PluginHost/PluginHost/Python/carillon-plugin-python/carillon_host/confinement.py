@@ -53,7 +53,7 @@ class Confinement:
             try:
                 resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
             except (OSError, ValueError) as error:
-                print(f"carillon-plugin-python: memory is not limited: {error}", file=sys.stderr, flush=True)
+                print(f"carillon-plugin-python: cannot limit memory: {error}", file=sys.stderr, flush=True)
         self._paths = [*paths, *_own_paths()] if is_sandboxed else None
         if not is_sandboxed:
             self._bits = 0

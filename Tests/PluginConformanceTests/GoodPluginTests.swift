@@ -59,7 +59,7 @@ struct GoodPluginTests {
             configurations: ["webhook": #"{"batch":50}"#]
         )
         expectPassed(report)
-        #expect(remark(.deliverMany, report) == "it took 50 at once")
+        #expect(remark(.deliverMany, report) == "it took 50 together")
     }
 
     /// It checks blocks beyond its description.

@@ -105,9 +105,9 @@ extension HTTPField.Name {
     static let urgency = name("Urgency")
     static let forwardedFor = name("X-Forwarded-For")
 
-    /// These are tokens (RFC 9110 section 5.1), as the initializer requires.
+    /// These are tokens (RFC 9110 section 5.1), which the initializer requires.
     private static func name(_ text: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is no field name") }
+        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is not a field name") }
         return name
     }
 }

@@ -59,7 +59,7 @@ struct SpanQueue {
             return .nothing
         }
         let due = dueAt ?? now
-        // A clock that was set back is no reason to wait longer.
+        // A clock that was set back must not extend the wait.
         let isDue = isLast || now >= due || due - now > Self.longestWait || (!isRepeat && waiting.count >= Self.batch)
         guard isDue else { return .wait(until: due) }
         if !isRepeat {

@@ -113,7 +113,7 @@ struct PluginProjectTests {
         #expect(report.isPassed, "\(report)")
         let remark = { (check: ConformanceCheck) in report.results.first { $0.check == check }?.text }
         #expect(remark(.services) == "1 timers, 1 keys")
-        #expect(remark(.deliverMany) == "it took 20 at once")
+        #expect(remark(.deliverMany) == "it took 20 together")
     }
 
     /// An addition to the header must be made in the crate too; its own tests compare the layouts.

@@ -90,7 +90,7 @@ const pictures = {
 
 const alike = { unifiedpush: "android" }
 
-/** Why no push is sent, in the router's words; undefined if one is. */
+/** Why no push is sent (the router's message); undefined if one is. */
 export const reason = ({ error, nothing_goes_out: nothing }) => error ?? nothing
 
 /** Draws the push as the receiver shows it, and describes parts that are not visible. */

@@ -85,7 +85,7 @@ const own = {
     relay_connected: "connected",
     relay_connecting: "connecting",
     relay_waiting: "unreachable; retrying",
-    relay_idle: "not connected, because nothing is needed there now",
+    relay_idle: "not connected, because not needed now",
     relayFailed: "The last connection ended:",
     relaySaid: "message from the relay:",
     nextTry: "Next attempt:",

@@ -41,7 +41,7 @@ async function ask(person, method, path = "", content) {
 
 const device = id => `/devices/${encodeURIComponent(id)}`
 
-/** What the router stores about the person. */
+/** The data that the router stores about the person. */
 export const report = person => ask(person, "GET")
 
 /** The result for one of the person's events; null if the router decided nothing about it. */

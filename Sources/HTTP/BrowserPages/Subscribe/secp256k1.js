@@ -1,6 +1,6 @@
 // The curve of Nostr's keys: public keys, shared secrets and signatures (BIP-340). It serves only the session key of a
 // remote signer, which is made here and signs only requests; a person's own key never reaches this page. It is not
-// constant-time, so it must serve nothing else.
+// constant-time, so do not use it for anything else.
 
 const p = 2n ** 256n - 0x1000003d1n
 const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n

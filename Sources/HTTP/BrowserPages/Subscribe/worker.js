@@ -26,7 +26,7 @@ const countsOnScreen = async () => {
 const within = (milliseconds, work) => Promise.race([work, new Promise(resolve => setTimeout(resolve, milliseconds))])
 
 /** Shows a notification. Firefox silently holds back a persistent notification while too many others are shown,
-    hence the timeout. */
+    so the wait is limited. */
 const show = (title, options) => within(3_000, registration.showNotification(title, options))
 
 const receive = async data => {
@@ -45,7 +45,7 @@ const receive = async data => {
 
 /** Registers a subscription at the router. A remote signer signs; throws if there is none, or if it does not. */
 const tellRouter = async (state, router, subscription) => {
-  if (!state.signer || !subscription) throw new Error("nobody to sign")
+  if (!state.signer || !subscription) throw new Error("no signer")
   resume(state.signer, () => {})
   try {
     const { device, registeredAt, wishes } = state.ways.web

@@ -137,7 +137,7 @@ package struct IsolationSettings: Sendable, Equatable {
     package var pause: Duration = .seconds(1)
     /// The maximum data memory of a process; nil: no limit.
     package var memory: ByteCount? = .mebibytes(256)
-    /// The maximum share of one core that a process may use on average over ten seconds; 1 is a whole core, nil is no
+    /// The maximum share of one core that a process may use on average over ten seconds; 1 is a whole core. Nil: no
     /// limit.
     package var processors: Double?
     /// Whether processes drop their rights to files, network and programs.

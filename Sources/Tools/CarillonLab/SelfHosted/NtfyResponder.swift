@@ -52,8 +52,8 @@ struct NtfyResponder: Sendable {
             if let key = receiver.applicationServerKey {
                 try checkVAPID(request, key, now: now)
             }
-            // A push server cannot read the body and accepts anything. The record shows what the device would have
-            // found.
+            // A push server cannot read the body and accepts anything. The record shows the
+            // device's result.
             if publication.isEncrypted {
                 do {
                     reply.decrypted = try receiver.decryption.open(publication.body)

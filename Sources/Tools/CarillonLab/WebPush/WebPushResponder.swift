@@ -47,7 +47,7 @@ struct WebPushResponder: Sendable {
         let message = try WebPushMessageCheck(request, by: entry.flavour)
         var reply = LabReply(answer: success(entry.flavour, timeToLive: message.timeToLive))
         guard !request.body.isEmpty else { return reply }
-        // A push service cannot read the body and accepts anything. The record shows what the browser would have found.
+        // A push service cannot read the body and accepts anything. The record shows the browser's result.
         do {
             reply.decrypted = try entry.decryption.open(request.body)
         } catch {

@@ -105,8 +105,8 @@ enum RequestBodies {
                 $0.name == "content-type" && $0.value.hasPrefix("application/json")
             }
             guard isJSON, (try? JSONSerialization.jsonObject(with: Data(request.body))) == nil else { continue }
-            return "a request's content-type is application/json, but its body is no JSON: escape quotes, backslashes "
-                + "and control characters"
+            return "a request's content-type is application/json, but its body is not JSON: escape quotes, "
+                + "backslashes and control characters"
         }
         return nil
     }

@@ -29,7 +29,7 @@ enum OptionalFunctionChecks {
             _ = bench.wait(for: instance, until: \.isIdle)
         }
         let most = taken.max()
-        return most.map { "it took \($0) at once" } ?? "it took none at once as it is configured: each goes alone"
+        return most.map { "it took \($0) together" } ?? "it accepts no batches with this configuration"
     }
 
     private static func parcels(_ count: Int, like sample: Parcel) -> [Parcel] {

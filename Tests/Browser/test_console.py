@@ -210,7 +210,7 @@ def test_a_device_that_is_off_is_switched_on(operator, console, phone, axe):
     operator.go("devices/1")
     assert "Unreachable since" in page.text("#screen")
     check_and_picture(page, axe, "console-device-off")
-    page.js("[...document.querySelectorAll('#screen button')].find(n => n.textContent === 'Switch on').click()")
+    page.js("[...document.querySelectorAll('#screen button')].find(n => n.textContent === 'Enable').click()")
     page.wait_for("/is enabled again/.test(document.querySelector('#told').textContent)")
     assert "disabled_at" not in console.json("/v1/devices/1")[1]
     page.wait_for("!/Unreachable since/.test(document.querySelector('#screen').textContent)")
@@ -238,7 +238,7 @@ def test_the_last_days_events_beside_other_rules(operator, console, phone, bob, 
     compare("2 of 2 events would have a different result")
     rows = page.js(f"return [...{card}.querySelectorAll('tbody tr')].map(n => n.textContent)")
     assert len(rows) == 2 and all("ios" in row and "kind" in row for row in rows)
-    assert any("title" in row and "note" in row for row in rows) and any("nothing by the rule reaction" in row for row in rows)
+    assert any("title" in row and "note" in row for row in rows) and any("dropped by rule reaction" in row for row in rows)
     links = page.js(f"return [...{card}.querySelectorAll('a')].map(n => n.hash)")
     assert f"#follow/{note['id']}" in links
     assert "the-cat-is-in-the-bag" not in page.js(f"return {card}.textContent")

@@ -208,7 +208,7 @@ def test_what_is_not_there_yet_is_not_called_sound(stopped_router):
     run = carillon("store", "check", "--config", stopped_router.configuration_file)
     assert run.returncode == 0 and run.stdout.count(": not there yet") == 2, run
     run = carillon("store", "rescue", "--config", stopped_router.configuration_file)
-    assert run.returncode == 0 and run.stdout.count(": not there\n") == 2, run
+    assert run.returncode == 0 and run.stdout.count(": does not exist\n") == 2, run
 
 
 def page_of_rows(database: bytes) -> int:

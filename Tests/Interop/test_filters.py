@@ -260,7 +260,7 @@ def test_what_is_hardly_meant_is_told(stopped_router):
     assert len(warnings) == len(doubts) and all(line.startswith("warning: ") for line in warnings)
     console = Console(router, port=free_port()).start()
     reload = carillon("reload", "--config", router.configuration_file)
-    assert reload.returncode == 0 and reload.stdout == "The configuration was read anew and is in force.\n"
+    assert reload.returncode == 0 and reload.stdout == "The configuration was reloaded and is active.\n"
     status, answer = console.json("/v1/reload", "POST")
     assert status == 200 and len(answer["warnings"]) == len(doubts)
     for doubt in doubts:

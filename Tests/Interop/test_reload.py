@@ -159,7 +159,7 @@ def test_the_command_says_what_came_of_it(stopped_router):
     router = stopped_router
     Console(router, port=free_port()).start()
     good = carillon("reload", "--config", router.configuration_file)
-    assert (good.returncode, good.stdout) == (0, "The configuration was read anew and is in force.\n")
+    assert (good.returncode, good.stdout) == (0, "The configuration was reloaded and is active.\n")
     router.configuration["context"] = {"wait_milliseconds": 1}
     restart = carillon("reload", "--config", router.configuration_file)
     assert restart.returncode == 0 and restart.stdout.endswith("takes a restart: context\n")

@@ -133,7 +133,7 @@ def test_commands_compare_files_with_what_is_in_force(console, lab, alice, bob):
     run = command(console, new)
     assert run.returncode == 1 and "the rules have mistakes" in run.stderr and "ruels" in run.stderr
     run = command(console, "--in-place-of", new)
-    assert run.returncode == 64 and "a file with rules as well" in run.stderr
+    assert run.returncode == 64 and "a rules file as an argument" in run.stderr
     router.stop()
     run = command(console)
     assert run.returncode == 3 and "only a running router can compare rules" in run.stderr

@@ -108,7 +108,7 @@ def test_from_answers_to_a_router_that_pushes(tmp_path, lab, alice, bob):
     given = answers(lab, folder, url="wss://notify.example.com", test_push=topic_server)
     result = run(tmp_path, given)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "no mistakes" in result.stdout
+    assert "no errors" in result.stdout
     assert "ios: accepted" in result.stdout and "android: accepted" in result.stdout, result.stdout
     assert f"sent: {topic_server} took it" in result.stdout, result.stdout
     for name in ["carillon.yaml", "rules.yaml", "nginx.conf", "Caddyfile"]:
@@ -125,7 +125,7 @@ def test_from_answers_to_a_router_that_pushes(tmp_path, lab, alice, bob):
     # A second run changes nothing; other answers are refused unless --overwrite is given, and keys stay in any case.
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     again = run(tmp_path, given, "--offline")
-    assert again.returncode == 0 and "every file is as it should be" in again.stdout, again.stdout + again.stderr
+    assert again.returncode == 0 and "all files are up to date" in again.stdout, again.stdout + again.stderr
     given["url"] = "wss://other.example.com"
     refused = run(tmp_path, given, "--offline")
     assert refused.returncode == 1 and "--overwrite" in refused.stderr
@@ -256,7 +256,7 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
     given = services_of_ones_own(tmp_path, lab, **own_servers)
     result = run(tmp_path, given)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "no mistakes" in result.stdout
+    assert "no errors" in result.stdout
     for platform in ["email", "telegram", "mqtt"]:
         assert f"{platform}: accepted" in result.stdout, result.stdout
     assert not own_servers["mail"].letters and not own_servers["bot"].calls("sendMessage")
@@ -274,7 +274,7 @@ def test_further_services_accept_the_credentials(tmp_path, lab, own_servers):
     # Nothing is made anew the second time.
     before = secret.read_text()
     again = run(tmp_path, given, "--offline")
-    assert again.returncode == 0 and "every file is as it should be" in again.stdout, again.stdout + again.stderr
+    assert again.returncode == 0 and "all files are up to date" in again.stdout, again.stdout + again.stderr
     assert secret.read_text() == before
 
 
@@ -402,7 +402,7 @@ def test_at_a_terminal(tmp_path, lab):
     dialogue.expect("5. relays: none")
     dialogue.expect("q leaves: ")
     dialogue.say("")
-    dialogue.expect("no mistakes")
+    dialogue.expect("no errors")
     picture = dialogue.expect("https://localhost:1/carillon-")
     assert picture.count("▀") + picture.count("▄") > 100
     dialogue.expect("Enter sends it")
@@ -477,7 +477,7 @@ def test_roots_setup_gives_the_key_to_the_service(tmp_path, lab):
         assert result.returncode == 0, result.stdout + result.stderr
         assert result.stdout.count(f"wrote {folder}/carillon.yaml") == 1, result.stdout
         assert result.stdout.count(f"wrote {state}/carillon.key, a new key") == 1, result.stdout
-        assert "ios: accepted" in result.stdout and "no mistakes" in result.stdout
+        assert "ios: accepted" in result.stdout and "no errors" in result.stdout
         key = (state / "carillon.key").stat()
         assert (key.st_uid, key.st_gid, stat.S_IMODE(key.st_mode)) == (SERVICE, SERVICE, 0o600)
         assert {path.stat().st_uid for path in folder.iterdir()} == {0}

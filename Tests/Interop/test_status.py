@@ -151,5 +151,5 @@ def test_where_no_router_runs_the_command_says_so(stopped_router):
 
 def test_commands_need_no_api(router):
     run = carillon("reload", "--config", router.configuration_file)
-    assert run.returncode == 0 and "in force" in run.stdout
+    assert run.returncode == 0 and "is active" in run.stdout
     assert "libCarillonAPNs.so" in carillon("plugin", "list", "--config", router.configuration_file).stdout

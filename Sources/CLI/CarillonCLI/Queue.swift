@@ -159,24 +159,24 @@ struct QueueSelectionOptions: ParsableArguments {
 
     @Option(
         help: """
-            Only those whose last attempt failed so: rejected, misconfigured, retry, or a word of the push service or the \
-            plugin.
+            Only pushes whose last attempt failed with this result: rejected, misconfigured, retry, or a code of the \
+            push service or the plugin.
             """
     )
     var reason: String?
 
     @Option(
-        help: "Only those that failed, or were accepted, since then: 2h ago, also s, m and d, or 2026-11-22T07:00:00Z."
+        help: "Only pushes that failed or were accepted since then: 2h (ago; also s, m, d) or 2026-11-22T07:00:00Z."
     )
     var since: String?
 
-    @Option(help: "Only those before then.")
+    @Option(help: "Only pushes before this time.")
     var until: String?
 
-    @Flag(help: "Only those that wait.")
+    @Flag(help: "Only waiting pushes.")
     var waiting = false
 
-    @Flag(help: "Only those that failed.")
+    @Flag(help: "Only failed pushes.")
     var failed = false
 
     /// The API's parameters.
@@ -201,10 +201,10 @@ struct QueueChoiceOptions: ParsableArguments {
     @Argument(help: "Ids of pushes, as carillon queue list shows them.")
     var ids: [String] = []
 
-    @Flag(help: "All of them.")
+    @Flag(help: "All pushes.")
     var all = false
 
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Show what the command would do, without doing it.")
     var dryRun = false
 
     /// Returns the API's parameters. `isTrial` makes the request a dry run.
@@ -219,6 +219,6 @@ struct QueueChoiceOptions: ParsableArguments {
     /// Requires a selection or `--all`, so that no command changes all pushes by accident.
     func require() throws {
         guard selection.parameters.isEmpty, ids.isEmpty, !all else { return }
-        throw ValidationError("this means every push: name some, as --failed or --platform do, or say --all")
+        throw ValidationError("this selects every push: add a filter such as --failed or --platform, or --all")
     }
 }

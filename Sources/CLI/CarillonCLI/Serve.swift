@@ -15,50 +15,50 @@ import UnixSignals
 /// `carillon serve`
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Run the router until it is told to stop (SIGTERM or SIGINT).",
+        abstract: "Run the router until SIGTERM or SIGINT.",
         discussion: """
-            Registrations and events come in over the relay socket and from the relays that the configuration and users name. \
-            Deliveries that are not through when the router stops are kept and go on at the next start.
+            The router receives registrations and events over its relay socket and from the relays of the \
+            configuration and of users. Unfinished deliveries are kept when it stops and continue at the next start.
 
               carillon serve
               carillon serve --config /etc/carillon/carillon.yaml --log-level debug
 
-            A feed brings events without a socket, one a line: events as they are, relay messages (["EVENT",{…}]) or what \
-            strfry tells its plugins. While the router is busy it reads no more, so whoever writes waits.
+            A feed supplies events without a socket, one a line: plain events, relay messages (["EVENT",{…}]) or the \
+            messages of strfry to its plugins. While the router is busy it stops reading, so the writer waits.
 
               nak req --stream wss://relay.example.com | carillon serve --feed -
               carillon serve --feed yesterday.jsonl --feed-exit
               mkfifo -m 660 /run/carillon/feed && carillon serve --feed /run/carillon/feed
               carillon serve --feed /var/spool/carillon-feed
 
-            Into the last one, a folder, strfry writes with the hook in contrib/strfry, and a router that is killed loses \
-            nothing of it; of the others it loses what it had read and not kept. Folders and FIFOs have no end: writers come \
-            and go. After standard input or a file the router serves on, unless --feed-exit is given.
+            strfry writes into the last one, a folder, with the hook in contrib/strfry. If the router is killed, no \
+            events in a folder are lost; from other feeds, events that were read but not yet stored are lost. Folders \
+            and FIFOs never end. After standard input or a file, the router keeps running unless --feed-exit is given.
 
-            With no configuration and the environment of metatext-apns it takes its place, and is nothing but the sealed ingress, at \
-            port 9292 of all IPv4 addresses unless PORT says otherwise:
+            Without a configuration, but with the environment variables of metatext-apns, the router replaces it. It \
+            is then only the sealed ingress, at port 9292 of all IPv4 addresses unless PORT is set:
 
               APNS_KEY_ID=… APNS_AUTH_KEY="$(cat AuthKey.p8)" APPLE_TEAM_ID=… TOPIC=… PORT=9292 carillon serve
 
-            SIGHUP has it read the configuration anew, as carillon reload does. Under systemd it tells how it goes \
-            (Type=notify or notify-reload) and keeps the watchdog; contrib/systemd has a unit.
+            SIGHUP reloads the configuration, like carillon reload. Under systemd the router reports its state \
+            (Type=notify or notify-reload) and the watchdog; contrib/systemd has a unit.
             """
     )
 
     @OptionGroup var config: ConfigurationOption
 
     @Option(
-        help: "trace, debug, info, notice, warning, error or critical; the configuration's, or info, when left out."
+        help: "trace, debug, info, notice, warning, error or critical. Default: the configuration's, or info."
     )
     var logLevel: Logger.Level?
 
-    @Option(help: "auto, text, json or journald; the configuration's, or auto, when left out.")
+    @Option(help: "auto, text, json or journald. Default: the configuration's, or auto.")
     var logFormat: LogFormat?
 
     @Option(help: "Read events, one JSON text a line, from this file, FIFO or folder, or from standard input (-).")
     var feed: String?
 
-    @Flag(help: "Stop when the feed has ended and everything that it wakes is kept.")
+    @Flag(help: "Stop when the feed has ended and its deliveries are stored.")
     var feedExit = false
 
     @Option(help: ArgumentHelp("Write the relay socket's port to this file once it listens.", visibility: .hidden))
@@ -75,7 +75,7 @@ struct Serve: AsyncParsableCommand {
 
     func validate() throws {
         if feedExit, feed == nil {
-            throw ValidationError("--feed-exit says when to stop reading --feed, which is missing")
+            throw ValidationError("--feed-exit needs --feed")
         }
     }
 
@@ -97,7 +97,7 @@ struct Serve: AsyncParsableCommand {
             output.levels.setUsual(logLevel ?? log.level ?? .info)
             let format = logFormat ?? log.format
             if !output.use(format), format == .journald {
-                logger.warning("No journal listens; the log goes out as text")
+                logger.warning("The journal is not available; logging as text")
             }
         }
         applyLog(configuration.log)
@@ -182,7 +182,7 @@ struct Serve: AsyncParsableCommand {
         for await _ in await UnixSignalsSequence(trapping: .sigint) {
             interrupts += 1
             guard interrupts > 1 else { continue }
-            logger.warning("Interrupted twice: ending at once")
+            logger.warning("Interrupted twice, ending immediately")
             _exit(130)
         }
     }
@@ -211,7 +211,7 @@ struct Serve: AsyncParsableCommand {
         private func endInTime() {
             let seconds = Int(router.shutdownTime.seconds)
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) {
-                logger.warning("Ending now: stopping takes too long", metadata: ["seconds": "\(seconds)"])
+                logger.warning("Stopping took too long, ending now", metadata: ["seconds": "\(seconds)"])
                 _exit(0)
             }
         }

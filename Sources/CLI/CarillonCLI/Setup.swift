@@ -13,18 +13,18 @@ import Storage
 struct SetupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
-        abstract: "Ask what a router needs, write its configuration, and try it.",
+        abstract: "Create a configuration by answering questions, and try it.",
         discussion: """
-            Asks for the public address, relays, push services and where their credentials lie; checks each answer at once; \
-            writes a configuration, rules, what nginx, Caddy and systemd need, and a key. Then it checks what it wrote, asks \
-            push services whether they accept the credentials (nobody is notified), and sends a test \
-            notification to a topic of ntfy's. Nothing is written before the last answer, and nothing replaced without asking.
+            Asks for the public address, relays, push services and their credentials, and checks each answer. Writes a \
+            configuration, rules, files for nginx, Caddy and systemd, and a key. Then it checks the files, asks push \
+            services whether they accept the credentials (no device is notified), and sends a test notification to an \
+            ntfy topic. No file is written before the last answer or replaced without asking.
 
               carillon setup
               carillon setup --folder ~/carillon
               carillon setup --answers answers.yaml --folder /etc/carillon
 
-            An answers file holds what is to differ from the suggestions:
+            An answers file contains the answers that differ from the defaults:
 
               url: wss://notify.example.com
               relays: [wss://relay.example.com]
@@ -35,18 +35,18 @@ struct SetupCommand: AsyncParsableCommand {
                 key_id: ABCDEFGHIJ
                 key_file: AuthKey.p8
 
-            contrib/docs/setup.md lists all its keys. Exits with 0 when everything is in order, with 1 when nothing was \
-            written, and with 2 when the files are there and something is left to correct.
+            contrib/docs/setup.md lists all its keys. Exits with status 0 if everything is in order, 1 if nothing was \
+            written, and 2 if files were written but need corrections.
             """
     )
 
-    @Option(help: "A YAML file with the answers; nobody is asked then.")
+    @Option(help: "A YAML file with the answers, instead of asking.")
     var answers: String?
 
     @Option(name: [.long, .customLong("output")], help: "The folder to write to.")
     var folder: String?
 
-    @Flag(help: "Replace files that are there, without asking.")
+    @Flag(help: "Replace existing files without asking.")
     var overwrite = false
 
     @Flag(help: "Ask no push service and send no test notification.")
@@ -87,7 +87,7 @@ struct SetupCommand: AsyncParsableCommand {
 
     private func ask(_ questions: SetupQuestions, _ given: SetupAnswers) throws -> SetupAnswers {
         guard isatty(STDIN_FILENO) == 1 else {
-            Terminal.error("there is no terminal to ask at; expected --answers FILE, or a terminal")
+            Terminal.error("there is no terminal; run setup in a terminal, or add --answers FILE")
             throw ExitCode(1)
         }
         var dialogue = SetupDialogue(SetupInterview(questions, given: given))
@@ -151,7 +151,7 @@ private struct SetupDialogue {
             switch text.trimmingCharacters(in: .whitespaces) {
             case "": return true
             case "q", "quit":
-                print("Nothing was written.")
+                print("No files were written.")
                 throw ExitCode(1)
             case "<", "back":
                 _ = interview.back()
@@ -237,13 +237,13 @@ private struct SetupRun {
         let conflicts = SetupWriter(plan).conflicts
         guard !conflicts.isEmpty, !overwrite else { return }
         guard isInteractive else {
-            for path in conflicts { Terminal.error("\(path): is there already; --overwrite replaces it") }
+            for path in conflicts { Terminal.error("\(path): exists already; --overwrite replaces it") }
             throw ExitCode(1)
         }
-        print("\nThese files are there and would be replaced:")
+        print("\nThese files exist and would be replaced:")
         for path in conflicts { print("  \(path)") }
         guard try SetupDialogue.line("Replace them? [no]: ").lowercased().hasPrefix("y") else {
-            print("Nothing was written.")
+            print("No files were written.")
             throw ExitCode(1)
         }
     }
@@ -269,7 +269,7 @@ private struct SetupRun {
         let written = try refusing { () throws(SetupRefusal) in try SetupWriter(plan).write() }
         print("")
         for path in written { print("wrote \(path)") }
-        if written.isEmpty { print("every file is as it should be") }
+        if written.isEmpty { print("all files are up to date") }
     }
 
     private func makeKey(_ given: KeyPair?) throws -> PublicKey {
@@ -305,7 +305,7 @@ private struct SetupRun {
         for warning in check.warnings() { print("  warning: \(warning)") }
         let mistakes = await check.mistakes()
         for mistake in mistakes { print("  \(mistake)") }
-        print(mistakes.isEmpty ? "  no mistakes" : "  correct this, and run carillon check again")
+        print(mistakes.isEmpty ? "  no errors" : "  correct this, then run carillon check again")
         return mistakes.isEmpty
     }
 
@@ -315,7 +315,7 @@ private struct SetupRun {
         else { return true }
         let probe = CredentialProbe(configuration, now: { .now() })
         var isGood = true
-        print("\nAsking push services whether they accept the credentials; nobody is notified:")
+        print("\nAsking push services whether they accept the credentials; no device is notified:")
         for platform in plan.credentialPlatforms {
             let verdict =
                 if let token = SetupPlan.unusedToken(of: platform) {

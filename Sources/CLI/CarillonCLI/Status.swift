@@ -8,18 +8,18 @@ import Storage
 /// `carillon status`
 struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say how the running router is doing, what is amiss, and what helps.",
+        abstract: "Show the router's status and any problems.",
         discussion: """
-            Asks over the socket beside the store, as root or as the user that runs Carillon; elsewhere over the API.
+            Uses the socket next to the store, as root or as the user that runs Carillon, otherwise the API.
 
               carillon status --config /etc/carillon/carillon.yaml
               carillon status --watch
               carillon status --json | jq .issues
 
-            If the configuration file has mistakes now, they come first, and the status of the running router follows.
+            If the configuration file has errors, they come first, and the running router's status follows.
 
-            Exits with status 0 when nothing is amiss, 1 when something should be looked at, 2 when pushes do not go out as they \
-            should, and 3 when no router answers.
+            Exits with status 0 if there are no problems, 1 for minor problems, 2 if a problem stops pushes, and 3 if \
+            no router responds.
             """
     )
 
@@ -28,7 +28,7 @@ struct Status: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Flag(help: "Show it anew every two seconds, until Ctrl-C.")
+    @Flag(help: "Update the status every two seconds, until Ctrl-C.")
     var watch = false
 
     func run() async throws {
@@ -90,13 +90,13 @@ struct RunningRouter {
 /// `carillon check`
 struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Name every mistake in configuration, rules, key and plugins, each with file and line.",
+        abstract: "Check the configuration, rules, key and plugins.",
         discussion: """
-            Sends nothing and changes nothing. Exits with status 1 when there is any mistake.
+            Shows every error with file and line. Sends and changes nothing. Exits with status 1 on any error.
 
               carillon check --config carillon.yaml
 
-            Editors complete and check the file by its JSON Schema:
+            Editors can complete and check the file with its JSON Schema:
 
               carillon check --schema > carillon.schema.json
             """
@@ -116,26 +116,26 @@ struct Check: AsyncParsableCommand {
         let mistakes = await check.mistakes()
         for mistake in mistakes { Terminal.error("\(mistake)") }
         guard mistakes.isEmpty else {
-            Terminal.error(mistakes.count == 1 ? "1 mistake" : "\(mistakes.count) mistakes")
+            Terminal.error(mistakes.count == 1 ? "1 error" : "\(mistakes.count) errors")
             throw ExitCode(1)
         }
-        print("\(config.path): no mistakes")
+        print("\(config.path): no errors")
     }
 }
 
 /// `carillon reload`
 struct Reload: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Have the running router read its configuration anew.",
+        abstract: "Reload the configuration.",
         discussion: """
-            Rules, apps with their credentials and key files, filters, defaults and bounds, shutdown_seconds and new plugins take no \
-            restart; nothing in flight is lost. A configuration with mistakes is refused as a whole, and the old one stays. SIGHUP \
-            does the same, tells its mistakes in the log, and takes a new API token as well, which this command could not show.
+            Changes of rules, apps, credentials, key files, filters, defaults, limits, shutdown_seconds and new \
+            plugins apply without a restart; deliveries in flight continue. A configuration with errors is rejected as \
+            a whole. SIGHUP does the same but logs its errors. It also accepts a new API token, which this command \
+            could not show.
 
               carillon reload --config /etc/carillon/carillon.yaml
 
-            Exits with status 1 if the router refuses the configuration, or takes it and refuses a plugin, and with 3 if no \
-            router answers.
+            Exits with status 1 if the router rejects the configuration or a plugin, and with 3 if no router responds.
             """
     )
 
@@ -166,9 +166,9 @@ struct Reload: AsyncParsableCommand {
             throw ExitCode(1)
         }
         for warning in content.warnings ?? [] { Terminal.error("warning: \(warning)") }
-        print("The configuration was read anew and is in force.")
+        print("The configuration was reloaded and is active.")
         let keys = content.needsRestart ?? []
-        if !keys.isEmpty { print("What changed under these keys takes a restart: \(keys.joined(separator: ", "))") }
+        if !keys.isEmpty { print("Changes under these keys require a restart: \(keys.joined(separator: ", "))") }
         let refused = content.refused ?? []
         for plugin in refused { Terminal.error("refused: \(plugin)") }
         if !refused.isEmpty { throw ExitCode(1) }

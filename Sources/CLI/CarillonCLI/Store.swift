@@ -7,17 +7,17 @@ import Storage
 /// `carillon store`
 struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look through the databases, save what can be read of damaged ones, or move all of it.",
+        abstract: "Check, rescue or move the databases.",
         subcommands: [Check.self, Rescue.self, Migrate.self]
     )
 
     /// `carillon store check`
     struct Check: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Read registry and outbox from end to end and name everything wrong with them.",
+            abstract: "Check the whole registry and outbox for damage.",
             discussion: """
-                Changes nothing, and may be run beside the router. Takes a second or so for each 100 MB. Exits with status 1 \
-                when anything is wrong.
+                Changes nothing, and can run while the router runs. Needs about a second for each 100 MB. Exits with \
+                status 1 if there is any damage.
 
                   carillon store check --config carillon.yaml
                 """
@@ -41,11 +41,11 @@ struct Store: ParsableCommand {
     /// `carillon store rescue`
     struct Rescue: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Save what can be read of a damaged registry or outbox into a new file beside it.",
+            abstract: "Rescue a damaged registry or outbox into a new file next to it.",
             discussion: """
-                The damaged file stays as it is, and so does what is not damaged. The router must not run. What could not be saved \
-                is lost: devices until their apps register again, waiting pushes for good. Prints what to do then. Exits with \
-                status 1 when nothing of a damaged one could be saved; the other is saved all the same.
+                Damaged and intact files stay unchanged. Stop the router first. Devices that cannot be saved are lost \
+                until their apps register again, and waiting pushes permanently. Prints the next steps. Exits with \
+                status 1 if no data of a damaged database could be saved; the other database is saved nevertheless.
 
                   carillon store rescue --config carillon.yaml
                 """
@@ -64,13 +64,13 @@ struct Store: ParsableCommand {
 
         private func show(_ report: StoreSaving.Report) {
             switch report.outcome {
-            case .notThere: print("\(report.name) \(report.path): not there")
-            case .sound: print("\(report.name) \(report.path): nothing is wrong with it")
+            case .notThere: print("\(report.name) \(report.path): does not exist")
+            case .sound: print("\(report.name) \(report.path): no damage found")
             case .failed(let reason): Terminal.error(reason)
             case .saved(let rescued, let tables):
                 print("\(report.name) \(report.path): saved into \(rescued)")
                 for table in tables where !table.isWhole {
-                    print("  \(table.name): \(table.rows) rows saved, others are lost")
+                    print("  \(table.name): \(table.rows) rows saved, the rest are lost")
                 }
                 print("To use it:")
                 for command in report.commands { print("  \(command)") }
@@ -83,20 +83,20 @@ struct Store: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Move the databases and the key to another folder.",
             discussion: """
-                Registrations, paces, waiting deliveries, relay marks, what plugins keep, and the router's key. The router must not \
-                run. Afterwards it starts on the new place only, so that nothing is pushed twice; the old files stay until you \
-                delete them. When this is interrupted, run it again.
+                Moves registrations, throttling state, waiting deliveries, relay marks, plugins' data and the router's \
+                key. Stop the router first. Afterwards it starts only at the new place, so that no push is sent twice; \
+                the old files stay until you delete them. If this is interrupted, run it again.
 
                   systemctl stop carillon
                   carillon store migrate --config /etc/carillon/carillon.yaml --to /srv/carillon
 
-                To move to another machine use carillon backup create --retire. Exits with status 1 when nothing was moved.
+                To move to another machine use carillon backup create --retire. Exits with status 1 if nothing was moved.
                 """
         )
 
         @OptionGroup var config: ConfigurationOption
 
-        @Option(help: "The new folder; it is made where it is missing.")
+        @Option(help: "The new folder, created if it does not exist.")
         var to: String
 
         @Flag(help: "Print one JSON object.")
@@ -117,14 +117,14 @@ struct Store: ParsableCommand {
 /// `carillon backup`
 struct Backup: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make, check and put back a backup of everything that the router keeps.",
+        abstract: "Create, check and restore a backup of all data of the router.",
         subcommands: [Create.self, Verify.self, Restore.self]
     )
 
     /// The option for the key of an encrypted backup.
     struct IdentityOption: ParsableArguments {
         @Option(
-            help: "The file with age's or SSH's private key that opens an encrypted backup. gpg looks in its keyring."
+            help: "The private key file of age or SSH for an encrypted backup. gpg uses its keyring."
         )
         var identity: String?
     }
@@ -132,27 +132,27 @@ struct Backup: ParsableCommand {
     /// `carillon backup create`
     struct Create: ParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write one consistent file, also while the router runs.",
+            abstract: "Create a consistent backup file, even while the router runs.",
             discussion: """
-                Registry, outbox, trace and context as they are at one moment, in a tar archive with digests that only its user can \
-                read. The key of the router is left out unless you ask for it: without the key the tokens in a backup cannot be \
-                read, so keep the two apart or encrypt. --encrypt-to runs age for its own and SSH's public keys, and gpg for all \
-                others; install the one that you use. As root this goes on as the user of the store's folder; to write where that \
-                user may not, write to standard output (-).
+                The backup is a tar archive of the registry, outbox, trace and context at one moment, with digests, \
+                readable only by its user. It does not contain the router's key unless you add --with-key. Without the \
+                key the tokens in a backup cannot be read, so keep both apart or encrypt. --encrypt-to uses age for \
+                its own and SSH public keys, and gpg for all others; install the one that you need. Under root this \
+                continues as the user of the store's folder; to write elsewhere, use standard output (-).
 
                   carillon backup create --config /etc/carillon/carillon.yaml /var/backups/
                   carillon backup create --with-key --encrypt-to age1… carillon.tar.age
                   carillon backup create --with-key - | age --passphrase > carillon.tar.age
                   carillon backup create - | ssh other 'cat > carillon.tar'
 
-                With --retire the router must not run, and does not start on this store again: for moving to another machine. \
-                Exits with status 1 when no backup was made.
+                With --retire, for moving to another machine, stop the router first; it can no longer start on this \
+                store. Exits with status 1 if no backup was created.
                 """
         )
 
         @OptionGroup var config: ConfigurationOption
 
-        @Argument(help: "The file to make, a folder to make one in, or - for standard output.")
+        @Argument(help: "The file to create, a folder for it, or - for standard output.")
         var target: String
 
         @Flag(help: "Include the router's key, the API's token and the secrets of registrations.")
@@ -161,18 +161,18 @@ struct Backup: ParsableCommand {
         @Flag(help: "Include the configuration and the rules files.")
         var withConfig = false
 
-        @Flag(help: "Leave out trace and context: what explain shows, and names and notes.")
+        @Flag(help: "Omit trace and context: the history for explain, and names and notes.")
         var essential = false
 
         @Option(
             help: ArgumentHelp(
-                "Encrypt it: a public key of age (age1…) or SSH (ssh-ed25519 …), else a key or address of gpg's.",
+                "Encrypt it: a public key of age (age1…) or SSH (ssh-ed25519 …), or a key or address for gpg.",
                 valueName: "recipient"
             )
         )
         var encryptTo: String?
 
-        @Flag(help: "Let no router serve this store again: it goes on where the backup is restored.")
+        @Flag(help: "Retire this store: only a restored backup can be used.")
         var retire = false
 
         @Flag(help: "Print one JSON object.")
@@ -196,7 +196,7 @@ struct Backup: ParsableCommand {
                 Asking.show(report, asJSON: json)
             }
             if withKey, encryptTo == nil, target != "-" {
-                Terminal.error("warning: this file holds the router's key and opens every token: see --encrypt-to")
+                Terminal.error("warning: this file holds the router's key and decrypts every token: see --encrypt-to")
             }
         }
     }
@@ -204,16 +204,16 @@ struct Backup: ParsableCommand {
     /// `carillon backup verify`
     struct Verify: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Read a whole backup, check everything, and say what is inside.",
+            abstract: "Check a whole backup and show its contents.",
             discussion: """
-                Digests, both databases from end to end, whether this version reads them, and whether the key opens what is \
-                sealed. Needs room for the databases in --temporary, and changes nothing else.
+                Checks digests, both databases completely, whether this version can read them, and whether the key \
+                decrypts the registry. Needs space for the databases in --temporary, and changes no other files.
 
                   carillon backup verify carillon.tar --key /etc/carillon/carillon.key
                   carillon backup verify carillon.tar.age --identity key.txt
                   age --decrypt carillon.tar.age | carillon backup verify -
 
-                Exits with status 1 when anything is wrong, also with single devices or deliveries.
+                Exits with status 1 on any error, even in single devices or deliveries.
                 """
         )
 
@@ -222,10 +222,10 @@ struct Backup: ParsableCommand {
         @Argument(help: "The backup, or - for standard input.")
         var file: String
 
-        @Option(help: "The router's key, where it is not in the backup.")
+        @Option(help: "The router's key, if it is not in the backup.")
         var key: String?
 
-        @Option(help: "A folder for copies of the databases meanwhile.")
+        @Option(help: "A folder for temporary copies of the databases.")
         var temporary: String = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/var/tmp"
 
         @Flag(help: "Print one JSON object.")
@@ -240,26 +240,26 @@ struct Backup: ParsableCommand {
             }
             Asking.show(report, asJSON: json)
             guard report.warnings.isEmpty else { throw ExitCode(1) }
-            if !json { print("Everything is sound.") }
+            if !json { print("No errors found.") }
         }
     }
 
     /// `carillon backup restore`
     struct Restore: ParsableCommand, OwnerCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put a backup back as a store.",
+            abstract: "Restore a backup as a new store.",
             discussion: """
-                Nothing is written over, and no router may run there. All of it appears or nothing; when this is interrupted, run it \
-                again. Prints what to do next.
+                No file is overwritten, and no router may run there. The restore is complete or has no effect; if it \
+                is interrupted, run it again. Prints the next steps.
 
-                What the other router sent after the backup was made is sent again, with the same ids. What came in since is read \
-                again from relays. Deliveries that are older than a day end as expired at the start. --drop-waiting leaves out \
-                all that wait in the backup.
+                Pushes that the other router sent after the backup are sent again, with the same ids. Later events are \
+                read again from relays. Deliveries older than a day expire at the start. --drop-waiting omits all \
+                waiting deliveries of the backup.
 
                   carillon backup restore carillon.tar --store /var/lib/carillon/carillon.sqlite
                   carillon backup restore carillon.tar.age --identity key.txt --store /var/lib/carillon/carillon.sqlite
 
-                Exits with status 1 when nothing was restored.
+                Exits with status 1 if nothing was restored.
                 """
         )
 
@@ -268,15 +268,15 @@ struct Backup: ParsableCommand {
         @Argument(help: "The backup, or - for standard input.")
         var file: String
 
-        @Option(help: "The store to make: what store.path in the configuration is to say.")
+        @Option(help: "The store to create: the value for store.path in the configuration.")
         var store: String
 
         @Option(
-            help: "Where the router's key goes, if it is in the backup; carillon.key beside the store when left out."
+            help: "The file for the router's key, if it is in the backup. Default: carillon.key next to the store."
         )
         var key: String?
 
-        @Flag(help: "Leave out deliveries that waited when the backup was made.")
+        @Flag(help: "Omit deliveries that waited when the backup was created.")
         var dropWaiting = false
 
         @Flag(help: "Print one JSON object.")
@@ -301,7 +301,7 @@ struct Backup: ParsableCommand {
                 print(
                     json
                         ? "{\"finished\":true}"
-                        : "An earlier restore to \(store), which was interrupted, is finished now."
+                        : "An earlier restore to \(store), which was interrupted, is now complete."
                 )
                 return
             }

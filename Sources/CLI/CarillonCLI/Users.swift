@@ -8,10 +8,11 @@ import RouterConfiguration
 /// `carillon users`
 struct Users: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "See who uses this router, keep somebody out, let somebody in.",
+        abstract: "List and show users, and block or allow them.",
         discussion: """
-            Users are keys with registered devices. What is decided here is kept in the registry's database and added to what \
-            the configuration says (access:). It works while the router runs, at once, and while it does not.
+            Users are keys with registered devices. Decisions are stored in the registry's database and added to the \
+            rules of the configuration (access:). They take effect immediately, and also work while the router is \
+            stopped.
 
               carillon users list --platform ios --limit 50
               carillon users show npub10elfcs4fr0l0r8af98jlmgdh9c8tcxjvz9qkw038js35mp4dma8qzvjptg
@@ -19,7 +20,7 @@ struct Users: AsyncParsableCommand {
               carillon users block 2001:db8:7::/48
               carillon users unblock npub10el…
 
-            Exits with status 1 when something cannot be done.
+            Exits with status 1 on any error.
             """,
         subcommands: [List.self, Show.self, Rules.self, Block.self, Unblock.self, Allow.self, Disallow.self]
     )
@@ -27,10 +28,10 @@ struct Users: AsyncParsableCommand {
     /// `carillon users list`
     struct List: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "List users: their devices, when they registered, the last push.",
+            abstract: "List users with their devices, registration times and last push.",
             discussion: """
-                In the order of the keys. Times are in UTC; - stands for what is not known or not remembered any more. With \
-                --limit the last line says how to go on.
+                Sorted by key. Times are in UTC; unknown values, and values older than the trace, are shown as -. With \
+                --limit the last line shows how to continue.
 
                   carillon users list
                   carillon users list --blocked
@@ -46,13 +47,13 @@ struct Users: AsyncParsableCommand {
         @Option(help: "Only users of this app, and only their devices there.")
         var app: String?
 
-        @Flag(help: "Only blocked keys, with devices or without.")
+        @Flag(help: "Only blocked keys, with or without devices.")
         var blocked = false
 
-        @Option(help: "At most so many; all of them when left out.")
+        @Option(help: "The maximum number of users. Default: all.")
         var limit: Int?
 
-        @Option(help: "Begin behind this key.")
+        @Option(help: "Start after this key.")
         var after: String?
 
         func validate() throws {
@@ -100,7 +101,7 @@ struct Users: AsyncParsableCommand {
     /// `carillon users rules`
     struct Rules: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Show who is blocked and who is allowed, by the configuration and by commands.",
+            abstract: "List the access rules of the configuration and of commands.",
             discussion: "  carillon users rules --json"
         )
 
@@ -117,12 +118,12 @@ struct Users: AsyncParsableCommand {
     /// `carillon users block`
     struct Block: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Keep a key, a network or whoever used an invitation from using this router.",
+            abstract: "Block a key, a network or the user of an invitation.",
             discussion: """
-                A blocked key cannot register, its devices are sent nothing from now on, also of what waits, and no relay is \
-                read for it. Its devices are kept, and in use again when the block ends. What it writes to others still \
-                reaches them. From a blocked network nobody connects to the relay socket and nothing is taken by the sealed \
-                ingress; registrations that come by relays have no address.
+                A blocked key cannot register, the router sends no more pushes to its devices (including waiting ones) \
+                and reads no relay for it. Its devices are kept, and work again when the block ends. Its own events \
+                still notify others. Clients in a blocked network cannot connect to the relay socket or use the sealed \
+                ingress; registrations that arrive through relays have no address.
 
                   carillon users block npub10el… --reason "spam" --for 30d
                   carillon users block 198.51.100.0/24
@@ -146,7 +147,7 @@ struct Users: AsyncParsableCommand {
     /// `carillon users unblock`
     struct Unblock: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Take a block back.",
+            abstract: "Remove a block.",
             discussion: "  carillon users unblock npub10el…\n  carillon users unblock 198.51.100.0/24"
         )
 
@@ -163,10 +164,11 @@ struct Users: AsyncParsableCommand {
     struct Allow: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
             abstract:
-                "Let a key or a network register where not everybody may, or except a network from a larger blocked one.",
+                "Allow a key or a network to register, or exempt a network from a larger blocked one.",
             discussion: """
-                Who may register says access.mode in the configuration: everybody (open), who used an invitation (invite-only) or \
-                only who is allowed here (allowlist), by key or because it connects from an allowed network. A block of the same key or network is replaced.
+                access.mode in the configuration sets who can register: all clients (open), users of invitations \
+                (invited), or only keys and networks allowed here (listed). This replaces a block of the same key or \
+                network.
 
                   carillon users allow npub10el…
                   carillon users allow 198.51.100.7
@@ -185,9 +187,9 @@ struct Users: AsyncParsableCommand {
     /// `carillon users disallow`
     struct Disallow: AsyncParsableCommand, StoreQuery {
         static let configuration = CommandConfiguration(
-            abstract: "Take back what carillon users allow did.",
+            abstract: "Remove a rule of carillon users allow.",
             discussion:
-                "Devices that are registered stay in use; to end that, block the key.\n\n  carillon users disallow npub10el…"
+                "Registered devices stay in use; to disable them, block the key.\n\n  carillon users disallow npub10el…"
         )
 
         @OptionGroup var decision: DecisionOptions
@@ -212,16 +214,16 @@ struct DecisionOptions: ParsableArguments {
 
 /// The reason and the duration of a decision.
 struct DecisionTerms: ParsableArguments {
-    @Option(help: "A note for the operator; nobody else sees it.")
+    @Option(help: "A note that only operators see.")
     var reason = ""
 
-    @Option(name: .customLong("for"), help: "When it ends, as in 90m, 12h or 30d; never when left out.")
-    var span: Span?
+    @Option(help: "When the rule ends, such as 90m, 12h or 30d. Default: never.")
+    var until: Span?
 }
 
 /// Whether a decision is about an invitation.
 struct InvitationFlag: ParsableArguments {
-    @Flag(help: "It is an invitation: what carillon keys bunker printed, or its secret alone.")
+    @Flag(help: "The subject is an invitation: the URL from carillon keys bunker, or only its secret.")
     var invitation = false
 
     var kind: AccessSubject.Kind? { invitation ? .invitation : nil }
@@ -259,11 +261,11 @@ extension APIScope: ExpressibleByArgument {}
 /// `carillon tokens`
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make, list and revoke tokens for the API, each with a name and with what it may do.",
+        abstract: "Create, list and revoke named tokens for the API.",
         discussion: """
-            The token of api.token_file opens everything. Named ones open what their scopes say: read (look at everything), \
-            operate (change things) and send (send notifications). Only a hash of each is kept, in a file beside the store. \
-            A running router notices changes at once.
+            The token in api.token_file has all rights. Named tokens have scopes: read (view everything), operate \
+            (change things) and send (send notifications). Only their hashes are kept, in a file next to the store. A \
+            running router notices changes immediately.
 
               carillon tokens create grafana --scope read
               carillon tokens create deploy --scope read --scope operate --for 90d
@@ -276,7 +278,7 @@ struct Tokens: AsyncParsableCommand {
     /// `carillon tokens create`
     struct Create: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a token, and print it once.",
+            abstract: "Create a token, and print it once.",
             discussion: """
                 The first line of the output is the token.
 
@@ -287,14 +289,14 @@ struct Tokens: AsyncParsableCommand {
 
         @OptionGroup var config: ConfigurationOption
 
-        @Argument(help: "What it is called.")
+        @Argument(help: "The token's name.")
         var name: String
 
-        @Option(help: "What it may do: read, operate or send; may be repeated.")
+        @Option(help: "A scope: read, operate or send; may be repeated.")
         var scope: [APIScope]
 
-        @Option(name: .customLong("for"), help: "When it ends, as in 12h or 90d; never when left out.")
-        var span: Span?
+        @Option(help: "When the token expires, such as 12h or 90d. Default: never.")
+        var expires: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -311,7 +313,7 @@ struct Tokens: AsyncParsableCommand {
     /// `carillon tokens list`
     struct List: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List named tokens, what they may do, and when they were used last.",
+            abstract: "List named tokens with their scopes and last use.",
             discussion: "  carillon tokens list --json | jq '.tokens[] | select(.last_used_at == null) | .name'"
         )
 
@@ -329,13 +331,13 @@ struct Tokens: AsyncParsableCommand {
     /// `carillon tokens revoke`
     struct Revoke: AsyncParsableCommand, StoreCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Have a token open nothing any more.",
+            abstract: "Revoke a token.",
             discussion: "  carillon tokens revoke grafana"
         )
 
         @OptionGroup var config: ConfigurationOption
 
-        @Argument(help: "What it is called.")
+        @Argument(help: "The token's name.")
         var name: String
 
         @Flag(help: "Print one JSON object.")

@@ -184,7 +184,7 @@ def packages(machine: Machine, dist: Path, previous: Path | None) -> None:
     latest = machine.version()
     print(machine.run("carillon", "--version").strip())
     checked = machine.run("carillon", "check", "--config", "/etc/carillon/carillon.yaml")
-    assert "no mistakes" in checked, checked
+    assert "no errors" in checked, checked
     print(checked.strip())
     listed = machine.run("carillon", "plugin", "list", "--config", "/etc/carillon/carillon.yaml")
     print(f"{listed.count('    file ')} plugins loaded")
@@ -291,7 +291,7 @@ def setups(machine: Machine, dist: Path) -> None:
         is_set_up(machine, said)
         assert "ios: accepted" in said, said
         again = machine.run(*setup, "--overwrite")
-        assert "every file is as it should be" in again and "kept /" in again, again
+        assert "all files are up to date" in again and "kept /" in again, again
         serves_and_pushes(machine, lab, ios(device_token()), credentials(machine))
     finally:
         lab.process.kill()
@@ -309,7 +309,7 @@ def by_hand(machine: Machine, dist: Path) -> None:
     text = (REPOSITORY / "contrib/docs/start/operator.md").read_text()
     script = re.search(r"^```sh\n(.*?)^```", text, re.M | re.S)[1]
     said = machine.run("sh", "-ec", f"cd '/tmp/by hand'\n{script}", user="nobody")
-    assert "no mistakes" in said, said
+    assert "no errors" in said, said
     lab = laboratory(machine)
     try:
         with (folder / "carillon.yaml").open("a") as file:
@@ -332,8 +332,8 @@ def laboratory(machine: Machine) -> InstalledLab:
 
 
 def is_set_up(machine: Machine, said: str) -> None:
-    """Every file is named, the key is the service's, and root's configuration has no mistakes."""
-    for line in [f"wrote /{CONFIGURATION}", f"wrote /{KEY}, a new key", "no mistakes", "What to do next"]:
+    """Every file is named, the key is the service's, and root's configuration has no errors."""
+    for line in [f"wrote /{CONFIGURATION}", f"wrote /{KEY}, a new key", "no errors", "What to do next"]:
         assert said.count(line) == 1, f"{line!r} is not there once:\n{said}"
     user = int(machine.run("id", "-u", "carillon"))
     status = (machine.root / KEY).stat()

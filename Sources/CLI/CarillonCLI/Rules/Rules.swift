@@ -9,9 +9,9 @@ import Storage
 /// `carillon rules`
 struct Rules: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Check rules, and see what events become.",
+        abstract: "Check rules, and try them on events.",
         discussion: """
-            Write rules of your own, with every change checked and shown:
+            Write your own rules; each change is checked and shown:
 
               carillon rules default > rules.yaml
               carillon rules check rules.yaml --watch
@@ -25,7 +25,7 @@ struct Rules: AsyncParsableCommand {
     /// `carillon rules default`
     struct Default: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print the built-in rules, as a start for your own.",
+            abstract: "Print the built-in rules. Start your own rules from them.",
             discussion: "  carillon rules default > rules.yaml"
         )
 
@@ -40,7 +40,7 @@ struct Rules: AsyncParsableCommand {
     /// `carillon rules schema`
     struct Schema: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print the JSON Schema of rules files, from which editors complete and check them.",
+            abstract: "Print the JSON Schema of rules files, for completion and checks in editors.",
             discussion: """
                 Editors with the YAML language server find it by a file's first line:
 
@@ -63,11 +63,11 @@ struct Rules: AsyncParsableCommand {
 struct RulesCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Name every mistake in rules files, each with file, line and column.",
+        abstract: "Check rules files, and show every error with file, line and column.",
         discussion: """
-            Several files are checked together, as they would be used: the rules of the first are asked before those of the \
-            next, and files given here before those of the configuration. Without files and configuration the built-in rules \
-            are checked. Exits with status 1 when there is any mistake.
+            Several files are checked together, as the router uses them: the rules of the first file come before those \
+            of the next, and files given here before those of the configuration. Without files and configuration, the \
+            built-in rules are checked. Exits with status 1 if there is any error.
 
               carillon rules check rules.yaml
               carillon rules check own.yaml common.yaml
@@ -115,11 +115,11 @@ enum ConfiguredRules {
 struct RulesDiffCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff",
-        abstract: "Show which events of the last hours other rules would have made something else of.",
+        abstract: "Show recent events for which other rules give a different result.",
         discussion: """
-            The running router tries its last events on both: on the rules in force, and on the files as they are on disk \
-            now or on the file given here. It needs `trace: { keep_events_hours: 24 }` in the configuration, for otherwise no \
-            events are kept. No content is shown. Exits with status 0 also where something differs.
+            The running router compares its last events under two sets of rules: the active ones, and the files on \
+            disk or the file given here. It needs `trace: { keep_events_hours: 24 }` in the configuration, which keeps \
+            events. No content is shown. Exits with status 0 even if there are differences.
 
               carillon rules diff
               carillon rules diff new.yaml --hours 3
@@ -129,10 +129,10 @@ struct RulesDiffCommand: AsyncParsableCommand {
 
     @OptionGroup var options: AnswerOptions
 
-    @Argument(help: "Rules to try in place of all files; without it the files on disk, which a reload would take.")
+    @Argument(help: "Rules to try instead of all files. Default: the files on disk, which a reload would use.")
     var rules: String?
 
-    @Option(help: "The rules file of the configuration in whose place they stand; all when left out.")
+    @Option(help: "The configuration's rules file that they replace. Default: all.")
     var inPlaceOf: String?
 
     @Option(help: "How many hours to look back.")
@@ -140,7 +140,7 @@ struct RulesDiffCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard inPlaceOf == nil || rules != nil else {
-            throw ValidationError("--in-place-of: expected a file with rules as well")
+            throw ValidationError("--in-place-of: expected a rules file as an argument")
         }
     }
 
@@ -159,7 +159,7 @@ struct RulesDiffCommand: AsyncParsableCommand {
 struct RulesFixtures: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fixtures",
-        abstract: "List the events that come with Carillon for trying rules, or print one.",
+        abstract: "List the sample events for trying rules, or print one.",
         discussion: """
               carillon rules fixtures
               carillon rules fixtures zap > event.json
@@ -188,7 +188,7 @@ struct RulesFixtures: ParsableCommand {
     static func named(_ name: String, in fixtures: [Fixture]) throws -> Fixture {
         if let fixture = fixtures.first(where: { $0.name == name }) { return fixture }
         throw ValidationError(
-            "no fixture is called '\(name)'\(NearestName.hint(name, among: fixtures.map(\.name))); "
+            "there is no fixture '\(name)'\(NearestName.hint(name, among: fixtures.map(\.name))); "
                 + "carillon rules fixtures lists them"
         )
     }

@@ -10,15 +10,15 @@ import Storage
 struct RulesTry: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "try",
-        abstract: "Print the exact requests that events would cause, on every platform, without sending them.",
+        abstract: "Print the requests to push services that events would cause, without sending them.",
         discussion: """
-            The event need not be signed; `carillon rules fixtures` prints some to start from. Device tokens are made up \
-            unless one is given, and so are keys where no configuration has any: what is encrypted to the made-up device is \
-            shown decrypted. Credentials are cut short, and secrets of the configuration read "…".
+            The event need not be signed; `carillon rules fixtures` prints samples. Device tokens are samples unless \
+            you give one, and so are missing keys of the configuration. Payloads encrypted to the sample device are \
+            shown decrypted. Credentials are cut short, and secrets of the configuration are shown as "…".
 
-            Without --config, carillon.yaml is used if there is one and neither --rules nor --plugins is given. Exits with \
-            status 1 when a platform gets no request or a plugin is refused, and, unless all fixtures are tried, when an event \
-            wakes nobody.
+            Without --config, carillon.yaml is used if it exists and neither --rules nor --plugins is given. Exits \
+            with status 1 if a platform gets no request, if a plugin is rejected, or if an event sends no notification \
+            (except with --all).
 
               carillon rules try --all
               carillon rules try --rules rules.yaml --fixture reply --fixture zap
@@ -35,56 +35,56 @@ struct RulesTry: AsyncParsableCommand {
     )
     var config: String?
 
-    @Option(parsing: .upToNextOption, help: "Rules files to use, in place of the configuration's; asked in this order.")
+    @Option(parsing: .upToNextOption, help: "Rules files to use instead of the configuration's, in this order.")
     var rules: [String] = []
 
     @Option(
-        help: "A folder with plugins, in place of the configuration's or those beside the program; may be repeated."
+        help: "A folder with plugins. Default: those of the configuration or next to the program. May be repeated."
     )
     var plugins: [String] = []
 
     @Option(help: "A file with one event as JSON; - reads standard input; may be repeated.")
     var event: [String] = []
 
-    @Option(help: "An event that comes with Carillon; may be repeated.")
+    @Option(help: "A sample event of Carillon; may be repeated.")
     var fixture: [String] = []
 
-    @Flag(help: "All events that come with Carillon.")
+    @Flag(help: "All sample events of Carillon.")
     var all = false
 
     @Option(
-        help: "The account the event concerns: 64 hex digits or npub1…; by default the one it names, or a fixture's."
+        help: "The recipient: 64 hex digits or npub1…. Default: the account that the event names, or the fixture's."
     )
     var recipient: String?
 
     @Option(
         help:
-            "A platform whose request to show; may be repeated. By default all that plugins serve, or that the app has."
+            "Show this platform's request; may be repeated. Default: the app's platforms, or all."
     )
     var platform: [String] = []
 
     @Option(help: "The app whose blocks of the configuration to use.")
     var app = "default"
 
-    @Option(help: "What the device asked for: wake, nudge, sealed or alert.")
+    @Option(help: "The mode that the device requested: wake, nudge, sealed or alert.")
     var mode = "alert"
 
     @Option(help: "The device's language, such as de or pt-BR.")
     var language: String?
 
-    @Option(help: "The device token or endpoint to show; made up when left out.")
+    @Option(help: "The device's token or endpoint. Default: a sample.")
     var token: String?
 
-    @Option(help: "A further field of the registration, as name=value; may be repeated.")
+    @Option(help: "An additional field of the registration, as name=value; may be repeated.")
     var field: [String] = []
 
-    @Option(help: "The author's name; when left out a fixture's, or the beginning of the key.")
+    @Option(help: "The author's name. Default: the fixture's, or the start of the key.")
     var author: String?
 
     @Flag(help: "The recipient follows the author.")
     var followed = false
 
-    @Flag(help: "Print one JSON object for each event, on a line of its own.")
+    @Flag(help: "Print one JSON object for each event, one a line.")
     var json = false
 
     @Flag(help: "Try again whenever a file changes, until ^C.")
@@ -122,7 +122,7 @@ struct RulesTry: AsyncParsableCommand {
             if report.hasFailures { isComplete = false }
             if let silence = report.silence, !all {
                 isComplete = false
-                Terminal.error("\(subject.name): the event wakes nobody: \(silence)")
+                Terminal.error("\(subject.name): the event sends no notification: \(silence)")
                 if !json { continue }
             }
             print(json ? report.json : (index > 0 ? "\n" : "") + report.text)

@@ -39,7 +39,7 @@ final class EventRouter {
     ) throws {
         let now = dependencies.now()
         let trouble = FailureLog(
-            "The registry cannot be read or written; what needs it is not accepted",
+            "The registry could not be read or written; events that need it are refused",
             logger: dependencies.logger
         )
         let stage = try RegistryStage(registry, feed: feed, settings, dependencies.remoteSigner, trouble: trouble)

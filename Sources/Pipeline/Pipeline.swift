@@ -41,7 +41,7 @@ package final class Pipeline {
         self.intake = intake
         self.storage = storage
         self.dependencies = dependencies
-        trouble = FailureLog("Deliveries cannot be kept; their events are not accepted", logger: dependencies.logger)
+        trouble = FailureLog("Deliveries could not be stored; their events are refused", logger: dependencies.logger)
         router = try EventRouter(settings, registry, feed: feed, intake: intake, storage, dependencies)
     }
 

@@ -23,10 +23,10 @@ extension RuleBook {
     }
 
     private static let template = """
-        # What each kind of event becomes. The first rule that matches decides; an event that no rule matches wakes nobody.
-        # An alert always has a body: where an event has nothing to show, other words stand in.
+        # The notification for each kind of event. The first rule that matches decides. Without a match, nothing is sent.
+        # An alert always has a body: if an event has no text to show, a default text is used.
         # `title`, `body` and the like are only for devices registered with mode `alert`, and encrypted for those with mode
-        # `sealed`. Others get a neutral text (`nudge`), or a wake-up that carries the signal and nothing else.
+        # `sealed`. Others get a neutral text (`nudge`), or a wake-up with only the signal.
         version: 1
         rules:
           - name: like

@@ -145,7 +145,7 @@ package final class EventFacts: Sendable {
 /// A path to a value inside of JSON: names of members or indices of elements from 0, separated by dots.
 struct JSONPath: Hashable, Sendable {
     static let expectation =
-        "expected the names on the way to a field, at most 8, with dots between them, as in order.total"
+        "expected a path of at most 8 names separated by dots, such as order.total"
     private static let depth = 8
     private static let nameLimit = 64
 

@@ -82,7 +82,7 @@ extension RuleTexts {
         if !(1...4).contains(list.count) { value.mistake("expected one to four buttons") }
         return list.compactMap { value in
             guard let action = value.mapping(keys: ["id", "label", "url", "icon"]),
-                let id = action.require("id", "what the app learns when the button is tapped").flatMap({
+                let id = action.require("id", "the id that the app gets when the button is tapped").flatMap({
                     Template.read($0, in: .identifier, speakingOf: vocabulary)
                 }),
                 let label = action.require("label", "the text on the button").flatMap({
@@ -161,7 +161,7 @@ extension LocalizedTemplate {
         // A longer tag would be cut and lose its meaning.
         guard let tag = LanguageTag(key), tag.description.utf8.count == key.utf8.count else {
             text.mistake(
-                "'\(key.prefix(40))' is no language; expected 'default' or a tag such as de, pt-BR or zh-Hant"
+                "'\(key.prefix(40))' is not a language; expected 'default' or a tag such as de, pt-BR or zh-Hant"
                     + NearestName.hint(key, among: ["default"] + LocalizationKeys.keys)
             )
             return nil

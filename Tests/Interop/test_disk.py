@@ -123,7 +123,7 @@ def test_what_was_under_way_when_the_disk_failed_is_not_pushed_twice(stopped_rou
         socket.publish(*(bob.note(f"number {number}", alice) for number in range(30)))
         lab.attempts(1)
         disk.fail("ENOSPC")
-        router.wait_for_log("The outbox cannot be written or read")
+        router.wait_for_log("The outbox could not be written or read")
         # The next one may have begun before that was known.
         assert len(lab.received()) <= 3, "attempts are made whose outcome cannot be kept"
         disk.heal()
@@ -223,7 +223,7 @@ def test_what_the_disk_refused_to_hold_is_not_explained_as_delivered(stopped_rou
         disk.fail("EIO fsync")
         assert socket.offer(three)[0] is False
         # Its time has come, and what the disk refuses is tried again every second.
-        router.wait_for_log("Deliveries cannot be kept")
+        router.wait_for_log("Deliveries could not be stored")
         wait_until(lambda: [step["step"] for step in told(three)["steps"]] == ["not-kept"], "it is told")
         wait_until(lambda: outcomes(two) == ["held: the device's turn is now"], "its time comes")
         disk.heal()

@@ -102,7 +102,7 @@ def test_tells_what_is_the_same_for_everybody(router, lab, socket, alice, bob):
     expired = bob.note("too late", alice, tags=[["expiration", "1700000000"]])
     socket.publish(own, expired)
     result = explained(router, own["id"], lambda result: result["accounts"])
-    assert result["accounts"][0]["outcome"] == "not sent: it is the recipient's own doing"
+    assert result["accounts"][0]["outcome"] == "not sent: the recipient caused it"
     result = explained(router, expired["id"], lambda result: result["steps"])
     assert [step["step"] for step in result["steps"]] == ["expired"]
     run = explain(router, expired["id"], "--recipient", alice.hex)
@@ -238,7 +238,7 @@ def test_tells_of_each_event_of_a_push_how_it_ended_whatever_is_held_since(stopp
             assert outcome(router, event) == "delivered: ios/default took it (200)"
         # Its phone goes, and with it what is held for it.
         socket.publish(alice.registration(router, None, device="phone"))
-        left = "not sent: the device left while it was held"
+        left = "not sent: the device was removed while it was held"
         wait_until(lambda: outcome(router, later) == left, "it is said that it goes nowhere")
         # That the phone is gone says as much before the trace does.
         result = explained(router, later["id"], lambda result: steps(result) == ["held", "left"])

@@ -122,7 +122,7 @@ def test_why_an_event_is_not_there_yet_can_be_explained(paced_router, lab, alice
     wait_until(lambda: "in a batch of 2" in explained(held[0]), "it is said how they went")
     for event in held:
         wait_until(lambda event=event: "delivered: " in explained(event), "it is said that it arrived")
-        assert "the device's time has come: it goes in a batch of 2" in explained(event)
+        assert "no longer held: sent in a batch of 2" in explained(event)
 
 
 def test_the_cap_holds_the_rest_of_the_day(paced_router, lab, alice, bob):

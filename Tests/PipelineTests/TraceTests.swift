@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: StepReason.allCases) func aKnownReasonIsToldInWords(_ reason: StepReason) {
-        #expect(PipelineStep.registered.words(reason.rawValue) == "registration taken: \(reason.words)")
+        #expect(PipelineStep.registered.words(reason.rawValue) == "registration accepted: \(reason.words)")
         // Rules may be called like a reason.
         #expect(PipelineStep.dropped.words(reason.rawValue).contains("'\(reason.rawValue)'"))
     }

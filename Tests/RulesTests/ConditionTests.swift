@@ -147,12 +147,12 @@ import Testing
             "{ author: { file: secret.txt } }",
             "line 1 of secret.txt: this is a secret key: expected npub1… or 64 hex digits, and take it out of this file"
         ),
-        ("{ platform: apns }", "expected the platform's name: 'ios' is what registrations call it"),
+        ("{ platform: apns }", "expected the platform's name: 'ios' is its name in registrations"),
         ("{ app: '' }", "expected a name of 1 to 64 bytes"),
         ("{ tags: { t: { 10: a } } }", "unknown key '10'; did you mean '1'?"),
         (
             "{ tags: { t: { min: 1, 2: b } } }",
-            "what stands first behind the name goes under '1' beside this, as in { 1: …, 2: … }"
+            "put the condition on the first value into '1', as in { 1: …, 2: … }"
         ),
         (
             "{ tags: { t: { 1: { matches: a }, 2: { matches: b } } } }",
@@ -160,17 +160,17 @@ import Testing
         ),
         (
             "{ tags: { t: { recipient: true, 2: { matches: b } } } }",
-            "a regular expression does not go together with 'recipient'"
+            "a regular expression cannot be combined with 'recipient'"
         ),
         ("{ tags: { t: { recipient: false } } }", "expected true: the tag's first value is the recipient's key"),
         ("{ tags: { t: { min: a } } }", "expected a number"),
         ("{ tags: { t: { min: 2, max: 1 } } }", "min is more than max"),
-        ("{ tags: { t: { matches: a, min: 1 } } }", "a number is not matched: expected 'matches' alone"),
+        ("{ tags: { t: { matches: a, min: 1 } } }", "a number cannot be matched: expected only 'matches'"),
         ("{ tags: { t: {} } }", "expected 'matches', 'min' or 'max'"),
         ("{ json: {} }", "expected at least one field, as in { order.total: { min: 100 } }"),
         (
             "{ json: { a..b: 1 } }",
-            "expected the names on the way to a field, at most 8, with dots between them, as in order.total"
+            "expected a path of at most 8 names separated by dots, such as order.total"
         ),
         ("{ json: { a: yes } }", "expected true or false, or quotes around it if it is the field's value"),
     ])

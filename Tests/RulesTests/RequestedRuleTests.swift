@@ -68,7 +68,7 @@ struct RequestedRuleTests {
         #expect(Self.mistakes(#"{"title": "a", "mode": "loud"}"#)["/mode"] != nil)
         #expect(
             Self.mistakes(#"{"title": "a\nb"}"#)["/title"]
-                == "expected one line (a block that begins with | or > ends with a line break; |- and >- do not)"
+                == "expected one line (a block that starts with | or > ends with a line break; |- and >- do not)"
         )
         #expect(Self.mistakes(#"{"actions": [{"id": "a", "label": "b"}, {"label": "c"}]}"#)["/actions/1"] != nil)
         #expect(Self.mistakes(#"{"data": {"a/b": 1, "title": 2}}"#).keys.sorted() == ["/data/title"])

@@ -21,8 +21,7 @@ import Testing
     @Test func aKindWithoutAWordNeedsASignal() {
         #expect(
             mistakes("- { match: { kinds: [1, 30402, 30023] }, title: a }") == [
-                "0:3:3: rules[0]: 'signal' is missing: Carillon has no word for kind 30023, by which registrations would ask "
-                    + "for it"
+                "0:3:3: rules[0]: 'signal' is missing: Carillon has no default signal for kind 30023"
             ]
         )
         #expect(mistakes("- { match: { kinds: 30023 }, signal: article }").isEmpty)
@@ -69,10 +68,10 @@ import Testing
             "kinds: 1, relation: reply, tags: { e: false }",
             "relation: a reply needs an e tag (NIP-10), which 'tags' excludes"
         ),
-        ("p_tags: { max: 0 }", "p_tags: every event that gets here names its recipient in a p tag"),
+        ("p_tags: { max: 0 }", "p_tags: every event names its recipient in a p tag"),
         (
             "tags: { p: false }",
-            "tags: 'p: false' never holds: every event that gets here names its recipient in a p tag"
+            "tags: 'p: false' never holds: every event names its recipient in a p tag"
         ),
         ("language: de-AT-1996", "language: expected a language, as in de, pt-BR or zh-Hant"),
     ])
@@ -97,7 +96,7 @@ import Testing
         #expect(
             told.map { $0.split(separator: " ", maxSplits: 1)[1] }
                 == ["title", "signal", "apns", "urgency"].map {
-                    "rules[0].\($0): the rule drops its events, so nobody would see this: leave out '\($0)' or 'drop'"
+                    "rules[0].\($0): the rule drops its events, so this has no effect: remove '\($0)' or 'drop'"
                 }
         )
         #expect(mistakes("- { name: a, match: { kinds: 7 }, drop: false, title: t }") == [])
@@ -107,7 +106,7 @@ import Testing
         let one = "- { name: like, match: { kinds: 7 } }"
         #expect(
             mistakes(one + "\n- { name: like, match: { kinds: 6 } }")
-                == ["0:4:11: rules[1].name: the rule in line 3 is called 'like', too"]
+                == ["0:4:11: rules[1].name: the rule in line 3 is also called 'like'"]
         )
         // An operator's own rules may replace common ones.
         #expect(mistakes(one, one) == [])
@@ -118,8 +117,8 @@ import Testing
         let special = "- { match: { kinds: 7, content: '-' }, drop: true }"
         #expect(
             mistakes(general + "\n" + special) == [
-                "0:4:3: rules[1]: no event gets here: up to the rule 'any' (0:3) all events of kind 7 are taken; rules with "
-                    + "further conditions go before"
+                "0:4:3: rules[1]: no event gets here: the rules up to 'any' (0:3) take all events of kind 7. "
+                    + "Put rules with more conditions first."
             ]
         )
         #expect(mistakes(special + "\n" + general).isEmpty)

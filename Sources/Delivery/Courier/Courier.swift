@@ -58,7 +58,7 @@ package final class Courier: Sendable {
         )
         sender = AttemptSender(
             environment,
-            trouble: FailureLog("Devices cannot be looked up or removed; trying again", logger: log),
+            trouble: FailureLog("Devices could not be looked up or removed; trying again", logger: log),
             capacity: capacity,
             mailbox: mailbox
         )
@@ -77,7 +77,7 @@ package final class Courier: Sendable {
             )
         )
         let observer = environment.observer
-        let trouble = FailureLog("The outbox cannot be written or read; nothing is attempted meanwhile", logger: log)
+        let trouble = FailureLog("The outbox could not be written or read; attempts are paused", logger: log)
         writer = OutboxWriter(
             store: environment.store,
             now: environment.now,
@@ -365,7 +365,7 @@ package final class Courier: Sendable {
             environment.observer.queuePaused(pause)
         }
         for queue in actions.resumed {
-            log.notice("queue works again", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
+            log.notice("queue resumed", metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"])
             environment.observer.queueResumed(queue)
         }
     }

@@ -163,7 +163,7 @@ package enum BlobError: Error, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .unknownVersion(let version): "data of the unknown format \(version): written by a newer Carillon?"
+        case .unknownVersion(let version): "data has the unknown format \(version), perhaps of a newer Carillon"
         case .truncated(let offset): "data ends at byte \(offset), in the middle of a field"
         case .invalidValue(let field, let offset): "data has no valid \(field) at byte \(offset)"
         case .invalidUTF8(let offset): "data has text that is not UTF-8 at byte \(offset)"

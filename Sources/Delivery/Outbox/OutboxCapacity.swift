@@ -122,7 +122,7 @@ package final class OutboxCapacity: DeliveryCapacity {
             guard state.quotas[queue]?.isBehind == true else { return nil }
             if let trouble = state.troubles[queue] { return trouble }
             let trouble = FailureLog(
-                "A push service or a user's server is behind; what comes for it is gathered",
+                "A push service or a user's server is behind; its new events are batched",
                 level: .warning,
                 metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"],
                 logger: log

@@ -121,7 +121,7 @@ final class ContextFile: Sendable {
                 state = .open(try Self.open(file, logger: logger))
             } catch {
                 state = .unusable
-                logger.error("Names and notes are kept in memory only", metadata: ["error": "\(error)"])
+                logger.error("Names and notes are only kept in memory", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -142,7 +142,7 @@ final class ContextFile: Sendable {
                 putAside(file, error, logger: logger)
             }
             if let pool = try openReady(file) { return pool }
-            throw ContextStoreError.unusable("it is written by another version", path: file.path)
+            throw ContextStoreError.unusable("another version wrote it", path: file.path)
         } catch let error as ContextStoreError {
             throw error
         } catch {
@@ -173,7 +173,7 @@ final class ContextFile: Sendable {
 
     private static func putAside(_ file: RenewableFile, _ error: DatabaseError, logger: Logger) {
         logger.warning(
-            "What was kept of names and notes is damaged; it is put aside and begun anew",
+            "The file of names and notes is damaged; it was renamed and a new one created",
             metadata: ["path": "\(file.path)", "error": "\(error.message ?? error.description)"]
         )
         file.moveDamaged()

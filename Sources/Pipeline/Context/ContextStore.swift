@@ -87,7 +87,7 @@ package final class ContextStore: Sendable {
             pending.time = now
             return true
         }
-        if mustWarn { logger.warning("The disk is too slow for all names and notes; some are not kept") }
+        if mustWarn { logger.warning("The disk is too slow for all names and notes; some were not stored") }
     }
 
     /// Schedules removing the file; the next write creates a new one.
@@ -223,7 +223,7 @@ package struct ContextStoreError: Error, CustomStringConvertible {
         case .foreign:
             "\(path) is another program's database, so names and notes are not kept there: give them a file of their own"
         case .unusable(let reason):
-            "names and notes cannot be kept in \(path), for \(reason): check that its folder is there and may be written"
+            "cannot store names and notes in \(path): \(reason). Check that its directory exists and is writable."
         }
     }
 }

@@ -45,7 +45,7 @@ package enum Irrelevance: Error, Sendable, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .notTarget: "it is about somebody else's event"
+        case .notTarget: "it is about another author's event"
         case .ownZap: "the recipient sent the zap"
         case .invalidZap(let error): "\(error)"
         }

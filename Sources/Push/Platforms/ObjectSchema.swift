@@ -151,13 +151,13 @@ package struct SchemaCheck: Hashable, Sendable {
         range =
             try members["range"]?.members().map { path, value in
                 let bounds = try value.list().map { try $0.number() }
-                guard bounds.count == 2, bounds[0] <= bounds[1] else { throw value.error("expected least and most") }
+                guard bounds.count == 2, bounds[0] <= bounds[1] else { throw value.error("expected [min, max]") }
                 return Bounds(path: KeyPath(path), range: bounds[0]...bounds[1])
             } ?? []
         at = try members["at"]?.keyPaths() ?? []
         message = try members["message"]?.text() ?? ""
         if message.isEmpty, !refuse.isEmpty || !allow.isEmpty || !range.isEmpty {
-            throw reader.error("'message' is missing: what to tell whoever wrote the block")
+            throw reader.error("'message' is missing: the error for the author of the block")
         }
     }
 }

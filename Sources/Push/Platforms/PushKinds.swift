@@ -144,7 +144,7 @@ package struct PresentationKey: Hashable, Sendable {
         sealed = members["sealed"]?.value.json
         self.members = try members["members"]?.list().map { try PresentationKey($0) } ?? []
         if let absent, !order.contains(absent) {
-            throw reader.error("'absent' is none of 'order'")
+            throw reader.error("expected 'absent' to be one of 'order'")
         }
     }
 }

@@ -168,7 +168,7 @@ extension ValueSchema {
         if let choices = try members["enum"]?.list() {
             self = try Self.choice(choices, isFixed: members["x-fixed"]?.flag() ?? false)
         } else if let parts = try members["anyOf"]?.list() {
-            let mistake = reader.error("expected two schemas under anyOf: one of no object, one of an object")
+            let mistake = reader.error("expected two schemas in anyOf: first one of another type, then an object")
             guard parts.count == 2 else { throw mistake }
             switch try ValueSchema(parts[1]) {
             case .object(let object): self = .either(try ValueSchema(parts[0]), orObject: object)

@@ -38,7 +38,7 @@ struct BlockReader {
         for (name, value) in rule["native"]?.mapping()?.members ?? [] where value.mapping() != nil {
             if let owner = platforms.blocks.first(where: { [$0.platform, $0.key].contains(name) }) {
                 // This is not checked, and an error in it would break every notification.
-                value.mistake("this is the rule's own '\(owner.key)'; here stands what other plugins get")
+                value.mistake("move this to the rule's key '\(owner.key)'; 'native' is for other plugins")
             } else {
                 block("native.\(name)", name, value).map { blocks.append($0) }
             }
@@ -123,7 +123,7 @@ private struct BlockChecker {
     mutating func check(_ mapping: YAMLMapping, _ schema: ObjectSchema, path: [String]? = []) {
         let facts = WrittenBlock(mapping, schema: schema, rule: rule, hasTexts: hasTexts, isSummary: isSummary)
         for name in schema.required where facts.place(of: [name]) == nil {
-            mapping.value.mistake("'\(name)' is missing: \(schema[name]?.doc ?? "the platform asks for it")")
+            mapping.value.mistake("'\(name)' is missing: \(schema[name]?.doc ?? "the platform requires it")")
         }
         for check in schema.checks where check.when?.holds(facts, kind: kind) ?? true {
             apply(check, facts, mapping, path)

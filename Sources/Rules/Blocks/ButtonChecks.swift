@@ -51,11 +51,11 @@ struct ButtonCategories: Sendable {
     /// Checks that a block's category is known, and that `actions` belong to its buttons.
     func check(_ category: YAMLValue?, actions: YAMLValue?, _ names: ButtonNames) {
         guard let category else {
-            actions?.mistake("'category' is missing: which buttons these are")
+            actions?.mistake("'category' is missing: the category of these buttons")
             return
         }
         if actions != nil, category.isTemplate {
-            category.mistake("expected a text without variables beside 'actions'")
+            category.mistake("expected a text without variables, because there is 'actions'")
         }
         guard let name = category.literal else { return }
         if names.reserves(name) {
@@ -65,7 +65,7 @@ struct ButtonCategories: Sendable {
             category.mistake(
                 "the app has not registered '\(name.prefix(64))': expected "
                     + [names.names, listed].filter { !$0.isEmpty }.map { $0.joined(separator: ", ") + ", or " }.joined()
-                    + "one listed at the file's top under 'categories'"
+                    + "one listed in the file's 'categories'"
             )
         }
     }
@@ -111,7 +111,7 @@ enum ButtonChecks {
             }
             checkIcon(action["icon"])
             guard let id = action["id"], let text = id.literal, !text.isEmpty else { continue }
-            if !ids.insert(text).inserted { id.mistake("'\(text.prefix(64))' is the id of another button, too") }
+            if !ids.insert(text).inserted { id.mistake("'\(text.prefix(64))' is also the id of another button") }
         }
     }
 
@@ -126,7 +126,7 @@ enum ButtonChecks {
     /// Seed 002, "Icons Not Showing".
     private static func checkIcon(_ icon: YAMLValue?) {
         guard let icon, (icon.literal ?? icon.literalBeginning)?.hasPrefix("SFSymbol.") ?? false else { return }
-        icon.mistake("expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'")
+        icon.mistake("expected only the symbol's name, such as cart.fill, without 'SFSymbol.'")
     }
 
     private static func checkURL(_ value: YAMLValue) {

@@ -99,7 +99,7 @@ extension JSONTemplate {
                 continue
             }
             if name == key.alias, mapping[key.name] != nil {
-                value.mistake("this is '\(key.name)' under another name; give one of them")
+                value.mistake("this is another name of '\(key.name)'; use only one of them")
             }
             guard let template = JSONTemplate(value, key.schema) else { continue }
             let isRequired = key.isEssential || schema.required.contains(key.name)

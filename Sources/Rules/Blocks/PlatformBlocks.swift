@@ -173,7 +173,7 @@ struct LocalizationKeys {
             if let index = blocks.firstIndex(where: { $0.platform == platform }) {
                 guard let joined = blocks[index].template.adding(members, under: object) else {
                     rule.value.mistake(
-                        "the texts have a 'loc-key', and '\(object)' of the block for \(platform) says something else"
+                        "the texts have a 'loc-key', but '\(object)' of the block for \(platform) sets other values"
                     )
                     continue
                 }
@@ -200,7 +200,7 @@ struct LocalizationKeys {
         guard (1...keyLimit).contains(key.utf8.count), !key.contains("{{"),
             key.unicodeScalars.allSatisfy({ ScalarRole($0) == .base })
         else {
-            value.mistake("expected the name of a text in the app: at most \(keyLimit) bytes, no blanks, no variables")
+            value.mistake("expected the name of a text in the app: at most \(keyLimit) bytes, no spaces, no variables")
             return nil
         }
         return key

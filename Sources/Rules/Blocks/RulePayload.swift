@@ -75,17 +75,17 @@ package struct CustomKeys: Sendable {
                 value.mistake(message)
             } else if Self.reserved.contains(key) {
                 value.mistake(
-                    "'\(key)' is a key of the notification itself, which 'data' cannot replace; name it otherwise"
+                    "'\(key)' is a key of the notification itself, which 'data' cannot replace; use another name"
                 )
             } else if saysEvent, EventData.keys.contains(key) {
-                value.mistake("the event's own keys include '\(key)' already; 'event_data: false' leaves them out")
+                value.mistake("the event's own keys already include '\(key)'; 'event_data: false' omits them")
             }
         }
         let most = saysEvent ? Self.mostMembers - EventData.keys.count : Self.mostMembers
         if members.count > most {
             data.mistake(
-                "expected at most \(most) keys; put further ones into an object under one of them"
-                    + (saysEvent ? ", or leave the event's own out by 'event_data: false'" : "")
+                "expected at most \(most) keys; put the rest into an object in one of them"
+                    + (saysEvent ? ", or omit the event's keys with 'event_data: false'" : "")
             )
         }
         own = members.isEmpty ? nil : JSONTemplate(free: data)

@@ -68,10 +68,10 @@ struct TextForm: Sendable {
     private static func mistake(in text: String, _ format: TextSchema.Format) -> String? {
         switch format {
         case .uri: AbsoluteURL.isOne(text) ? nil : AbsoluteURL.expectation
-        case .webURL: isWebURL(text) ? nil : "expected a URL that begins with https:// or http://"
+        case .webURL: isWebURL(text) ? nil : "expected a URL that starts with https:// or http://"
         case .picture:
             isPicture(text)
-                ? nil : "expected a URL that begins with https:// or http://, or a path of the app's own site"
+                ? nil : "expected a URL that starts with https:// or http://, or a path of the app's own site"
         case .base64:
             !text.isEmpty && text.utf8.count % 4 == 0
                 && text.utf8.drop { isBase64($0) }.allSatisfy { $0 == 0x3D }

@@ -67,7 +67,7 @@ struct MatchReader {
     private func platform(_ value: YAMLValue) -> String? {
         guard let name = name(value) else { return nil }
         if let platform = platforms.platform(ofBlock: name), platform != name {
-            value.mistake("expected the platform's name: '\(platform)' is what registrations call it")
+            value.mistake("expected the platform's name: '\(platform)' is its name in registrations")
             return nil
         }
         return name
@@ -134,7 +134,7 @@ struct MatchContradictions {
 
     /// Events reach the rules only if a `p` tag names the recipient.
     private func checkNames() {
-        let everybody = "every event that gets here names its recipient in a p tag"
+        let everybody = "every event names its recipient in a p tag"
         if let most = match.pTags?.upperBound, most < 1 { mapping["p_tags"]?.mistake(everybody) }
         if hasNo("p") { mapping["tags"]?.mistake("'p: false' never holds: " + everybody) }
     }
@@ -228,7 +228,7 @@ enum ValueConditionReader {
         if mapping.members.isEmpty || mapping.members.contains(where: { tests.contains($0.key) }) {
             if let other = mapping.members.first(where: { !tests.contains($0.key) }) {
                 other.value.mistake(
-                    "what stands first behind the name goes under '1' beside this, as in { 1: …, 2: … }"
+                    "put the condition on the first value into '1', as in { 1: …, 2: … }"
                 )
             }
             return test(value, mapping).map { TagCondition(name, [(.at(1), $0)]) }
@@ -245,8 +245,8 @@ enum ValueConditionReader {
         if recipient.bool() == false {
             recipient.mistake("expected true: the tag's first value is the recipient's key")
         }
-        if mapping["1"] != nil { recipient.mistake("'1' gives the tag's first value already") }
-        if patterns > 0 { value.mistake("a regular expression does not go together with 'recipient'") }
+        if mapping["1"] != nil { recipient.mistake("'1' already sets the tag's first value") }
+        if patterns > 0 { value.mistake("a regular expression cannot be combined with 'recipient'") }
         return TagCondition(name, conditions, namesRecipient: true)
     }
 
@@ -257,7 +257,7 @@ enum ValueConditionReader {
 
     private static func test(_ value: YAMLValue, _ mapping: YAMLMapping) -> ValueTest? {
         if let text = mapping["matches"] {
-            for key in ["min", "max"] { mapping[key]?.mistake("a number is not matched: expected 'matches' alone") }
+            for key in ["min", "max"] { mapping[key]?.mistake("a number cannot be matched: expected only 'matches'") }
             return pattern(text)
         }
         guard mapping["min"] != nil || mapping["max"] != nil else {

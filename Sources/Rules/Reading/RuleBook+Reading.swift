@@ -124,7 +124,7 @@ extension RuleBook {
             if index > 0, rule.file !== rules[index - 1].file { lines = [:] }
             guard rule.isMapping, let value = rule.mapping()?["name"], let name = value.writtenText else { continue }
             if let line = lines[name] {
-                value.mistake("the rule in line \(line) is called '\(name.prefix(64))', too")
+                value.mistake("the rule in line \(line) is also called '\(name.prefix(64))'")
             } else {
                 lines[name] = rule.line
             }
@@ -179,8 +179,8 @@ enum RuleReach {
             if let taker = kinds.compactMap({ takers[$0] }).max(), kinds.allSatisfy({ takers[$0] != nil }) {
                 let all = kinds.sorted().map(String.init).joined(separator: ", ")
                 values[index].mistake(
-                    "no event gets here: up to the rule '\(rules[taker].name)' (\(place(of: values[taker]))) all events of "
-                        + "kind \(all) are taken; rules with further conditions go before"
+                    "no event gets here: the rules up to '\(rules[taker].name)' (\(place(of: values[taker]))) take all events of "
+                        + "kind \(all). Put rules with more conditions first."
                 )
             }
             guard rule.conditions.takesAllOfItsKinds else { continue }
@@ -239,7 +239,7 @@ struct RuleReader {
     /// A rule that drops its events shows no notification.
     private func checkSilence(of rule: YAMLMapping) {
         for (key, value) in rule.members where !["name", "match", "drop"].contains(key) {
-            value.mistake("the rule drops its events, so nobody would see this: leave out '\(key)' or 'drop'")
+            value.mistake("the rule drops its events, so this has no effect: remove '\(key)' or 'drop'")
         }
     }
 
@@ -248,7 +248,7 @@ struct RuleReader {
         let strange = (match.conditions.kinds ?? []).subtracting(EventSubject.allKinds).sorted()
         guard let first = strange.first else { return }
         value.mistake(
-            "'signal' is missing: Carillon has no word for kind \(first), by which registrations would ask for it"
+            "'signal' is missing: Carillon has no default signal for kind \(first)"
         )
     }
 

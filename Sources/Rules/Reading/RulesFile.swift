@@ -26,7 +26,7 @@ package struct RulesFile: Sendable {
         name: String,
         text: String,
         otherFile: @escaping @Sendable (_ path: String) throws(Unreadable) -> String = { _ throws(Unreadable) in
-            throw Unreadable("these rules stand in no file, so they name none")
+            throw Unreadable("these rules are not in a file, so they cannot refer to other files")
         }
     ) {
         self.name = name

@@ -16,27 +16,27 @@ enum MatchKeySchema {
                     oneOrMore(["type": "integer", "minimum": 0, "maximum": 65535])
                 ),
                 "author": described(
-                    "Whose doing it is, a zap's sender or else the event's author, is one of these.",
+                    "The person who caused the event is one of these: a zap's sender, or else the event's author.",
                     keys
                 ),
-                "recipient": described("Whom the event concerns is one of these.", keys),
-                "p": described("One of these is among the keys that the event's p tags name.", keys),
+                "recipient": described("The account that the event concerns is one of these.", keys),
+                "p": described("The event's p tags contain one of these keys.", keys),
                 "content": described(
                     "The event's content is one of these texts, or matches a regular expression.",
                     .members(value)
                 ),
                 "json": [
-                    "description": "By the way to a field of content that is JSON, such as order.total, what it is.",
+                    "description": "Conditions on fields of JSON content by path, such as order.total.",
                     "type": "object",
                     "minProperties": 1,
                     "additionalProperties": ["anyOf": .array([["type": "boolean"]] + texts + [.members(test)])],
                 ],
                 "relation": described(
-                    "What the event is to the recipient's.",
+                    "The event's relation to the recipient's event.",
                     oneOrMore(["enum": .texts(Relation.allCases.map(\.rawValue))])
                 ),
                 "signal": described(
-                    "What Carillon takes the event for.",
+                    "The signal that Carillon gives the event.",
                     oneOrMore(
                         [
                             "enum": .texts(Signal.wellKnown.map(\.rawValue)),
@@ -46,13 +46,13 @@ enum MatchKeySchema {
                 ),
                 "tags": [
                     "description":
-                        "By a tag's name what its first or other values are, or whether there is such a tag.",
+                        "Conditions by a tag's name: its first or other values, or whether the tag exists.",
                     "type": "object",
                     "minProperties": 1,
                     "additionalProperties": ["anyOf": .array([["type": "boolean"]] + texts + [tag])],
                 ],
-                "zap": described("How many satoshis were sent.", range),
-                "p_tags": described("How many p tags the event has: how many people it names.", range),
+                "zap": described("The number of satoshis sent.", range),
+                "p_tags": described("The number of the event's p tags, and so of the people it names.", range),
                 "followed": [
                     "description": "Whether the author is in the recipient's own contact list.", "type": "boolean",
                 ],
@@ -61,7 +61,7 @@ enum MatchKeySchema {
                     oneOrMore(["type": "string", "pattern": .string("^\(LocalizedTextSchema.languagePattern)$")])
                 ),
                 "platform": described(
-                    "The device is on one of these platforms, as registrations call them: ios, android, web, …",
+                    "The device is on one of these platforms, as named in registrations: ios, android, web, …",
                     oneOrMore(name)
                 ),
                 "app": described("The device belongs to one of these apps.", oneOrMore(name)),
@@ -74,8 +74,8 @@ enum MatchKeySchema {
         "additionalProperties": false,
         "minProperties": 1,
         "properties": [
-            "min": ["description": "At least so many.", "type": "integer", "minimum": 0],
-            "max": ["description": "At most so many.", "type": "integer", "minimum": 0],
+            "min": ["description": "The minimum.", "type": "integer", "minimum": 0],
+            "max": ["description": "The maximum.", "type": "integer", "minimum": 0],
         ],
     ]
 
@@ -122,10 +122,10 @@ enum MatchKeySchema {
     private static var tag: JSONValue {
         let value: JSONValue = ["anyOf": .array(texts + [.members(test)])]
         let places = ValueConditionReader.places.map { place in
-            (key: String(place), value: described("What stands at this place behind the name.", value))
+            (key: String(place), value: described("The value at this position after the name.", value))
         }
         let further: [(key: String, value: JSONValue)] = [
-            ("any", described("What stands at any place behind the name.", value)),
+            ("any", described("A value at any position after the name.", value)),
             (
                 "recipient",
                 ["description": "The first value is the key of the account that the event concerns.", "const": true]

@@ -11,23 +11,23 @@ package enum RuleSchema {
         [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": "Carillon rules",
-            "description": "What each kind of event becomes. The first rule that matches an event decides.",
+            "description": "The notification for each kind of event. The first rule that matches an event decides.",
             "type": "object",
             "additionalProperties": false,
             "required": ["version", "rules"],
             "properties": [
                 "version": ["description": "This file's format.", "const": 1],
                 "rules": [
-                    "description": "The rules, in the order in which they are asked.",
+                    "description": "The rules, in the order in which they are checked.",
                     "type": "array",
                     "items": ["$ref": "#/$defs/rule"],
                 ],
                 "summary": RuleKeySchema.ofSeveralEvents(
-                    "What several notifications that waited for each other say together; {{count}} tells how many.",
+                    "The notification for a batch of events; {{count}} is their number.",
                     platforms
                 ),
                 "nudge": RuleKeySchema.ofSeveralEvents(
-                    "What is shown where neither who nor what may be told; {{count}} tells of how many.",
+                    "The notification if neither sender nor content may be shown; {{count}} is the number of events.",
                     platforms
                 ),
                 "mentions": RuleKeySchema.mentions,
@@ -81,11 +81,11 @@ enum RuleKeySchema {
         "required": ["id", "label"],
         "properties": [
             "id": [
-                "description": "What the app learns when the button is tapped, best as com.example.action.name.",
+                "description": "The id that the app gets when the button is tapped, such as com.example.action.name.",
                 "type": "string", "minLength": 1,
             ],
             "label": LocalizedTextSchema.reference("The text on the button.", "text"),
-            "url": url("What the button opens; the notification's url unless given."),
+            "url": url("The URL that the button opens. Default: the notification's url."),
             "icon": [
                 "description": "The name of an SF Symbol, such as cart.fill.", "type": "string",
                 "pattern": "^(?!SFSymbol\\.)",
@@ -95,7 +95,7 @@ enum RuleKeySchema {
 
     static let mentions: JSONValue = [
         "description":
-            "How texts spell the nostr: URIs in what people wrote: raw, as they stand, or people by names and events by excerpts.",
+            "How texts show nostr: URIs that people wrote: raw is unchanged; names shows people by names and events by excerpts.",
         "enum": .texts(MentionStyle.allCases.map(\.rawValue)),
     ]
 
@@ -104,22 +104,22 @@ enum RuleKeySchema {
             (
                 "name",
                 [
-                    "description": "What traces and trials call this rule.", "type": "string", "minLength": 1,
+                    "description": "The rule's name in traces and tests.", "type": "string", "minLength": 1,
                     "maxLength": 64,
                 ]
             ),
             (
                 "match",
                 LocalizedTextSchema.reference(
-                    "Which events this rule is for: each condition must hold; without any it is for all.",
+                    "The events that this rule matches: each condition must hold. Without conditions it matches all.",
                     "match"
                 )
             ),
-            ("drop", ["description": "true: such events wake nobody.", "type": "boolean"]),
+            ("drop", ["description": "true: such events send no notification.", "type": "boolean"]),
             (
                 "signal",
                 described(
-                    "What registrations switch on and off, and what a wake-up says; what Carillon takes the event for unless given.",
+                    "The signal that registrations switch on and off, and that a wake-up contains. Default: the one that Carillon gives the event.",
                     MatchKeySchema.signal
                 )
             ),
@@ -127,23 +127,23 @@ enum RuleKeySchema {
                 "mode",
                 [
                     "description":
-                        "The most that a push service may see; the stricter of this and the device's counts.",
+                        "The most that a push service may see; the stricter of this and the device's mode applies.",
                     "enum": .texts(Mode.allCases.map(\.name)),
                 ]
             ),
             (
                 "urgency",
-                ["description": "How soon a device should be bothered.", "enum": .texts(Urgency.allCases.map(\.name))]
+                ["description": "How urgent the notification is.", "enum": .texts(Urgency.allCases.map(\.name))]
             ),
             (
                 "pace",
                 [
                     "description":
-                        "How a push waits for its device's time: immediate does not wait, latest gives way to a later one of the same key, batch is counted with others; follows from the push type unless given.",
+                        "How a push is paced: immediate is never held, latest is replaced by a later one with the same key, batch is merged with others. Default: depends on the push type.",
                     "enum": .texts(PushPace.allCases.map(\.rawValue)),
                 ]
             ),
-            ("key", text("What belongs together where only the latest counts, such as {{event.tag.d}}.")),
+            ("key", text("Pushes with the same key replace each other if only the latest counts: {{event.tag.d}}.")),
             ("mentions", mentions),
         ]
     }
@@ -153,13 +153,13 @@ enum RuleKeySchema {
             ("title", LocalizedTextSchema.reference("The first line; a template.", "textOrKey")),
             (
                 "subtitle",
-                LocalizedTextSchema.reference("The second line, where a platform has one; a template.", "textOrKey")
+                LocalizedTextSchema.reference("The second line, if the platform has one; a template.", "textOrKey")
             ),
-            ("body", LocalizedTextSchema.reference("What stands below; a template.", "textOrKey")),
-            ("category", text("The app's word for this kind of notification.")),
-            ("thread", text("What belongs together on the screen has the same.")),
-            ("collapse", text("A later notification takes the place of an earlier one with the same.")),
-            ("url", url("What a tap opens.")),
+            ("body", LocalizedTextSchema.reference("The text below; a template.", "textOrKey")),
+            ("category", text("The app's name for this kind of notification.")),
+            ("thread", text("Notifications with the same thread are grouped on the screen.")),
+            ("collapse", text("A later notification replaces an earlier one with the same value.")),
+            ("url", url("The URL that a tap opens.")),
             (
                 "actions",
                 [
@@ -176,21 +176,21 @@ enum RuleKeySchema {
                 "data",
                 [
                     "description":
-                        "Further keys for the app; any JSON, its texts are templates, and a template under the tag !!int or !!float becomes a number.",
+                        "More keys for the app: any JSON. Its strings are templates, and a template with the tag !!int or !!float becomes a number.",
                     "type": "object", "properties": .members(CustomKeys.reserved(platforms).map { ($0, false) }),
                 ]
             ),
             (
                 "event_data",
                 [
-                    "description": "false leaves out the keys that tell the app which event this is about.",
+                    "description": "false omits the keys that describe the event to the app.",
                     "type": "boolean",
                 ]
             ),
             (
                 "expires",
                 [
-                    "description": "How long a push service may keep it for a device that is off: 1m to 28d.",
+                    "description": "How long a push service may keep it for an unreachable device: 1m to 28d.",
                     "type": "string", "pattern": .string("^\(TimeSpan.pattern)$"),
                 ]
             ),
@@ -205,7 +205,7 @@ enum RuleKeySchema {
         }
         let native: JSONValue = [
             "description":
-                "Blocks for platforms that have no key of their own, by their plugin's name; nothing in them is checked.",
+                "Blocks for platforms without their own key, by their plugin's name. They are not checked.",
             "type": "object",
             "additionalProperties": ["type": "object"],
         ]
@@ -241,9 +241,9 @@ package enum LocalizedTextSchema {
         "anyOf": [
             ["type": "string"],
             byLanguage([
-                "loc-key": ["description": "The name of a text that the app has itself.", "type": "string"],
+                "loc-key": ["description": "The name of a localised text in the app.", "type": "string"],
                 "loc-args": [
-                    "description": "What goes into that text.",
+                    "description": "The arguments of that text.",
                     "type": "array",
                     "items": ["type": "string"],
                 ],

@@ -57,7 +57,7 @@ struct Template: Sendable {
             // Other errors were reported before, so this contains only the position.
             let place = (error as? MustacheTemplate.ParserError)?.context
             throw TemplateError(
-                "the template is broken"
+                "the template is invalid"
                     + (place.map { " in its line \($0.lineNumber), at column \($0.columnNumber)" } ?? "")
             )
         }
@@ -129,7 +129,7 @@ enum LiteralCheck {
     static func check(_ literals: [Substring], _ place: TextPlace) throws(TemplateError) {
         // A text without variables is checked as a whole elsewhere.
         if place == .url, literals.count > 1, literals.contains(where: { $0.utf8.contains(0x20) }) {
-            throw TemplateError("expected a URL without blanks; write %20 for one")
+            throw TemplateError("expected a URL without spaces; write %20 for a space")
         }
         for scalar in literals.lazy.flatMap(\.unicodeScalars)
         where !scalar.isASCII || !(0x20...0x7E).contains(scalar.value) {
@@ -137,7 +137,7 @@ enum LiteralCheck {
             case .lineBreak where place.isMultiline && scalar == "\n", .tab where place.isMultiline: break
             case .lineBreak:
                 throw TemplateError(
-                    "expected one line (a block that begins with | or > ends with a line break; |- and >- do not)"
+                    "expected one line (a block that starts with | or > ends with a line break; |- and >- do not)"
                 )
             case .tab, .control: throw TemplateError("expected no control characters")
             case .base, .mark, .blank, .joiner, .directionMark, .variationSelector, .tag, .harmful: break

@@ -132,7 +132,7 @@ import Testing
         )
         #expect(devices[1].outcome == "not sent: the device's filters switch replies off")
         #expect(explanation.accounts[1].devices.isEmpty)
-        #expect(explanation.accounts[1].outcome == "not sent: it is the recipient's own doing")
+        #expect(explanation.accounts[1].outcome == "not sent: the recipient caused it")
     }
 
     @Test func oneDevicesDeliveryIsNotAnothers() {
@@ -152,8 +152,8 @@ import Testing
     @Test func whatTheDiskRefusedDoesNotWaitForItsTurn() {
         let refused = explain([step(.notKept)])
         #expect(refused.isKnown && refused.accounts.isEmpty)
-        #expect(refused.steps.map(\.words) == ["not kept: the disk refused; it is taken when it comes again"])
-        // A copy may be refused while the event itself is in progress.
+        #expect(refused.steps.map(\.words) == ["not stored: the disk refused; it can be accepted later"])
+        // A copy may be refused while the event itself is under way.
         let taken = explain([step(.queued, of: alice, on: 1, delivery: "a"), step(.notKept)], outbox: ["a"])
         #expect(taken.accounts[0].devices[0].outcome == "waits for its turn: no attempt has ended yet")
     }
@@ -216,7 +216,7 @@ import Testing
 
     @Test func whatADeviceTookAlongIsNoPartOfALaterPush() {
         let history = [step(.held, of: alice, on: 1, delivery: "a", reason: "cooldown")]
-        let left = "not sent: the device left while it was held"
+        let left = "not sent: the device was removed while it was held"
         #expect(explain(history, outbox: []).accounts[0].devices[0].outcome == left)
         let told = explain(history + [group(.left, "a")], outbox: []).accounts[0].devices[0]
         #expect(told.outcome == left && told.steps.map(\.step) == ["held", "left"])

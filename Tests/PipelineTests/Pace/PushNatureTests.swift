@@ -297,7 +297,7 @@ import TimeTestSupport
         #expect(released.map(\.reason) == ["latest of 2"])
         #expect(
             PipelineStep.released.words("latest of 2")
-                == "the device's time has come: it goes as the latest of 2"
+                == "no longer held: sent as the latest of 2"
         )
     }
 }

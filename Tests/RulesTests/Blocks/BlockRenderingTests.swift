@@ -208,7 +208,7 @@ import TimeTestSupport
         #expect(BlockFixture.mistakes("event_data: false, data: { \(keys(256)) }").isEmpty)
         #expect(
             BlockFixture.mistakes("event_data: false, data: { \(keys(257)) }") == [
-                "rules[0].data: expected at most 256 keys; put further ones into an object under one of them"
+                "rules[0].data: expected at most 256 keys; put the rest into an object in one of them"
             ]
         )
     }

@@ -53,7 +53,7 @@ import Testing
         ),
         Case(
             "apns: { event: update, content-state: {}, events: end }",
-            "rules[0].apns.events: this is 'event' under another name; give one of them"
+            "rules[0].apns.events: this is another name of 'event'; use only one of them"
         ),
         Case("apns: { alert: { loc-key: K, loc-args: x } }", "rules[0].apns.alert.loc-args: expected a list"),
         Case("apns: { badge: \"{{author.name}}\" }", "rules[0].apns.badge: " + numeric),
@@ -82,7 +82,7 @@ import Testing
         Case("ntfy: { priority: 6 }", "rules[0].ntfy.priority: expected a whole number from 1 to 5"),
         Case(
             "ntfy: { icon: \"data:image/png,x\" }",
-            "rules[0].ntfy.icon: expected a URL that begins with https:// or http://"
+            "rules[0].ntfy.icon: expected a URL that starts with https:// or http://"
         ),
         Case("ntfy: { cache: never }", "rules[0].ntfy.cache: expected yes or no"),
         Case("gotify: { priority: 11 }", "rules[0].gotify.priority: expected a whole number from 0 to 10"),
@@ -90,12 +90,12 @@ import Testing
         Case("native: { matrix: 1 }", "rules[0].native.matrix: expected a mapping"),
         Case(
             "native: { ios: { badge: 2 } }",
-            "rules[0].native.ios: this is the rule's own 'apns'; here stands what other plugins get"
+            "rules[0].native.ios: move this to the rule's key 'apns'; 'native' is for other plugins"
         ),
         Case("data: { aps: {} }", "rules[0].data.aps: Apple's own keys belong in 'apns'"),
         Case(
             "data: { event_id: x }",
-            "rules[0].data.event_id: the event's own keys include 'event_id' already; 'event_data: false' leaves them out"
+            "rules[0].data.event_id: the event's own keys already include 'event_id'; 'event_data: false' omits them"
         ),
         Case("expires: 59s", "rules[0].expires: " + lifetime),
         Case("expires: 29d", "rules[0].expires: " + lifetime),

@@ -21,12 +21,12 @@ import Testing
         ("actions: [{ id: a }]", "rules[0].actions[0]: 'label' is missing: the text on the button"),
         (
             "actions: [{ label: a }]",
-            "rules[0].actions[0]: 'id' is missing: what the app learns when the button is tapped"
+            "rules[0].actions[0]: 'id' is missing: the id that the app gets when the button is tapped"
         ),
         ("actions: [{ id: a, label: \"\" }]", "rules[0].actions[0].label: expected a text that is not empty"),
         (
             "actions: [{ id: a, label: b }, { id: a, label: c }]",
-            "rules[0].actions[1].id: 'a' is the id of another button, too"
+            "rules[0].actions[1].id: 'a' is also the id of another button"
         ),
         (
             "actions: [{ id: a, label: b, url: not a url }]",
@@ -35,12 +35,12 @@ import Testing
         ("url: /notes", "rules[0].url: " + AbsoluteURL.expectation),
         (
             "apns: { actions: { com.klaviyo.action.view: {} } }",
-            "rules[0].apns.actions: 'category' is missing: which buttons these are"
+            "rules[0].apns.actions: 'category' is missing: the category of these buttons"
         ),
         (
             "apns: { category: unknown.category, actions: { a: {} } }",
             "rules[0].apns.category: the app has not registered 'unknown.category': expected \(predefined), "
-                + "or one listed at the file's top under 'categories'"
+                + "or one listed in the file's 'categories'"
         ),
         (
             "apns: { category: com.klaviyo.category.viewDismis }",
@@ -49,7 +49,7 @@ import Testing
         ),
         (
             "apns: { category: \"{{event.kind}}\", actions: { a: {} } }",
-            "rules[0].apns.category: expected a text without variables beside 'actions'"
+            "rules[0].apns.category: expected a text without variables, because there is 'actions'"
         ),
         (
             "apns: { category: com.klaviyo.category.yesNo, actions: { com.klaviyo.action.yes: { url: here } } }",
@@ -69,15 +69,15 @@ import Testing
         (
             "apns: { category: unknown.category }",
             "rules[0].apns.category: the app has not registered 'unknown.category': expected \(predefined), "
-                + "or one listed at the file's top under 'categories'"
+                + "or one listed in the file's 'categories'"
         ),
         (
             "actions: [{ id: a, label: b, icon: SFSymbol.cart.fill }]",
-            "rules[0].actions[0].icon: expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'"
+            "rules[0].actions[0].icon: expected only the symbol's name, such as cart.fill, without 'SFSymbol.'"
         ),
         (
             "actions: [{ id: a, label: b, icon: \"SFSymbol.{{event.tag.i}}\" }]",
-            "rules[0].actions[0].icon: expected the symbol's name alone, such as cart.fill, without 'SFSymbol.'"
+            "rules[0].actions[0].icon: expected only the symbol's name, such as cart.fill, without 'SFSymbol.'"
         ),
     ]
 

@@ -30,7 +30,7 @@ import Testing
         ("url: \"notes/{{event.id}}\"", "url: " + AbsoluteURL.expectation),
         (
             "url: \"app://find?q=from {{ author.npub }}\"",
-            "url: expected a URL without blanks; write %20 for one"
+            "url: expected a URL without spaces; write %20 for a space"
         ),
         ("actions: [{ id: a, label: b, url: \"/{{event.id}}\" }]", "actions[0].url: " + AbsoluteURL.expectation),
     ])

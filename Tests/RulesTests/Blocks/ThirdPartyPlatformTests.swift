@@ -80,7 +80,7 @@ import Testing
         ("title: x\n    pager: { score: 2 }", "r.yaml:5:21: rules[0].pager.score: expected a number from 0 to 1"),
         (
             "native: { pager: { tone: soft } }",
-            "r.yaml:4:22: rules[0].native.pager: this is the rule's own 'pager'; here stands what other plugins get"
+            "r.yaml:4:22: rules[0].native.pager: move this to the rule's key 'pager'; 'native' is for other plugins"
         ),
     ])
     func mistakesAreReportedWithTheirPlaces(rule: String, expected: String) {

@@ -82,7 +82,7 @@ import Testing
         )
         #expect(
             mistakes("title: { default: x, defualt: y }").first?.hasPrefix(
-                "rules[0].title.defualt: 'defualt' is no language; expected 'default' or a tag"
+                "rules[0].title.defualt: 'defualt' is not a language; expected 'default' or a tag"
             ) == true
         )
         #expect(mistakes("title: { default: x, de-foobar: y }").count == 1)

@@ -231,9 +231,9 @@ def test_check_names_mistakes_in_filters(stopped_router):
     check = carillon("check", "--config", stopped_router.configuration_file)
     assert check.returncode == 1
     for mistake in [
-        "filters.noise: the filter noise refuses its settings: hellthread: expected a whole number",
-        "filters.web-of-trust: the filter web-of-trust refuses its settings: level: expected follows",
-        "filters.nonsense: no loaded plugin offers the filter nonsense; available: mutes, noise, web-of-trust",
+        "filter_plugins.noise: the filter noise refuses its settings: hellthread: expected a whole number",
+        "filter_plugins.web-of-trust: the filter web-of-trust refuses its settings: level: expected follows",
+        "filter_plugins.nonsense: no loaded plugin offers the filter nonsense; available: mutes, noise, web-of-trust",
     ]:
         assert mistake in check.stderr
     assert "filter_plugins.mutes" not in check.stderr

@@ -167,7 +167,7 @@ struct Users: AsyncParsableCommand {
                 "Allow a key or a network to register, or exempt a network from a larger blocked one.",
             discussion: """
                 access.mode in the configuration sets who can register: all clients (open), users of invitations \
-                (invited), or only keys and networks allowed here (listed). This replaces a block of the same key or \
+                (invite-only), or only keys and networks allowed here (allowlist). This replaces a block of the same key or \
                 network.
 
                   carillon users allow npub10el…
@@ -217,8 +217,8 @@ struct DecisionTerms: ParsableArguments {
     @Option(help: "A note that only operators see.")
     var reason = ""
 
-    @Option(help: "When the rule ends, such as 90m, 12h or 30d. Default: never.")
-    var until: Span?
+    @Option(name: .customLong("for"), help: "When the rule ends, such as 90m, 12h or 30d. Default: never.")
+    var span: Span?
 }
 
 /// Whether a decision is about an invitation.
@@ -295,8 +295,8 @@ struct Tokens: AsyncParsableCommand {
         @Option(help: "A scope: read, operate or send; may be repeated.")
         var scope: [APIScope]
 
-        @Option(help: "When the token expires, such as 12h or 90d. Default: never.")
-        var expires: Span?
+        @Option(name: .customLong("for"), help: "When the token expires, such as 12h or 90d. Default: never.")
+        var span: Span?
 
         @Flag(help: "Print one JSON object.")
         var json = false

@@ -27,7 +27,7 @@ struct AccessListTests {
     }
 
     @Test func aListedRouterTakesWhoIsAllowedByName() {
-        let list = list(.listed, rule(.key(one), isBlock: false))
+        let list = list(.allowlist, rule(.key(one), isBlock: false))
         #expect(list.refusal(ofRegistrationBy: one, for: one) == nil)
         // A device key of a listed root, and the other way round.
         #expect(list.refusal(ofRegistrationBy: two, for: one) == nil)
@@ -36,7 +36,7 @@ struct AccessListTests {
     }
 
     @Test func aListedRouterTakesWhoComesFromAListedNetwork() {
-        let list = list(.listed, rule(.key(one)))
+        let list = list(.allowlist, rule(.key(one)))
         #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: true) == nil)
         #expect(list.refusal(ofRegistrationBy: two, for: two, isListed: false) != nil)
         // A block of the key counts from everywhere.
@@ -44,7 +44,7 @@ struct AccessListTests {
     }
 
     @Test func aBlockIsStrongerThanWhatAllows() {
-        let list = list(.listed, rule(.key(one), isBlock: false), rule(.key(one)))
+        let list = list(.allowlist, rule(.key(one), isBlock: false), rule(.key(one)))
         #expect(list.isBlocked(one) && !list.isAllowed(one))
     }
 

@@ -325,3 +325,18 @@ extension DevicePreferencesOverview.Filter {
         }
     }
 }
+
+extension DevicePreferencesOverview.Bound {
+    private enum CodingKeys: String, CodingKey {
+        case wished = "wished"
+        case inForce
+    }
+}
+
+extension DevicePreferencesOverview.Filter {
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case wished = "wished"
+        case isActive
+    }
+}

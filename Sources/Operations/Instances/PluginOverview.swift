@@ -196,3 +196,11 @@ package struct PluginListing {
         return filter.name + (wishes.isEmpty ? "" : " (\(wishes.joined(separator: "; ")))")
     }
 }
+
+extension PluginOverview.Process {
+    private enum CodingKeys: String, CodingKey {
+        case plugins, state, process, deaths, lastDeath
+        case setAside = "setAside"
+        case confinement, member
+    }
+}

@@ -184,3 +184,11 @@ extension AccessRequest {
         )
     }
 }
+
+extension AccessRuleReport {
+    private enum CodingKeys: String, CodingKey {
+        case kind, subject, npub
+        case verdict = "verdict"
+        case reason, since, until, source
+    }
+}

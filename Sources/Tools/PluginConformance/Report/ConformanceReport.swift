@@ -130,7 +130,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case threads
     case shutdown
     case decide
-    case verdict
+    case verdict = "verdict"
     case needs
 
     /// The checks of transports.
@@ -190,5 +190,13 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .verdict: "gives verdicts there are, with a short reason"
         case .needs: "asks for no more than its flags say"
         }
+    }
+}
+
+extension CheckResult {
+    private enum CodingKeys: String, CodingKey {
+        case check, platform
+        case verdict = "verdict"
+        case text
     }
 }

@@ -171,12 +171,12 @@ struct KeyReports: Sendable {
         case refusal(UInt32)
     }
 
-    private let hourly: SeldomLog<Subject>
-    private let once: SeldomLog<Subject>
+    private let hourly: RateLimitedLog<Subject>
+    private let once: RateLimitedLog<Subject>
 
     init(_ host: Host) {
-        hourly = SeldomLog(host)
-        once = SeldomLog(host, quiet: nil)
+        hourly = RateLimitedLog(host)
+        once = RateLimitedLog(host, quiet: nil)
     }
 
     /// Logs that a push service refuses the token, whatever the subscription.

@@ -35,7 +35,7 @@ package final class WebPushSender: Sendable {
         try SigningKey.validate(registration, in: ring)
     }
 
-    package func send(_ message: SignedMessage, _ registration: borrowing Registration, _ ticket: Ticket) -> Admission {
+    package func send(_ message: SignedMessage, _ registration: borrowing Registration, _ ticket: Ticket) -> Acceptance {
         let key = SigningKey(registration, in: ring)
         let tokens: [Int]
         switch key {
@@ -60,7 +60,7 @@ package final class WebPushSender: Sendable {
 
     /// Runs an operator's command. `vapid` prints the public keys; apps subscribe with the current one. `status`
     /// reports them to the router, which passes them to apps.
-    package func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    package func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         switch words {
         case ["vapid"]: completion(CommandAnswer(isGood: true, text: describeKeys()))
         case ["status"]: completion(CommandAnswer(isGood: true, text: status))
@@ -113,7 +113,7 @@ package final class WebPushSender: Sendable {
         return [known] + (0..<count).filter { $0 != known }
     }
 
-    private func start(_ attempt: SendingAttempt) -> Admission {
+    private func start(_ attempt: SendingAttempt) -> Acceptance {
         let endpoint = attempt.message.endpoint
         let now = now()
         // The router retries the message. Then the right key comes first, if it was learned.
@@ -218,7 +218,7 @@ package final class WebPushSender: Sendable {
     }
 
     /// Completes the ticket of a message that was accepted earlier but cannot be sent now.
-    private func settle(_ attempt: SendingAttempt, _ admission: Admission) {
+    private func settle(_ attempt: SendingAttempt, _ admission: Acceptance) {
         if case .accepted = admission { return }
         attempt.ticket.complete(Outcome(.retry, reason: "busy"))
     }

@@ -50,7 +50,7 @@ extension Configuration {
 
         package init() {}
 
-        package static let mostWebhooks = 10
+        package static let maxWebhooks = 10
         package static let failingDaysRange = 1...60
         package static let disableDaysRange = 0...365
     }
@@ -58,18 +58,18 @@ extension Configuration {
 
 extension WebhookSecrets {
     /// Reads a file with one secret per line. Throws a sentence that describes the error.
-    package init(file path: String) throws(Mistake) {
+    package init(file path: String) throws(FormatError) {
         guard let data = FileManager.default.contents(atPath: path), data.count <= 4_096 else {
-            throw Mistake(description: "\(path): expected a readable file with one secret per line")
+            throw FormatError(description: "\(path): expected a readable file with one secret per line")
         }
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
-        do throws(Mistake) {
+        do throws(FormatError) {
             try self.init(lines.filter { !$0.isEmpty })
         } catch {
-            throw Mistake(description: "\(path): \(error.description)")
+            throw FormatError(description: "\(path): \(error.description)")
         }
         if isEmpty {
-            throw Mistake(description: "\(path): expected a secret, such as whsec_$(openssl rand -base64 32)")
+            throw FormatError(description: "\(path): expected a secret, such as whsec_$(openssl rand -base64 32)")
         }
     }
 }
@@ -81,8 +81,8 @@ extension ConfigurationReader {
         }
         var settings = Configuration.OperationalEvents()
         let webhooks = mapping["webhooks"]?.list() ?? []
-        if webhooks.count > Configuration.OperationalEvents.mostWebhooks {
-            mapping["webhooks"]?.mistake("expected up to \(Configuration.OperationalEvents.mostWebhooks) endpoints")
+        if webhooks.count > Configuration.OperationalEvents.maxWebhooks {
+            mapping["webhooks"]?.mistake("expected up to \(Configuration.OperationalEvents.maxWebhooks) endpoints")
         }
         settings.webhooks = webhooks.compactMap(webhook)
         if let push = mapping["push"]?.mapping(keys: ["accounts", "events"]) {
@@ -117,7 +117,7 @@ extension ConfigurationReader {
         {
             place.mistake("expected a URL, such as https://ops.example.com/carillon")
         }
-        do throws(WebhookSecrets.Mistake) {
+        do throws(WebhookSecrets.FormatError) {
             if !isWithoutCredentials { _ = try WebhookSecrets(file: path) }
         } catch {
             file.mistake(error.description)

@@ -17,7 +17,7 @@ package struct Configuration: Sendable {
     /// The SQLite database.
     package var storePath: String
     /// The maximum number of queued deliveries on disk; above it, sources of events wait.
-    package var mostWaiting = 1_000_000
+    package var maxWaiting = 1_000_000
     /// Line and column of the name in the file, for errors that occur only on use; 0 if no file was read.
     package var keyFilePlace = (line: 0, column: 0)
     package var storePlace = (line: 0, column: 0)
@@ -76,7 +76,7 @@ package struct Configuration: Sendable {
     /// The configuration file; nil if none was read.
     package var file: String?
 
-    static let mostWaitingRange = 1...100_000_000
+    static let maxWaitingRange = 1...100_000_000
 
     package init(keyFile: String, storePath: String) {
         self.keyFile = keyFile

@@ -9,7 +9,7 @@ extension ConfigurationReader {
     static let longestPause = 86_400
     static let highestCap = 1_000_000
 
-    static let mostSilentPerHour = 60
+    static let maxSilentPerHour = 60
 
     /// Reads the block. A mapping among the defaults is for the platform of that name; only plugins know the platforms.
     func pacing(
@@ -33,7 +33,7 @@ extension ConfigurationReader {
         if let mapping = bounds?.mapping(keys: ["cooldown_seconds", "window_seconds", "daily_cap"]) {
             policy.leastCooldown = seconds(mapping["cooldown_seconds"]) ?? policy.leastCooldown
             policy.leastWindow = seconds(mapping["window_seconds"]) ?? policy.leastWindow
-            policy.mostDailyCap = cap(mapping["daily_cap"]) ?? policy.mostDailyCap
+            policy.maxDailyCap = cap(mapping["daily_cap"]) ?? policy.maxDailyCap
         }
         let places = members.filter { platforms.contains($0.key) }.map { ($0.key, $0.value.place) }
         return (mode, policy, Dictionary(places) { first, _ in first })
@@ -46,7 +46,7 @@ extension ConfigurationReader {
         defaults.window = seconds(mapping["window_seconds"])
         defaults.dailyCap = cap(mapping["daily_cap"])
         defaults.backgroundPerHour =
-            mapping["background_per_hour"]?.integer(in: 0...Self.mostSilentPerHour) ?? defaults.backgroundPerHour
+            mapping["background_per_hour"]?.integer(in: 0...Self.maxSilentPerHour) ?? defaults.backgroundPerHour
     }
 
     private func seconds(_ value: YAMLValue?) -> Duration? {

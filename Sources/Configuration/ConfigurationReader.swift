@@ -59,8 +59,8 @@ struct ConfigurationReader {
         var configuration = Configuration(keyFile: path(keyFile ?? ""), storePath: path(store ?? ""))
         configuration.keyFilePlace = top["identity"]?.place ?? (0, 0)
         configuration.storePlace = top["store"]?.place ?? (0, 0)
-        configuration.mostWaiting =
-            storeBlock?["max_waiting"]?.integer(in: Configuration.mostWaitingRange) ?? configuration.mostWaiting
+        configuration.maxWaiting =
+            storeBlock?["max_waiting"]?.integer(in: Configuration.maxWaitingRange) ?? configuration.maxWaiting
         if let relay = top["relay"] { configuration.relay = self.relay(relay) }
         configuration.relays = relays(top["relays"], ownURL: configuration.relay.url)
         configuration.hints = hints(top["hints"])

@@ -64,7 +64,7 @@ package struct DeliveryReport: Sendable, Hashable {
     package var nextDue: Timestamp?
     /// Whether it failed so often that later deliveries to its device may overtake it from now on. It may still be
     /// delivered.
-    package var standsAside: Bool
+    package var stopsBlocking: Bool
     /// When the delivery was accepted; nil for an unreadable row.
     package var acceptedAt: Timestamp?
     /// The mode that the push service saw; nil for an unreadable row.
@@ -79,7 +79,7 @@ package struct DeliveryReport: Sendable, Hashable {
         reason: String,
         attempt: Int,
         nextDue: Timestamp? = nil,
-        standsAside: Bool = false,
+        stopsBlocking: Bool = false,
         acceptedAt: Timestamp? = nil,
         mode: Mode? = nil
     ) {
@@ -91,7 +91,7 @@ package struct DeliveryReport: Sendable, Hashable {
         self.reason = reason
         self.attempt = attempt
         self.nextDue = nextDue
-        self.standsAside = standsAside
+        self.stopsBlocking = stopsBlocking
         self.acceptedAt = acceptedAt
         self.mode = mode
     }
@@ -252,9 +252,9 @@ package struct QueueDrop: Sendable, Hashable {
 }
 
 /// The result of expediting deliveries for an operator.
-package struct QueueHastening: Sendable, Hashable {
+package struct ExpediteResult: Sendable, Hashable {
     /// The number that waited for a later time.
-    package var hastened: Int
+    package var expedited: Int
     /// The queues whose pause was ended.
     package var unpaused: [QueueName]
 }

@@ -42,7 +42,7 @@ extension ConnectionScope: Hashable {
 /// A certificate with its key, for TLS client authentication (RFC 8446, section 4.4.2).
 package struct ClientCertificate: Sendable {
     /// The problem with a certificate or key; reveals nothing about the key.
-    package enum Mistake: String, Error {
+    package enum FormatError: String, Error {
         case certificates = "certificates: expected PEM, starting with the client's certificate"
         case key = "key: expected an unencrypted private key in PEM"
         case pair = "key: expected the private key of the first certificate"
@@ -58,7 +58,7 @@ package struct ClientCertificate: Sendable {
     ///   - certificates: PEM, the client's own certificate first.
     ///   - key: Its private key, in PEM.
     /// - Throws: The problem with either, or that they do not match.
-    package init(certificates: String, key: String) throws(Mistake) {
+    package init(certificates: String, key: String) throws(FormatError) {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(certificates.utf8)), !chain.isEmpty else {
             throw .certificates
         }

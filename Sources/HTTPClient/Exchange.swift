@@ -15,13 +15,13 @@ final class Exchange: @unchecked Sendable {
     var isSlow = false
     /// The host's addresses in libcurl's format, unless libcurl resolves it itself.
     var addresses: String?
-    private var completion: (@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void)?
+    private var completion: (@Sendable (Result<HTTPResponse, HTTPError>) -> Void)?
 
     init(
         request: HTTPRequest,
         url: URLParts,
         deadline: Deadline,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         self.request = request
         self.url = url
@@ -32,10 +32,10 @@ final class Exchange: @unchecked Sendable {
     deinit {
         // Only an event loop that was shut down before its connections drops unfinished work; this keeps the promise
         // even then.
-        completion?(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
+        completion?(.failure(HTTPError(.shutdown, mayHaveBeenProcessed: true)))
     }
 
-    func complete(_ result: Result<HTTPResponse, HTTPFailure>) {
+    func complete(_ result: Result<HTTPResponse, HTTPError>) {
         guard let completion = completion.take() else {
             assertionFailure("a request was completed twice")
             return
@@ -43,8 +43,8 @@ final class Exchange: @unchecked Sendable {
         completion(result)
     }
 
-    func fail(_ reason: HTTPFailure.Reason, mayHaveBeenProcessed: Bool) {
-        complete(.failure(HTTPFailure(reason, mayHaveBeenProcessed: mayHaveBeenProcessed)))
+    func fail(_ reason: HTTPError.Reason, mayHaveBeenProcessed: Bool) {
+        complete(.failure(HTTPError(reason, mayHaveBeenProcessed: mayHaveBeenProcessed)))
     }
 }
 

@@ -40,7 +40,7 @@ package final class HTTPLanes: HTTPSender {
         self.curl = curl
         pool = ConnectionPool(
             group: group,
-            surroundings: OriginConnections.Surroundings(
+            surroundings: OriginConnections.PoolContext(
                 connector: TLSConnector(dialer: dialer),
                 settings: configuration.lanes,
                 jitter: { Double.random(in: 0...1) },
@@ -55,7 +55,7 @@ package final class HTTPLanes: HTTPSender {
 
     package func send(
         _ request: consuming HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         guard let url = URLParts(request.url) else { return Self.refuse(.invalidURL, completion) }
         guard request.isWellFormed else { return Self.refuse(.protocolError, completion) }
@@ -80,7 +80,7 @@ package final class HTTPLanes: HTTPSender {
 
     /// Why no request to a user's URL can ever be sent; nil if it depends on the addresses of its name. A proxy checks
     /// addresses itself.
-    package func objection(toUserURL url: String) -> HTTPFailure.Reason? {
+    package func objection(toUserURL url: String) -> HTTPError.Reason? {
         guard let url = URLParts(url) else { return .invalidURL }
         return dialer.hasProxy || dialer.addressGuard.mayPermit(url.origin) ? nil : .forbiddenAddress
     }
@@ -110,10 +110,10 @@ package final class HTTPLanes: HTTPSender {
     }
 
     private static func refuse(
-        _ reason: HTTPFailure.Reason,
-        _ completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        _ reason: HTTPError.Reason,
+        _ completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
-        later { completion(.failure(HTTPFailure(reason, mayHaveBeenProcessed: false))) }
+        later { completion(.failure(HTTPError(reason, mayHaveBeenProcessed: false))) }
     }
 
     /// A queue for the life of the process without name look-ups: refusals must arrive even after everything else has
@@ -132,7 +132,7 @@ struct AccountSender: HTTPSender {
 
     func send(
         _ request: consuming HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         request.share = number
         http.send(request, completion: completion)

@@ -66,7 +66,7 @@ package struct HTTPResponse: Sendable, Hashable {
 }
 
 /// Why a request got no response.
-package struct HTTPFailure: Error, Sendable, Hashable {
+package struct HTTPError: Error, Sendable, Hashable {
     /// One word of a small fixed set, suitable as a metric's label.
     package enum Reason: String, Sendable, CaseIterable {
         case invalidURL = "invalid-url"
@@ -127,7 +127,7 @@ package protocol HTTPSender: Sendable {
     /// Never blocks.
     func send(
         _ request: consuming HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     )
 
     /// Announces that no more requests of `scope` will come: its connections close once they are idle.

@@ -21,7 +21,7 @@ struct AccountStage {
     /// The authors of events with pushes that may still be queued or held.
     private var pushedAuthors = BoundedCache<SIMD4<UInt64>, Void>(capacity: 100_000)
     /// Logs that the registry cannot be read.
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
 
     init(
         _ settings: PipelineSettings,
@@ -29,7 +29,7 @@ struct AccountStage {
         feed: IndexFeed?,
         _ storage: PipelineStorage,
         _ dependencies: PipelineDependencies,
-        trouble: FailureLog
+        trouble: ErrorLog
     ) {
         let follows = Follows(registry: registry, feed: feed, trouble: trouble, now: dependencies.now)
         matcher = Matcher(settings, registry, follows)
@@ -76,7 +76,7 @@ struct AccountStage {
         _ sessions: [FilterSession?],
         accepted: AcceptedEvents,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         let event = addressed.event
         let (woken, held, special, deliveries) = (
@@ -118,7 +118,7 @@ struct AccountStage {
         _ session: FilterSession?,
         zap: EventID?,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         let (event, account) = (plan.event, plan.account)
         var targets = plan.targets
@@ -148,7 +148,7 @@ struct AccountStage {
 
     /// Records what deletions may take back, and which versions are outdated. Only pushes that change what a device
     /// still shows justify keeping this across a restart.
-    private mutating func notePushed(_ event: Event, isSpecial: Bool, _ effects: inout Effects) {
+    private mutating func notePushed(_ event: Event, isSpecial: Bool, _ effects: inout BatchWrite) {
         let author = SIMD4(event.pubkey.bytes)
         pushedAuthors.insert(author)
         guard event.kind.retention != .regular, let address = EventOrigin(event).address else { return }
@@ -162,7 +162,7 @@ struct AccountStage {
     mutating func takeBaseline(
         _ addressed: AddressedEvent,
         in index: borrowing MatchIndex,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) -> EventOutcome {
         let id = addressed.event.id
         do {
@@ -179,7 +179,7 @@ struct AccountStage {
     }
 
     /// Removes deleted events from the held groups and from the outbox.
-    mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout Effects) {
+    mutating func withdraw(_ deletion: Deletion, _ context: inout EventContext, _ effects: inout BatchWrite) {
         ruledEvents?.withdrawn(deletion)
         for (event, group, device) in pacing.withdraw(deletion, signer: { context.authors(of: $0)?.first }) {
             let delivery = deliveryID(group.event, device)
@@ -196,7 +196,7 @@ struct AccountStage {
         by addressed: AddressedEvent,
         in index: borrowing MatchIndex,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) -> EventOutcome {
         let (event, accounts) = (addressed.event, addressed.accounts)
         guard let hint = hints.read(event, naming: accounts.count, at: effects.time) else {
@@ -218,7 +218,7 @@ struct AccountStage {
         by hint: WakeUpHint,
         in index: borrowing MatchIndex,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) throws {
         guard let key = index.key(of: account) else { return }
         let partnered: Set<DeviceID>
@@ -254,7 +254,7 @@ struct AccountStage {
         _ draft: inout Draft,
         _ preferences: PacePreferences,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         let pace = pacing.pace(for: preferences, on: draft.target.route.platform)
         let (target, match, now) = (draft.target, draft.match, effects.time)
@@ -264,7 +264,7 @@ struct AccountStage {
         switch pacing.admit(match, to: target, at: pace, hasCapacity: hasCapacity, now: now) {
         case .bypasses(let earlier):
             if let earlier {
-                let release = Release(device: target.device, pace: pace ?? Pace(), groups: [earlier])
+                let release = ReleasedPush(device: target.device, pace: pace ?? Pace(), groups: [earlier])
                 do { try carryOut(release, to: target, &effects) } catch { effects.fail(error) }
             }
             let id = deliveryID(match.event, target.device)
@@ -306,21 +306,21 @@ struct AccountStage {
         _ draft: inout Draft,
         _ id: DeliveryID,
         _ context: inout EventContext,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         let notification = composer.compose(&draft, id: id, &context, at: effects.time)
         effects.deliver(notification, id: id, for: draft.match.event, to: draft.target, reason: draft.reason)
     }
 
     /// Delivers several events as one push.
-    private func deliver(_ sum: HeldGroup, _ id: DeliveryID, to target: TargetDevice, _ effects: inout Effects) {
+    private func deliver(_ sum: HeldGroup, _ id: DeliveryID, to target: TargetDevice, _ effects: inout BatchWrite) {
         let notification = composer.summary(sum, id: id, for: target, at: effects.time)
         let reason = QueuedReason.batch + "\(sum.count)"
         effects.deliver(notification, id: id, for: sum.event, to: target, reason: reason)
     }
 
     /// Sends the groups whose hold time has ended.
-    mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout Effects) {
+    mutating func releaseDue(in index: borrowing MatchIndex, _ effects: inout BatchWrite) {
         let (storage, isPacing) = (storage, pacing.isOn)
         let releases = pacing.takeDue(at: effects.time) { device, group in
             let signal = index.signals[group.signal]
@@ -349,7 +349,7 @@ struct AccountStage {
     }
 
     /// Delivers groups as one push. Throws if the held notification cannot be read from disk.
-    private mutating func carryOut(_ release: Release, to target: TargetDevice, _ effects: inout Effects) throws {
+    private mutating func carryOut(_ release: ReleasedPush, to target: TargetDevice, _ effects: inout BatchWrite) throws {
         guard var sum = release.groups.first else { return }
         let (first, device) = (sum, target.device)
         let id = deliveryID(first.event, device)
@@ -383,7 +383,7 @@ struct AccountStage {
         further: Int,
         _ id: DeliveryID,
         _ device: DeviceID,
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         let count = groups.reduce(further) { $0 + Int($1.count) }
         for (number, group) in groups.enumerated() {
@@ -402,7 +402,7 @@ struct AccountStage {
         of group: HeldGroup,
         for device: DeviceID,
         reason: @autoclosure () -> String = "",
-        _ effects: inout Effects
+        _ effects: inout BatchWrite
     ) {
         effects.log.note(step, nil, group.account, device, reason(), delivery: deliveryID(group.event, device))
     }
@@ -410,7 +410,7 @@ struct AccountStage {
     // MARK: The end of a batch
 
     /// Notes the results for held groups, and adds the pace changes for the disk.
-    mutating func complete(_ effects: inout Effects) {
+    mutating func complete(_ effects: inout BatchWrite) {
         let found = pacing.takeUncommitted()
         for merge in found.merges {
             let whole = deliveryID(merge.into, merge.device)

@@ -1,7 +1,7 @@
 import Nostr
 
 /// The answer to the sender of an event.
-package struct EventVerdict: Sendable, Hashable {
+package struct EventDecision: Sendable, Hashable {
     package enum Result: Sendable, Hashable {
         /// The event was accepted, and its pushes are on disk.
         case accepted
@@ -36,9 +36,9 @@ package struct EventVerdict: Sendable, Hashable {
 }
 
 /// The verdicts on one batch's events. Senders get them after the batch is on disk.
-struct Verdicts {
+struct Decisions {
     /// One verdict for each event, in order. Those of `resumed` come last.
-    private(set) var all: [EventVerdict] = []
+    private(set) var all: [EventDecision] = []
     /// Positions of the verdicts that come after this batch, in ascending order.
     private(set) var missing: [Int] = []
     /// Events that were waiting before this batch.
@@ -52,12 +52,12 @@ struct Verdicts {
     func contains(_ id: EventID) -> Bool { positions[id] != nil }
 
     /// Adds the verdict of an event that is processed no further.
-    mutating func stop(_ verdict: EventVerdict) { all.append(verdict) }
+    mutating func stop(_ decision: EventDecision) { all.append(decision) }
 
     /// Adds a verified event. Its verdict follows later in this batch.
     mutating func begin(_ id: EventID) {
         positions[id] = all.count
-        all.append(EventVerdict(id: id, .accepted))
+        all.append(EventDecision(id: id, .accepted))
     }
 
     /// Adds an event that stopped waiting.
@@ -69,17 +69,17 @@ struct Verdicts {
     /// Adds another copy of an event of this batch. It gets that event's verdict.
     mutating func addCopy(_ id: EventID) {
         copies.append((id, all.count))
-        all.append(EventVerdict(id: id, .duplicate))
+        all.append(EventDecision(id: id, .duplicate))
     }
 
     /// Adds another copy of an event that keeps waiting after this batch.
     mutating func addCopy(ofWaiting id: EventID) {
         missing.append(all.count)
-        all.append(EventVerdict(id: id, .duplicate))
+        all.append(EventDecision(id: id, .duplicate))
     }
 
     /// Records how the processing of a verified event ended.
-    mutating func note(_ end: EventOutcome.End, of id: EventID) {
+    mutating func note(_ end: EventOutcome.Status, of id: EventID) {
         switch end {
         case .finished(let result):
             finished.insert(id)
@@ -116,7 +116,7 @@ struct Verdicts {
         return (finished, positions.keys.filter { !finished.contains($0) }, notKept)
     }
 
-    private mutating func set(_ result: EventVerdict.Result, of id: EventID) {
+    private mutating func set(_ result: EventDecision.Result, of id: EventID) {
         guard let position = positions[id] else { return }
         all[position].result = result
     }
@@ -133,8 +133,8 @@ struct AnswerPlace: Hashable {
 /// Answers submissions after all of their verdicts are known.
 struct Answers {
     private struct Open {
-        let completion: @Sendable ([EventVerdict]) -> Void
-        var verdicts: [EventVerdict]
+        let completion: @Sendable ([EventDecision]) -> Void
+        var decisions: [EventDecision]
         var missing: Int
     }
 
@@ -143,8 +143,8 @@ struct Answers {
     private(set) var next = 0
 
     /// Answers the senders of a batch's events, and those of events that were waiting.
-    mutating func deliver(_ verdicts: Verdicts, to arrived: [Submission]) {
-        var (rest, missing) = (verdicts.all[...], verdicts.missing[...])
+    mutating func deliver(_ decisions: Decisions, to arrived: [Submission]) {
+        var (rest, missing) = (decisions.all[...], decisions.missing[...])
         for submission in arrived {
             let own = rest.prefix(submission.events.count)
             let missingHere = missing.prefix { $0 < own.endIndex }.count
@@ -152,28 +152,28 @@ struct Answers {
             rest = rest.dropFirst(own.count)
             missing = missing.dropFirst(missingHere)
         }
-        for (waiting, verdict) in zip(verdicts.resumed, rest) {
+        for (waiting, decision) in zip(decisions.resumed, rest) {
             for (number, place) in waiting.places.enumerated() {
-                settle(place, number == 0 ? verdict.result : verdict.result.ofCopy)
+                settle(place, number == 0 ? decision.result : decision.result.ofCopy)
             }
         }
     }
 
     /// Answers a submission immediately, or later if verdicts are missing.
-    private mutating func answer(_ submission: Submission, _ verdicts: [EventVerdict], missing: Int) {
+    private mutating func answer(_ submission: Submission, _ decisions: [EventDecision], missing: Int) {
         defer { next += 1 }
-        guard missing > 0 else { return submission.completion(verdicts) }
-        open[next] = Open(completion: submission.completion, verdicts: verdicts, missing: missing)
+        guard missing > 0 else { return submission.completion(decisions) }
+        open[next] = Open(completion: submission.completion, decisions: decisions, missing: missing)
     }
 
     /// Sets a missing verdict, and answers the submission if it was the last one.
-    private mutating func settle(_ place: AnswerPlace, _ result: EventVerdict.Result) {
+    private mutating func settle(_ place: AnswerPlace, _ result: EventDecision.Result) {
         guard var answer = open.removeValue(forKey: place.submission),
-            answer.verdicts.indices.contains(place.position)
+            answer.decisions.indices.contains(place.position)
         else { return }
-        answer.verdicts[place.position].result = result
+        answer.decisions[place.position].result = result
         answer.missing -= 1
-        guard answer.missing > 0 else { return answer.completion(answer.verdicts) }
+        guard answer.missing > 0 else { return answer.completion(answer.decisions) }
         open[place.submission] = answer
     }
 }

@@ -6,7 +6,7 @@ import Push
 import Registry
 
 /// The results of a batch of events: the writes for one transaction, and the steps that led to them.
-struct Effects {
+struct BatchWrite {
     /// The time of the whole batch.
     let time: Timestamp
     var log: StepLog
@@ -105,11 +105,11 @@ struct Effects {
 
 /// The result of an event, for its sender and for the trace.
 struct EventOutcome {
-    enum End {
+    enum Status {
         /// It passed all stages, and is finished when the batch is on disk.
-        case finished(EventVerdict.Result)
+        case finished(EventDecision.Result)
         /// It is processed no further, and may be sent again.
-        case stopped(EventVerdict.Result)
+        case stopped(EventDecision.Result)
         /// It keeps waiting after this batch.
         case waits
         /// Its processing continues elsewhere.
@@ -117,7 +117,7 @@ struct EventOutcome {
     }
 
     let event: EventID
-    let end: End
+    let end: Status
     /// Nil if the trace has the step already.
     var step: PipelineStep?
     var account: PublicKey?
@@ -131,29 +131,29 @@ struct EventOutcome {
 
 /// A batch in progress.
 struct OpenBatch {
-    var effects: Effects
-    var verdicts = Verdicts()
+    var effects: BatchWrite
+    var decisions = Decisions()
     let time: Timestamp
 
     init(at time: Timestamp, logger: Logger) {
         self.time = time
-        effects = Effects(at: time, log: StepLog(logger: logger))
+        effects = BatchWrite(at: time, log: StepLog(logger: logger))
     }
 
     /// Ends an event with its verdict.
-    mutating func stop(_ step: PipelineStep, _ verdict: EventVerdict) {
-        effects.log.note(step, verdict.id)
-        verdicts.stop(verdict)
+    mutating func stop(_ step: PipelineStep, _ decision: EventDecision) {
+        effects.log.note(step, decision.id)
+        decisions.stop(decision)
     }
 
     mutating func note(_ outcome: EventOutcome) {
         effects.log.note(outcome)
-        verdicts.note(outcome.end, of: outcome.event)
+        decisions.note(outcome.end, of: outcome.event)
     }
 
     /// Marks these events as not kept, because a later write failed.
     mutating func retract(_ events: [EventID]) {
-        for id in verdicts.retract(events) { effects.log.note(.notKept, id) }
+        for id in decisions.retract(events) { effects.log.note(.notKept, id) }
     }
 
     /// Ends the batch. `isKept` is whether the disk took it, `hasLists` whether the registry wrote its contact lists.
@@ -161,7 +161,7 @@ struct OpenBatch {
     mutating func conclude(isKept: Bool, hasLists: Bool) -> (done: Set<EventID>, open: [EventID]) {
         effects.log.settle(isKept: isKept)
         if !hasLists { retract(effects.baselineLists) }
-        let (done, open, notKept) = verdicts.conclude(isKept: isKept)
+        let (done, open, notKept) = decisions.conclude(isKept: isKept)
         for id in notKept { effects.log.note(.notKept, id) }
         return (done, open)
     }

@@ -17,7 +17,7 @@ struct Deletions {
     /// The number of a deletion's events and addresses that are looked up before it is verified.
     private static let namesLookedAt = 100
     /// The limit of deletions by unknown authors that are verified each second. A deletion may arrive before its event.
-    private static let mostOfStrangers = 100
+    private static let maxOfStrangers = 100
     private static let registrationKinds: Set<String> = [
         "\(Kind.pushRegistration.rawValue)", "\(Kind.addressablePushRegistration.rawValue)",
     ]
@@ -25,7 +25,7 @@ struct Deletions {
     private let registry: Registry
     private let endsRegistrations: Bool
     private let isOurRelay: @Sendable (String) -> Bool
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private var withdrawals = Withdrawals()
     private var strangers: (second: Int64, count: Int) = (0, 0)
 
@@ -35,7 +35,7 @@ struct Deletions {
         registry: Registry,
         endsRegistrations: Bool,
         isOurRelay: @escaping @Sendable (String) -> Bool,
-        trouble: FailureLog
+        trouble: ErrorLog
     ) {
         self.registry = registry
         self.endsRegistrations = endsRegistrations
@@ -73,7 +73,7 @@ struct Deletions {
     private mutating func mayBeEarly(at now: Timestamp) -> Bool {
         if strangers.second != now.seconds { strangers = (now.seconds, 0) }
         strangers.count += 1
-        return strangers.count <= Self.mostOfStrangers
+        return strangers.count <= Self.maxOfStrangers
     }
 
     /// Returns a deletion (NIP-09) or a request to vanish (NIP-62). Nil if the event is neither, or not meant for this

@@ -23,7 +23,7 @@ final class EventRouter {
     private let dependencies: PipelineDependencies
     private let intake: Intake
     /// Logs that the registry cannot be read or written.
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     /// Whether a relay can be asked; nil until a batch needs to know.
     private var isReachable: Bool?
 
@@ -38,7 +38,7 @@ final class EventRouter {
         _ dependencies: PipelineDependencies
     ) throws {
         let now = dependencies.now()
-        let trouble = FailureLog(
+        let trouble = ErrorLog(
             "The registry could not be read or written; events that need it are refused",
             logger: dependencies.logger
         )
@@ -129,7 +129,7 @@ final class EventRouter {
             )
             admit(event, &batch)
         } catch {
-            batch.stop(.malformed, EventVerdict(id: nil, .refused(MachineReadablePrefix.invalid.message(error))))
+            batch.stop(.malformed, EventDecision(id: nil, .refused(MachineReadablePrefix.invalid.message(error))))
         }
     }
 
@@ -143,7 +143,7 @@ final class EventRouter {
         let result = gate.judge(incoming, index: registry.index, isListWanted: isWanted, now: batch.time)
         lookahead.note(isChecked: result.isChecked)
         switch result {
-        case .stopped(let step, let verdict): batch.stop(step, verdict)
+        case .stopped(let step, let decision): batch.stop(step, decision)
         case .repeated(let id): addCopy(of: id, at: incoming.place, &batch)
         case .fetched(let event): learn(fetched: event, &batch)
         case .registration(let event):
@@ -167,7 +167,7 @@ final class EventRouter {
             if context.isWorthLearning(scanned.kind), let event = try? Event(scanned: scanned, in: incoming.json) {
                 learn(event, at: batch.time)
             }
-            batch.stop(.unaddressed, EventVerdict(id: scanned.id, .accepted))
+            batch.stop(.unaddressed, EventDecision(id: scanned.id, .accepted))
         case .recipientList(let event, let named):
             if named.isEmpty {
                 learn(event, at: batch.time)
@@ -195,18 +195,18 @@ final class EventRouter {
     /// Starts a verified event. More copies of it wait for its result.
     private func begin(_ event: Event, _ batch: inout OpenBatch) {
         gate.hold(event.id)
-        batch.verdicts.begin(event.id)
+        batch.decisions.begin(event.id)
     }
 
     private func addCopy(of id: EventID, at place: AnswerPlace, _ batch: inout OpenBatch) {
-        if batch.verdicts.contains(id) {
+        if batch.decisions.contains(id) {
             batch.effects.log.note(.duplicate, id)
-            batch.verdicts.addCopy(id)
+            batch.decisions.addCopy(id)
         } else if waiting.join(id, at: place) || handedOver.join(id, at: place) {
             batch.effects.log.note(.duplicate, id)
-            batch.verdicts.addCopy(ofWaiting: id)
+            batch.decisions.addCopy(ofWaiting: id)
         } else {
-            batch.stop(.notKept, EventVerdict(id: id, .notKept))
+            batch.stop(.notKept, EventDecision(id: id, .notKept))
         }
     }
 
@@ -233,7 +233,7 @@ final class EventRouter {
             )
         } else {
             // Other events are recognised by their dates. A copy from elsewhere may be new, even in this batch.
-            batch.stop(.baseline, EventVerdict(id: event.id, .accepted))
+            batch.stop(.baseline, EventDecision(id: event.id, .accepted))
         }
     }
 
@@ -283,13 +283,13 @@ final class EventRouter {
     /// Handles an event that was requested, by this router or by the reader of relay and device lists.
     private func learn(fetched event: Event, _ batch: inout OpenBatch) {
         guard event.kind != .relayList, event.kind != .deviceList else {
-            guard batch.verdicts.contains(event.id) else {
+            guard batch.decisions.contains(event.id) else {
                 begin(event, &batch)
                 return registry.add(list: event)
             }
             // Several relays have it.
             batch.effects.log.note(.duplicate, event.id)
-            return batch.verdicts.addCopy(event.id)
+            return batch.decisions.addCopy(event.id)
         }
         if gate.purposes[event.kind] == .recipientList, registry.wants(fetched: event) {
             registry.add(recipientList: event, isAddressed: true)
@@ -299,7 +299,7 @@ final class EventRouter {
         }
         if !deletions.contains(event) { context.learn(fetched: event, at: batch.time) }
         found(event, at: batch.time)
-        batch.stop(.fetched, EventVerdict(id: event.id, .accepted))
+        batch.stop(.fetched, EventDecision(id: event.id, .accepted))
     }
 
     /// Notifies waiting events that a verified event is known now.
@@ -364,7 +364,7 @@ final class EventRouter {
     /// Continues with events that stopped waiting. They are matched again, because accounts may have changed since.
     private func resume(_ events: [WaitingEvent], _ batch: inout OpenBatch) {
         for waiting in events {
-            batch.verdicts.resume(waiting)
+            batch.decisions.resume(waiting)
             let event = waiting.event
             var hits: [MatchHit] = []
             event.mentionedKeys.map(\.bytes).withUnsafeBufferPointer { registry.index.match($0, into: &hits) }
@@ -403,7 +403,7 @@ final class EventRouter {
     /// Applies a deletion to registrations, to stored context, and to held events.
     private func delete(by event: Event, _ incoming: IncomingEvent, _ batch: inout OpenBatch) {
         guard let deletion = deletions.read(event) else {
-            return batch.stop(.unaddressed, EventVerdict(id: event.id, .accepted))
+            return batch.stop(.unaddressed, EventDecision(id: event.id, .accepted))
         }
         begin(event, &batch)
         switch deletions.apply(deletion, by: event, at: batch.time) {
@@ -445,7 +445,7 @@ final class EventRouter {
     // MARK: Batches
 
     /// Starts a batch. `ends` are the results of deliveries.
-    func begin(at now: Timestamp, _ ends: [PushEnd]) {
+    func begin(at now: Timestamp, _ ends: [CompletedPush]) {
         updateIndex()
         isReachable = nil
         accounts.pacing.begin(at: now, ends)
@@ -497,8 +497,8 @@ final class EventRouter {
     func end(at now: Timestamp) { context.close(at: now) }
 
     /// The timeout for waiting for more events; nil means no limit.
-    func patience(at now: Timestamp) -> Duration? {
-        [waiting.patience(at: now), accounts.pacing.patience(at: now)].compactMap(\.self).min()
+    func timeout(at now: Timestamp) -> Duration? {
+        [waiting.timeout(at: now), accounts.pacing.timeout(at: now)].compactMap(\.self).min()
     }
 
     /// The number of devices with held pushes.
@@ -508,7 +508,7 @@ final class EventRouter {
     var waitingEvents: Int { waiting.count + handedOver.count }
 
     /// Whether other owners still owe answers.
-    var awaitsOwners: Bool { handedOver.count > 0 }
+    var hasPendingHandovers: Bool { handedOver.count > 0 }
 
     // MARK: Between batches
 

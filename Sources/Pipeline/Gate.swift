@@ -184,15 +184,15 @@ struct Gate {
         stopped(.forged, scanned, .refused(MachineReadablePrefix.invalid.message(error)))
     }
 
-    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventVerdict.Result) -> GateResult {
-        .stopped(step, EventVerdict(id: scanned.id, result))
+    private func stopped(_ step: PipelineStep, _ scanned: ScannedEvent, _ result: EventDecision.Result) -> GateResult {
+        .stopped(step, EventDecision(id: scanned.id, result))
     }
 }
 
 /// The gate's decision about an event. Every event in it is verified.
 enum GateResult {
     /// Processing ends; the sender gets the verdict.
-    case stopped(PipelineStep, EventVerdict)
+    case stopped(PipelineStep, EventDecision)
     /// Another copy of an event in progress.
     case repeated(EventID)
     /// An event that was requested as context.

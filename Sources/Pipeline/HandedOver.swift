@@ -63,7 +63,7 @@ struct HandedOverEvents {
     /// Removes an event that the owners kept or refused.
     mutating func end(_ id: EventID, isKept: Bool, _ batch: inout OpenBatch) {
         guard let waiting = events.removeValue(forKey: id) else { return }
-        batch.verdicts.resume(waiting)
+        batch.decisions.resume(waiting)
         batch.note(isKept ? EventOutcome(event: id, end: .finished(.accepted)) : .notKept(id))
     }
 

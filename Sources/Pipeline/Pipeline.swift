@@ -24,7 +24,7 @@ package final class Pipeline {
     let router: EventRouter
     private let storage: PipelineStorage
     private let dependencies: PipelineDependencies
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private var answers = Answers()
 
     /// Loads the index of `registry`, which this pipeline then owns, and takes events from `intake`. If `feed` is
@@ -41,7 +41,7 @@ package final class Pipeline {
         self.intake = intake
         self.storage = storage
         self.dependencies = dependencies
-        trouble = FailureLog("Deliveries could not be stored; their events are refused", logger: dependencies.logger)
+        trouble = ErrorLog("Deliveries could not be stored; their events are refused", logger: dependencies.logger)
         router = try EventRouter(settings, registry, feed: feed, intake: intake, storage, dependencies)
     }
 
@@ -64,7 +64,7 @@ package final class Pipeline {
     }
 
     /// The timeout for waiting for more events; nil means no limit.
-    var patience: Duration? { router.patience(at: dependencies.now()) }
+    var timeout: Duration? { router.timeout(at: dependencies.now()) }
 
     /// Ends all waiting: waiting events continue without their context, and everything is written. Called once, at
     /// shutdown.
@@ -78,7 +78,7 @@ package final class Pipeline {
     /// Writes all effects of the batch together. Only then are its events finished and answered.
     private func conclude(_ batch: inout OpenBatch, answering arrived: [Submission]) {
         router.conclude(&batch, isKept: keep(batch.effects))
-        answers.deliver(batch.verdicts, to: arrived)
+        answers.deliver(batch.decisions, to: arrived)
         let (log, observer) = (batch.effects.log, dependencies.observer)
         observer.record(log.counts)
         if !log.filtered.isEmpty { observer.filtered(log.filtered) }
@@ -87,7 +87,7 @@ package final class Pipeline {
     }
 
     /// Writes everything in one transaction. Returns false if the disk refused it.
-    private func keep(_ effects: Effects) -> Bool {
+    private func keep(_ effects: BatchWrite) -> Bool {
         guard let pace = effects.pace else { return true }
         do {
             if let failure = effects.failure { throw failure }
@@ -116,7 +116,7 @@ package final class Pipeline {
 
 /// The thread that runs a pipeline.
 package final class PipelineThread: Sendable {
-    private static let patienceForOwners: Duration = .seconds(3)
+    private static let ownerTimeout: Duration = .seconds(3)
 
     private let finished = DispatchSemaphore(value: 0)
     private let intake: Intake
@@ -140,7 +140,7 @@ package final class PipelineThread: Sendable {
         gauges = pipeline.gauges
         let thread = Thread {
             var following: Arrivals?
-            while let arrivals = following ?? intake.next(within: pipeline.patience) {
+            while let arrivals = following ?? intake.next(within: pipeline.timeout) {
                 pipeline.adopt(arrivals.settings)
                 while isFull(), !intake.isClosed {
                     pipeline.heartbeat.beat()
@@ -152,8 +152,8 @@ package final class PipelineThread: Sendable {
                 pipeline.process(arrivals, before: following)
             }
             // Other owners usually answer within milliseconds.
-            let deadline = Deadline.now() + Self.patienceForOwners
-            while pipeline.router.awaitsOwners, Deadline.now() < deadline {
+            let deadline = Deadline.now() + Self.ownerTimeout
+            while pipeline.router.hasPendingHandovers, Deadline.now() < deadline {
                 Thread.sleep(forTimeInterval: 0.02)
                 if let arrivals = intake.next() { pipeline.process(arrivals) }
             }
@@ -166,14 +166,14 @@ package final class PipelineThread: Sendable {
         thread.start()
     }
 
-    /// Whether the thread makes progress within `patience`. Waiting for the outbox counts as progress.
-    package func comesRound(
-        within patience: Duration,
+    /// Whether the thread makes progress within `timeout`. Waiting for the outbox counts as progress.
+    package func isResponsive(
+        within timeout: Duration,
         pause: @Sendable () async throws -> Void = { try await Task.sleep(for: .milliseconds(20)) }
     ) async -> Bool {
         let before = heartbeat.count
         intake.nudge()
-        let end = Deadline.now() + patience
+        let end = Deadline.now() + timeout
         while heartbeat.count == before {
             guard Deadline.now() < end, (try? await pause()) != nil else { return false }
         }

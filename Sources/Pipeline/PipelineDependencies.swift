@@ -55,7 +55,7 @@ package struct PipelineDependencies: Sendable {
 
 /// The storage for a pipeline's deliveries.
 package struct PipelineStorage {
-    /// Writes deliveries, the events that must not notify again (``Effects/causes``) and pace changes to disk, and
+    /// Writes deliveries, the events that must not notify again (``BatchWrite/causes``) and pace changes to disk, and
     /// starts the courier. Throws if that fails.
     package typealias Keep = ([Delivery], _ causes: [EventID], PaceChanges) throws -> Void
 
@@ -87,7 +87,7 @@ package protocol RemoteSigner: Sendable {
     ///
     /// `register` takes the registration (kind 10062 or 30062) that such a request contains. It verifies the
     /// registration and returns after it is stored or refused. It must not be called after this function returns.
-    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result)
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventDecision.Result)
 
     /// Whether a verified registration that came as an event is accepted. False if registering requires a session and
     /// its author has none. Not called for deregistrations.

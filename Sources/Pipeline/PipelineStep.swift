@@ -136,9 +136,9 @@ extension PipelineStep {
         case .valueLeftOut: "goes without \(reason), for which the event gives no fitting value"
         case .silent: "not sent: it is silent, and \(reason) can only show what it gets"
         case .queued: "to be sent, \(Self.origin(reason))"
-        case .held: "held: \(Self.obstacle(reason))"
+        case .held: "held: \(Self.postponement(reason))"
         case .batched where reason.isEmpty: "sent together with others, as one push"
-        case .batched: "held together with others, for one push: \(Self.obstacle(reason))"
+        case .batched: "held together with others, for one push: \(Self.postponement(reason))"
         case .released where reason.isEmpty: "no longer held"
         case .released where reason.hasPrefix(QueuedReason.latest):
             "no longer held: sent as the \(reason)"
@@ -159,7 +159,7 @@ extension PipelineStep {
         }
     }
 
-    private static func obstacle(_ reason: String) -> String { HoldReason(rawValue: reason)?.words ?? reason }
+    private static func postponement(_ reason: String) -> String { HoldReason(rawValue: reason)?.words ?? reason }
 
     /// The plural name of a signal's events.
     private static func several(_ signal: String) -> String {
@@ -180,7 +180,7 @@ package enum StepReason: String, Sendable, CaseIterable {
     // Registrations and lists.
 
     case newDevice = "new-device"
-    case deviceAnew = "device-anew"
+    case deviceReregistered = "device-anew"
     case deregistered
     /// A deregistration with a key that the device is no longer registered to.
     case formerKey = "former-key"
@@ -205,7 +205,7 @@ package enum StepReason: String, Sendable, CaseIterable {
     package var words: String {
         switch self {
         case .newDevice: "a new device"
-        case .deviceAnew: "a device registered again"
+        case .deviceReregistered: "a device registered again"
         case .deregistered: "deregistered"
         case .formerKey: "a deregistration with a key that the device is no longer registered to"
         case .unlisted: "waits until the root's kind 10050 lists its key"

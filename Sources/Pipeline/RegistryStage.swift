@@ -10,7 +10,7 @@ import Storage
 /// row are written in one transaction.
 struct RegistryStage: ~Copyable {
     /// The results of writing a row.
-    struct Settlement {
+    struct RowResult {
         fileprivate(set) var outcomes: [EventOutcome] = []
         /// Accounts' own lists that are known now, or cannot be fetched now.
         fileprivate(set) var lists: [Event] = []
@@ -41,7 +41,7 @@ struct RegistryStage: ~Copyable {
     /// The feed of this pipeline's accounts; nil means all accounts.
     private let feed: IndexFeed?
     private let signer: (any RemoteSigner)?
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private(set) var index: MatchIndex
     private(set) var lists: RecipientLists
     private var row = Row()
@@ -54,7 +54,7 @@ struct RegistryStage: ~Copyable {
         feed: IndexFeed?,
         _ settings: PipelineSettings,
         _ signer: (any RemoteSigner)?,
-        trouble: FailureLog
+        trouble: ErrorLog
     ) throws {
         let lists = RecipientLists(settings, registry: registry)
         try lists.removeUnread()
@@ -167,17 +167,17 @@ struct RegistryStage: ~Copyable {
     }
 
     /// Writes the row to the registry. Returns nil if it is empty. The index is not updated yet.
-    mutating func settle(at now: Timestamp) -> Settlement? {
+    mutating func settle(at now: Timestamp) -> RowResult? {
         guard !row.isEmpty else { return nil }
         defer { row = Row() }
-        var settlement = Settlement()
+        var settlement = RowResult()
         if !row.registrations.isEmpty { register(at: now, &settlement) }
         if !row.lists.isEmpty { learn(row.lists, at: now, &settlement) }
         if row.hasRecipientLists { learnRecipientLists(at: now, &settlement) }
         return settlement
     }
 
-    private mutating func register(at now: Timestamp, _ settlement: inout Settlement) {
+    private mutating func register(at now: Timestamp, _ settlement: inout RowResult) {
         let events = row.registrations
         strangers.removeAll()
         do {
@@ -193,7 +193,7 @@ struct RegistryStage: ~Copyable {
         }
     }
 
-    private func learn(_ events: [Event], at now: Timestamp, _ settlement: inout Settlement) {
+    private func learn(_ events: [Event], at now: Timestamp, _ settlement: inout RowResult) {
         do {
             let results = try registry.learn(events)
             settlement.lists += try lists.keepWhole(events, in: index)
@@ -209,13 +209,13 @@ struct RegistryStage: ~Copyable {
         }
     }
 
-    private func learnRecipientLists(at now: Timestamp, _ settlement: inout Settlement) {
+    private func learnRecipientLists(at now: Timestamp, _ settlement: inout RowResult) {
         let events = row.recipientLists + row.addressedLists
         do {
             try lists.learn(events)
             for (number, event) in events.enumerated() {
                 // A list that names no account here may come again: a person in it may register later.
-                let end = number < row.recipientLists.count ? EventOutcome.End.stopped(.accepted) : .open
+                let end = number < row.recipientLists.count ? EventOutcome.Status.stopped(.accepted) : .open
                 settlement.outcomes.append(
                     EventOutcome(event: event.id, end: end, step: .learned, account: event.pubkey)
                 )
@@ -348,7 +348,7 @@ extension RegistrationResult {
     private var reason: String {
         switch self {
         case .registered: StepReason.newDevice.rawValue
-        case .updated: StepReason.deviceAnew.rawValue
+        case .updated: StepReason.deviceReregistered.rawValue
         case .deregistered: StepReason.deregistered.rawValue
         case .moved: StepReason.formerKey.rawValue
         case .waiting: StepReason.unlisted.rawValue
@@ -361,7 +361,7 @@ extension RegistrationResult {
         }
     }
 
-    private var answer: EventVerdict.Result {
+    private var answer: EventDecision.Result {
         switch self {
         case .registered, .updated, .deregistered, .waiting: .accepted
         case .moved, .duplicate: .duplicate

@@ -46,7 +46,7 @@ package struct GroupMembership: Hashable, Sendable {
 /// A group exists while it has members. An account is a member while it has a device here.
 extension Registry {
     /// In how many groups an account may be.
-    package static let mostGroups = 100
+    package static let maxGroups = 100
 
     /// Adds and removes accounts for a sender. Accounts that left on their own are not added.
     package func change(_ name: GroupName, adding: [PublicKey], removing: [PublicKey]) throws -> GroupChange {
@@ -62,7 +62,7 @@ extension Registry {
                     change.left.append(account)
                 } else if try !rows.hasDevice(account, app: name.app) {
                     change.unknown.append(account)
-                } else if try rows.groups(of: account).count >= Self.mostGroups {
+                } else if try rows.groups(of: account).count >= Self.maxGroups {
                     change.full.append(account)
                 } else {
                     try rows.put(account, into: name, since: now, hasLeft: false)
@@ -91,7 +91,7 @@ extension Registry {
         return try writer.change { rows, _ in
             if try rows.isMember(account, of: name) { return true }
             guard try rows.exists(name), try rows.hasDevice(account, app: name.app),
-                try rows.groups(of: account).count < Self.mostGroups
+                try rows.groups(of: account).count < Self.maxGroups
             else { return false }
             try rows.put(account, into: name, since: now, hasLeft: false)
             return true

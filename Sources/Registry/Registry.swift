@@ -73,7 +73,7 @@ package final class Registry: Sendable {
         )
         accessControl = access
         let feeds = IndexFeeds()
-        let admission = DeviceAdmission(vault: vault, platforms: current, policy: policy, access: access)
+        let admission = DeviceRegistrar(vault: vault, platforms: current, policy: policy, access: access)
         let reader = RegistrationReader(
             policy: policy,
             keys: keys,
@@ -194,7 +194,7 @@ package final class Registry: Sendable {
     package func preferences(of device: DeviceID) throws -> DevicePreferences? { try secrets.preferences(of: device) }
 
     /// Changes a device's preferences until its app registers again. Returns false if the account has no such device.
-    /// Throws a ``RegistrationRejection`` for values that a registration may not contain.
+    /// Throws a ``RegistrationError`` for values that a registration may not contain.
     package func change(_ device: DeviceID, of account: PublicKey, by change: PreferenceChange) throws -> Bool {
         try writer.change { rows, changes in try editor.apply(change, to: device, of: account, rows, &changes) }
     }
@@ -310,7 +310,7 @@ package final class Registry: Sendable {
     package func admit(
         _ tokens: [IngressToken],
         limits: IngressDeviceLimits = IngressDeviceLimits()
-    ) throws -> [IngressAdmission] {
+    ) throws -> [IngressDecision] {
         try ingressDevices.admit(tokens, limits: limits)
     }
 

@@ -157,7 +157,7 @@ extension Configuration {
             secondsAhead: relay.registrations.futureTolerance.seconds,
             cooldownSeconds: Int(pacing.leastCooldown.seconds),
             windowSeconds: Int(pacing.leastWindow.seconds),
-            dailyCap: pacing.mostDailyCap
+            dailyCap: pacing.maxDailyCap
         )
     }
 }

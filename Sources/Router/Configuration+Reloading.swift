@@ -20,10 +20,10 @@ extension Configuration {
     }
 
     /// The changed keys of the file that require a restart.
-    func keysThatTakeARestart(in new: Configuration) -> [String] {
+    func keysRequiringRestart(in new: Configuration) -> [String] {
         let same: [(key: String, isSame: Bool)] = [
             ("identity", keyFile == new.keyFile),
-            ("store", storePath == new.storePath && mostWaiting == new.mostWaiting),
+            ("store", storePath == new.storePath && maxWaiting == new.maxWaiting),
             ("relay", relay == new.relay),
             ("subscribe", subscribePage == new.subscribePage),
             ("relays", relays == new.relays),

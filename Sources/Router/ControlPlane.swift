@@ -246,7 +246,7 @@ extension DataPlane {
             RequestQueue(
                 stores.outbox,
                 entrance.intake,
-                patience: environment.membership == nil ? nil : RequestQueue.patienceForOwners,
+                timeout: environment.membership == nil ? nil : RequestQueue.ownerTimeout,
                 now: environment.now
             ),
             registry: stores.registry,

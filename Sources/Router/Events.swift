@@ -61,14 +61,14 @@ struct Events: RouterPart {
     /// confirmation yet, and send them again.
     func stop(_ time: StopBudget) async {
         intake.close()
-        let patience = time.part(30)
-        let impatience = Task { [intake, logger] in
-            guard (try? await Task.sleep(for: patience)) != nil else { return }
+        let timeout = time.part(30)
+        let timeoutTask = Task { [intake, logger] in
+            guard (try? await Task.sleep(for: timeout)) != nil else { return }
             logger.warning("Refusing events that the time does not suffice for")
             intake.abandon()
         }
         await pipeline.join()
-        impatience.cancel()
+        timeoutTask.cancel()
     }
 }
 
@@ -104,7 +104,7 @@ extension PipelineDependencies {
             relays: relays.fetching,
             registry: registry,
             asksOwnRelays: configuration.relays.perUser != .none,
-            patience: configuration.context.wait
+            timeout: configuration.context.wait
         )
         hintHeard = configuration.hints.policy == .ignore ? nil : relays.watch.heard
         sealer = DeviceSealer(registry: registry, sealer: Sealer(), logger: environment.logger)
@@ -135,7 +135,7 @@ extension PipelineDependencies {
 struct PipelineSigner: RemoteSigner {
     let service: RemoteSigningService
 
-    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventDecision.Result) {
         service.receive(event, from: source.requestSource) { registration in
             switch register(registration) {
             case .accepted, .duplicate, .outdated: .accepted

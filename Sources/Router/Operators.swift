@@ -142,7 +142,7 @@ final class ListeningAPI: Sendable {
 /// The directory of the command socket. Only this user and root may enter it, so that no other user can connect, even
 /// while the socket is being made.
 struct AdminFolder {
-    struct Failure: Error, CustomStringConvertible {
+    struct SocketFolderError: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -155,19 +155,19 @@ struct AdminFolder {
     }
 
     /// Makes the directory, or checks its owner and mode. Returns the path to listen on.
-    func prepare() throws(Failure) -> SocketPath {
+    func prepare() throws(SocketFolderError) -> SocketPath {
         try makeFolder()
         guard let address = SocketPath(socket) else { throw failure }
         return address
     }
 
-    private func makeFolder() throws(Failure) {
+    private func makeFolder() throws(SocketFolderError) {
         if mkdir(path, 0o700) == 0 { return }
         guard errno == EEXIST else { throw failure }
         var status = stat()
         guard lstat(path, &status) == 0 else { throw failure }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
-            throw Failure(description: "\(path) is no folder of this user's: remove it")
+            throw SocketFolderError(description: "\(path) is no folder of this user's: remove it")
         }
         guard chmod(path, 0o700) == 0 else { throw failure }
     }
@@ -177,5 +177,5 @@ struct AdminFolder {
         rmdir(path)
     }
 
-    private var failure: Failure { Failure(description: "\(path): \(String(cString: strerror(errno)))") }
+    private var failure: SocketFolderError { SocketFolderError(description: "\(path): \(String(cString: strerror(errno)))") }
 }

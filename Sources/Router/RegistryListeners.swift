@@ -24,11 +24,11 @@ struct RegistrationChecks: Sendable {
         switch outgoing.lanes.objection(toUserURL: address.token) {
         case nil: return
         case .forbiddenAddress?:
-            throw RegistrationRejection.blocked(
+            throw RegistrationError.blocked(
                 "the endpoint is at an address that is private or reserved, where this router sends nothing"
             )
         case _?:
-            throw RegistrationRejection.invalid(
+            throw RegistrationError.invalid(
                 "the endpoint: expected a URL with a name, or an address in its usual spelling, and without a user"
             )
         }

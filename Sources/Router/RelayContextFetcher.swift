@@ -24,7 +24,7 @@ struct RelayContextFetcher: ContextFetcher {
     let registry: Registry
     /// Whether accounts' own relays are asked too.
     let asksOwnRelays: Bool
-    let patience: Duration
+    let timeout: Duration
 
     var isReachable: Bool { relays.isConnected(besidesOperators: asksOwnRelays) }
 
@@ -32,7 +32,7 @@ struct RelayContextFetcher: ContextFetcher {
         let requests = requests(wants)
         let join = FetchJoin(requests.count, completion: completion)
         for (filters, relays) in requests {
-            self.relays.fetch(filters, from: relays, within: patience) { join.end(isAnswered: $0) }
+            self.relays.fetch(filters, from: relays, within: timeout) { join.end(isAnswered: $0) }
         }
     }
 

@@ -202,9 +202,9 @@ struct RelayReception: RelayPoolDelegate {
     ) {
         if case .fetched = reading { shared?.found(events) }
         intake.submit(
-            Submission(events: events, source: .relay(reading.relayReading)) { [behavior] verdicts in
-                behavior.note(.invalidEvents, verdicts.count(where: \.result.isViolation), by: relay)
-                completion(verdicts.map(\.result.isFinal))
+            Submission(events: events, source: .relay(reading.relayReading)) { [behavior] decisions in
+                behavior.note(.invalidEvents, decisions.count(where: \.result.isViolation), by: relay)
+                completion(decisions.map(\.result.isFinal))
             }
         )
     }
@@ -223,10 +223,10 @@ struct RelayReception: RelayPoolDelegate {
 
     func mark(of relay: RelayURL) -> Int64? { watch.mark(of: relay) }
 
-    func screening() -> (any EventScreening)? { screen.screening(of: .relay(.live)) }
+    func prefilter() -> (any EventPrefilter)? { screen.prefilter(of: .relay(.live)) }
 }
 
-extension EventVerdict.Result {
+extension EventDecision.Result {
     /// Whether a relay should not have passed on the event: a copy whose id or signature is wrong, or no event.
     fileprivate var isViolation: Bool {
         guard case .refused(let message) = self else { return false }

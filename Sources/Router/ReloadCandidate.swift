@@ -99,14 +99,14 @@ struct ReloadCandidate: Sendable {
         _ plugins: PluginHost
     ) {
         let new = transports.all.filter { queue, instance in former.transports.all[queue] !== instance }
-        plugins.letGo(of: Array(new.values), within: .seconds(1))
-        plugins.letGo(of: filters.instances(without: former.filters), within: .seconds(5))
+        plugins.drain(of: Array(new.values), within: .seconds(1))
+        plugins.drain(of: filters.instances(without: former.filters), within: .seconds(5))
     }
 }
 
 extension PluginHost {
     /// Ends unused instances, each within that time. Does not wait for that.
-    func letGo(of instances: [any DrainableInstance], within span: Duration) {
+    func drain(of instances: [any DrainableInstance], within span: Duration) {
         for instance in instances {
             Task { _ = await retire(instance, within: span) }
         }

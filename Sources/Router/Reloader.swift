@@ -17,7 +17,7 @@ import Synchronization
 /// delivery in flight is lost.
 final class Reloader: Sendable {
     /// How long replaced instances may take to finish their deliveries: longer than the host waits for a delivery.
-    private static let patienceWithFormer: Duration = .seconds(65)
+    private static let formerOwnerTimeout: Duration = .seconds(65)
 
     private let plane: DataPlane
     private let apiToken: ActiveAPIToken
@@ -117,11 +117,11 @@ final class Reloader: Sendable {
         for instance in leaving {
             Task { [outgoing] in await Self.retire(instance, of: outgoing.plugins, outgoing.transports) }
         }
-        outgoing.plugins.letGo(of: formerFilters.instances(without: candidate.filters), within: .seconds(5))
+        outgoing.plugins.drain(of: formerFilters.instances(without: candidate.filters), within: .seconds(5))
         await outgoing.transports.refreshStatuses()
         announcer.announce()
         return .done(
-            restart: configuration.keysThatTakeARestart(in: candidate.configuration),
+            restart: configuration.keysRequiringRestart(in: candidate.configuration),
             warnings: candidate.rules.warnings
                 + FilterWarnings(reloaded, candidate.rules, candidate.filters.all).found,
             refused: candidate.refused
@@ -184,7 +184,7 @@ final class Reloader: Sendable {
         of plugins: PluginHost,
         _ transports: ActiveTransports
     ) async {
-        let end = Deadline.now() + patienceWithFormer
+        let end = Deadline.now() + formerOwnerTimeout
         while !instance.isIdle, Deadline.now() < end, (try? await Task.sleep(for: .milliseconds(100))) != nil {}
         _ = await plugins.retire(instance, within: .seconds(5))
         transports.noteEnd(of: instance)

@@ -67,7 +67,7 @@ package final class Router: Service {
         parts +=
             [
                 plane.events, plane.relays, plane.sockets,
-                Upkeep(plane, control, announcer, process.serviceManager, started: started),
+                Maintenance(plane, control, announcer, process.serviceManager, started: started),
             ] as [any RouterPart]
         try await RouterLifecycle(parts, stop: plane.environment.stop) { [plane] in
             StopBudget(plane.settings.configuration.shutdownTime, now: plane.environment.now)

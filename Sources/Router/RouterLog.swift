@@ -11,7 +11,7 @@ import Synchronization
 final class RouterLog: DeliveryObserver, PipelineObserver {
     let logger: Logger
     private let now: @Sendable () -> Timestamp
-    private let refusals = Mutex(RefusalTally())
+    private let refusals = Mutex(RejectTally())
     private let alarm: any Alarm
     private let reports = Mutex((tally: ReportTally(), isAlarmSet: false))
 
@@ -37,7 +37,7 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
         for place in reports.indices where saysAll || reports[place].kind != .delivered {
             let report = reports[place]
             logger.log(
-                level: isWorthALine(report, now: now) ? .notice : .debug,
+                level: shouldLog(report, now: now) ? .notice : .debug,
                 "Delivery",
                 metadata: [
                     "delivery": "\(report.delivery)", "device": "\(report.device.rawValue)",
@@ -49,22 +49,22 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
         }
     }
 
-    private func isWorthALine(_ report: DeliveryReport, now: Timestamp) -> Bool {
+    private func shouldLog(_ report: DeliveryReport, now: Timestamp) -> Bool {
         guard report.kind != .delivered else { return false }
-        let (isWorthALine, mustSetAlarm) = reports.withLock { reports in
-            let isWorthALine = reports.tally.add(report, now: now)
+        let (shouldLog, mustSetAlarm) = reports.withLock { reports in
+            let shouldLog = reports.tally.add(report, now: now)
             defer { reports.isAlarmSet = true }
-            return (isWorthALine, !reports.isAlarmSet)
+            return (shouldLog, !reports.isAlarmSet)
         }
         if mustSetAlarm { setAlarm() }
-        return isWorthALine
+        return shouldLog
     }
 
     private func setAlarm() {
-        alarm.ring(at: now() + ReportTally.interval) { [weak self] in self?.tellRepeats() }
+        alarm.ring(at: now() + ReportTally.interval) { [weak self] in self?.logSuppressed() }
     }
 
-    private func tellRepeats() {
+    private func logSuppressed() {
         let (due, isAlarmSet) = reports.withLock { reports in
             let due = reports.tally.takeDue(now: now())
             reports.isAlarmSet = !reports.tally.isEmpty
@@ -100,29 +100,29 @@ final class RouterLog: DeliveryObserver, PipelineObserver {
     func outboxFailed(_ error: any Error) {}
 
     /// Logged once per store: later operations on it fail too and are not logged again.
-    @Sendable func damaged(_ fault: StoreFault) {
+    @Sendable func damaged(_ fault: StoreError) {
         logger.critical("A database is damaged; nothing is written to it any more", metadata: ["error": "\(fault)"])
     }
 }
 
 /// Counts refused events by reason, logged once a minute per reason, so that a flood of events does not flood the log.
-struct RefusalTally: Sendable {
+struct RejectTally: Sendable {
     /// Between two lines that name the same reason.
     private static let pause: Duration = .minutes(1)
     private static let refusals: Set<PipelineStep> = [.malformed, .forged, .registrationRefused, .notKept]
 
-    private var untold: [PipelineStep: Int] = [:]
-    private var toldAt: [PipelineStep: Timestamp] = [:]
+    private var unlogged: [PipelineStep: Int] = [:]
+    private var loggedAt: [PipelineStep: Timestamp] = [:]
 
     /// Adds the results of a batch at `now`. Returns the counts to log: for each reason the events since its last line.
     mutating func add(_ counts: [PipelineStep: Int], now: Timestamp) -> [PipelineStep: Int] {
-        for (step, count) in counts where Self.refusals.contains(step) { untold[step, default: 0] += count }
-        guard !untold.isEmpty else { return [:] }
+        for (step, count) in counts where Self.refusals.contains(step) { unlogged[step, default: 0] += count }
+        guard !unlogged.isEmpty else { return [:] }
         // After a jump back of the clock, logging must not stay silent until the old time.
-        let due = untold.filter { step, _ in toldAt[step].map { now < $0 || now - $0 >= Self.pause } ?? true }
+        let due = unlogged.filter { step, _ in loggedAt[step].map { now < $0 || now - $0 >= Self.pause } ?? true }
         for step in due.keys {
-            untold[step] = nil
-            toldAt[step] = now
+            unlogged[step] = nil
+            loggedAt[step] = now
         }
         return due
     }
@@ -142,14 +142,14 @@ struct ReportTally: Sendable {
 
     private struct Count: Sendable {
         var since: Timestamp
-        var told = 0
-        var untold = 0
+        var logged = 0
+        var unlogged = 0
     }
 
     static let interval: Duration = .minutes(1)
-    private static let toldInFull = 5
+    private static let loggedInFull = 5
     /// Words of plugins should be few.
-    private static let mostSorts = 500
+    private static let maxSorts = 500
 
     private var counts: [Sort: Count] = [:]
 
@@ -159,14 +159,14 @@ struct ReportTally: Sendable {
     /// Whether a report of the time `now` is logged in full.
     mutating func add(_ report: DeliveryReport, now: Timestamp) -> Bool {
         var sort = Sort(queue: report.queue, kind: report.kind, status: report.status, reason: report.reason)
-        if counts[sort] == nil, counts.count >= Self.mostSorts { (sort.status, sort.reason) = (0, "other") }
+        if counts[sort] == nil, counts.count >= Self.maxSorts { (sort.status, sort.reason) = (0, "other") }
         var count = counts[sort] ?? Count(since: now)
         defer { counts[sort] = count }
-        guard count.told >= Self.toldInFull else {
-            count.told += 1
+        guard count.logged >= Self.loggedInFull else {
+            count.logged += 1
             return true
         }
-        count.untold += 1
+        count.unlogged += 1
         return false
     }
 
@@ -176,9 +176,9 @@ struct ReportTally: Sendable {
         let due = counts.filter { now < $0.value.since || now - $0.value.since >= Self.interval }
         for (sort, count) in due {
             // While it lasts, it is one line a minute.
-            counts[sort] = count.untold > 0 ? Count(since: now, told: count.told) : nil
+            counts[sort] = count.unlogged > 0 ? Count(since: now, logged: count.logged) : nil
         }
-        return due.mapValues(\.untold).filter { $0.value > 0 }
+        return due.mapValues(\.unlogged).filter { $0.value > 0 }
     }
 }
 

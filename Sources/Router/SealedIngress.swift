@@ -90,7 +90,7 @@ final class SealedIngressBackend: Sendable {
     }
 }
 
-extension IngressAdmission {
+extension IngressDecision {
     fileprivate var answer: IngressAnswer {
         switch self {
         case .admitted: .queued
@@ -117,7 +117,7 @@ extension Configuration {
 
 /// Tracks clients of the sealed ingress that bring device tokens which the push service rejects: clients that invent
 /// tokens lose their allowance for a while. Each new token counts once, for the client that brought it first.
-struct TokenTrialBook: Sendable {
+struct RejectedTokenTable: Sendable {
     private struct Record: Sendable {
         var since: Timestamp
         var taken = 0
@@ -168,9 +168,9 @@ struct TokenTrialBook: Sendable {
     }
 }
 
-/// A ``TokenTrialBook`` that learns from delivery results.
+/// A ``RejectedTokenTable`` that learns from delivery results.
 final class TokenTrials: DeliveryObserver {
-    private let book = Mutex(TokenTrialBook())
+    private let book = Mutex(RejectedTokenTable())
     private let now: @Sendable () -> Timestamp
 
     init(now: @escaping @Sendable () -> Timestamp) {

@@ -59,7 +59,7 @@ struct Watchdog: Sendable {
     /// How often the manager wants to hear of us.
     let interval: Duration
     /// Parts that do not respond within that time.
-    let stuck: @Sendable (_ patience: Duration) async -> [String]
+    let stuck: @Sendable (_ timeout: Duration) async -> [String]
     let alive: @Sendable () -> Void
     let logger: Logger
     var pause: @Sendable (_ span: Duration) async throws -> Void = {

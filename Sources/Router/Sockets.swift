@@ -89,7 +89,7 @@ final class Sockets: RouterPart {
         feed = try configuration.feed.map { feed in
             try Feed(
                 FeedInput(path: feed.path),
-                screening: { [screen = entrance.screen] in screen.screening(of: .feed) },
+                prefilter: { [screen = entrance.screen] in screen.prefilter(of: .feed) },
                 submit: { [intake = entrance.intake] events, completion in
                     let submission = Submission(events: events, source: .feed) { completion($0.map(\.feedAnswer)) }
                     intake.submit(submission)
@@ -172,7 +172,7 @@ extension Configuration {
     }
 }
 
-extension EventVerdict {
+extension EventDecision {
     /// An error of the router is temporary, so the event may come again. An error in the event is permanent.
     fileprivate var feedAnswer: FeedAnswer {
         guard case .refused(let message) = result else { return .taken }
@@ -200,8 +200,8 @@ struct SocketBackend: RelayBackend {
         completion: @escaping @Sendable ([EventAnswer]) -> Void
     ) {
         let source = EventSource.socket(authenticated: authenticated, isListed: client.map(isListed) ?? false)
-        let submission = Submission(events: events, source: source) { verdicts in
-            completion(verdicts.map(\.answer))
+        let submission = Submission(events: events, source: source) { decisions in
+            completion(decisions.map(\.answer))
         }
         intake.submit(submission)
     }
@@ -225,7 +225,7 @@ struct SocketBackend: RelayBackend {
     }
 }
 
-extension EventVerdict {
+extension EventDecision {
     fileprivate var answer: EventAnswer {
         switch result {
         case .accepted: EventAnswer(id: id, accepted: true)

@@ -15,7 +15,7 @@ package struct StoreClaim: Sendable {
     package func release() { lock.release() }
 
     /// Throws an `UnusableStore` for one that was moved away, a `RouterError` where root may not serve, a
-    /// `StoreLockError` when another router has the store, a `StoreFault` when the registry is lost, and `Diagnostics`
+    /// `StoreLockError` when another router has the store, a `StoreError` when the registry is lost, and `Diagnostics`
     /// for a key that is missing or unusable.
     package init(_ configuration: Configuration, logger: Logger) throws {
         if geteuid() == 0, let owner = FolderOwner(ofFolderOf: configuration.storePath) {

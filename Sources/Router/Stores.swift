@@ -65,7 +65,7 @@ package struct Stores: RouterPart {
         )
         outbox = try Outbox(
             path: configuration.outboxPath,
-            limit: configuration.mostWaiting,
+            limit: configuration.maxWaiting,
             deadLetters: configuration.deadLetters,
             damaged: log.damaged
         )

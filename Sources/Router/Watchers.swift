@@ -151,7 +151,7 @@ package struct PaceFeedback: DeliveryObserver {
     package init(intake: Intake, now: @escaping @Sendable () -> Timestamp) { (self.intake, self.now) = (intake, now) }
 
     package func deliveriesReported(_ reports: [DeliveryReport]) {
-        intake.ended(PushEnd.all(of: reports, at: now()))
+        intake.ended(CompletedPush.all(of: reports, at: now()))
     }
 
     package func queuePaused(_ pause: QueuePause) {}

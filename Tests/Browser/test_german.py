@@ -442,7 +442,7 @@ def test_every_code_has_a_german_text(operator):
         "report": cases("Delivery/DeliveryReport.swift", "Kind"),
         "hold": cases("Pipeline/Pacing/PaceMatch.swift", "HoldReason"),
         "reason": cases("Pipeline/StepReason.swift", "StepReason"),
-        "failure": cases("Relays/Relays/Pool/Connection/ConnectionLimits.swift", "ConnectionFailure"),
+        "failure": cases("Relays/Relays/Pool/Connection/ConnectionLimits.swift", "ConnectionError"),
         "offence": cases("Relays/Relays/Pool/RelayBehavior.swift", "RelayViolation"),
         "gap": cases("Operations/Live/LiveEntry.swift", "Cause"),
     }

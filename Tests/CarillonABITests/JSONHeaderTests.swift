@@ -17,7 +17,7 @@ import Testing
             + String(repeating: "]", count: 64),
     ])
     func textIsJSON(_ text: String) {
-        #expect(Lent(text).type != CARILLON_JSON_NONE)
+        #expect(Borrowed(text).type != CARILLON_JSON_NONE)
     }
 
     @Test(arguments: [
@@ -33,7 +33,7 @@ import Testing
         String(repeating: "[", count: 100_000),
     ])
     func textIsNoJSON(_ text: String) {
-        #expect(Lent(text).type == CARILLON_JSON_NONE)
+        #expect(Borrowed(text).type == CARILLON_JSON_NONE)
     }
 
     /// Forbidden by RFC 3629: stray bytes, overlong forms, surrogates, values beyond the last character, truncation.
@@ -45,7 +45,7 @@ import Testing
         ] as [[UInt8]]
     )
     func bytesAreNoUTF8(_ bytes: [UInt8]) {
-        #expect(Lent([0x22] + bytes + [0x22]).type == CARILLON_JSON_NONE)
+        #expect(Borrowed([0x22] + bytes + [0x22]).type == CARILLON_JSON_NONE)
     }
 
     @Test(arguments: [
@@ -55,18 +55,18 @@ import Testing
         ("\"é€😀\"", "é€😀"),
     ])
     func stringIsDecoded(json: String, text: String) {
-        #expect(Lent(json).text() == text)
+        #expect(Borrowed(json).text() == text)
     }
 
     @Test func stringThatIsTooLongIsCutBetweenCharacters() {
-        #expect(Lent("\"aé€\"").text(capacity: 5) == "aé")
-        #expect(Lent("\"aé€\"").text(capacity: 2) == "a")
-        #expect(Lent("\"aé€b\"").text(capacity: 5) == "aé")
-        #expect(Lent("\"aé€\"").value { carillon_json_text($0, nil, 0) } == 6)
+        #expect(Borrowed("\"aé€\"").text(capacity: 5) == "aé")
+        #expect(Borrowed("\"aé€\"").text(capacity: 2) == "a")
+        #expect(Borrowed("\"aé€b\"").text(capacity: 5) == "aé")
+        #expect(Borrowed("\"aé€\"").value { carillon_json_text($0, nil, 0) } == 6)
     }
 
     @Test func membersAndElements() {
-        let json = Lent(#" {"a\u0062":[10, "x" ,{}], "n":null, "twice":1, "twice":2, "o":{"p":{"q":true}}} "#)
+        let json = Borrowed(#" {"a\u0062":[10, "x" ,{}], "n":null, "twice":1, "twice":2, "o":{"p":{"q":true}}} "#)
         json.value { root in
             let list = carillon_json_get(root, "ab")
             #expect(list.type == CARILLON_JSON_ARRAY)
@@ -101,7 +101,7 @@ import Testing
     )
     func integers(json: String, expected: Int64?) {
         var number: Int64 = 7
-        let isOne = Lent(json).value { carillon_json_to_integer($0, &number) } == 1
+        let isOne = Borrowed(json).value { carillon_json_to_integer($0, &number) } == 1
         #expect(isOne == (expected != nil))
         #expect(number == expected ?? 7)
     }
@@ -115,14 +115,14 @@ import Testing
     ])
     func fractions(json: String, expected: Double) {
         var number = -7.0
-        #expect(Lent(json).value { carillon_json_to_double($0, &number) } == 1)
+        #expect(Borrowed(json).value { carillon_json_to_double($0, &number) } == 1)
         #expect(abs(number - expected) <= abs(expected) * 1e-14)
     }
 
     @Test(arguments: ["1e309", "-1e400", "1e99999999999999999999", "\"1\"", "null"])
     func numberThatNoDoubleHolds(json: String) {
         var number = -7.0
-        #expect(Lent(json).value { carillon_json_to_double($0, &number) } == 0)
+        #expect(Borrowed(json).value { carillon_json_to_double($0, &number) } == 0)
         #expect(number == -7)
     }
 
@@ -138,7 +138,7 @@ import Testing
             let text = (0..<Int.random(in: 1...9, using: &random)).map { _ in pieces.randomElement(using: &random) ?? ""
             }
             .joined()
-            let isOurs = Lent(text).type != CARILLON_JSON_NONE
+            let isOurs = Borrowed(text).type != CARILLON_JSON_NONE
             do throws(JSONSyntaxError) {
                 _ = try JSONValue(parsing: text)
                 #expect(isOurs, "\(text)")
@@ -165,12 +165,12 @@ import Testing
             carillon_json_array(out)
             carillon_json_end(out)
             carillon_json_end(out)
-            Lent("").lend { carillon_json_member(out, "empty", $0) }
-            Lent("é:{").lend { carillon_json_member(out, "text", $0) }
+            Borrowed("").borrow { carillon_json_member(out, "empty", $0) }
+            Borrowed("é:{").borrow { carillon_json_member(out, "text", $0) }
             carillon_json_name(out, "copied")
-            Lent(" {\"x\": [1]} ").lend { carillon_json_copy(out, $0) }
+            Borrowed(" {\"x\": [1]} ").borrow { carillon_json_copy(out, $0) }
             carillon_json_name(out, "broken")
-            Lent("{").lend { carillon_json_copy(out, $0) }
+            Borrowed("{").borrow { carillon_json_copy(out, $0) }
             carillon_json_end(out)
         }
         #expect(
@@ -183,13 +183,13 @@ import Testing
     @Test func everyCharacterComesBack() {
         let text =
             String(String.UnicodeScalarView((0...0x2ff).compactMap(Unicode.Scalar.init))) + "€😀\u{2028}\u{10ffff}"
-        let json = written { out in Lent(text).lend { carillon_json_string(out, $0) } }
-        #expect(json.map { Lent($0).text() } == text)
+        let json = written { out in Borrowed(text).borrow { carillon_json_string(out, $0) } }
+        #expect(json.map { Borrowed($0).text() } == text)
         #expect((try? JSONValue(parsing: json ?? "")) == .string(text))
     }
 
     @Test func whatIsNotUTF8IsReplaced() {
-        let json = written { out in Lent([0x61, 0xff, 0xe2, 0x82, 0x62]).lend { carillon_json_string(out, $0) } }
+        let json = written { out in Borrowed([0x61, 0xff, 0xe2, 0x82, 0x62]).borrow { carillon_json_string(out, $0) } }
         #expect(json == "\"a\u{fffd}\u{fffd}\u{fffd}b\"")
     }
 
@@ -197,7 +197,7 @@ import Testing
         var buffer = [CChar](repeating: 0x7f, count: 4)
         var out = buffer.withUnsafeMutableBufferPointer { room in
             var out = carillon_json_to(room.baseAddress, 3)
-            Lent("abcdef").lend { carillon_json_string(&out, $0) }
+            Borrowed("abcdef").borrow { carillon_json_string(&out, $0) }
             return out
         }
         #expect(out.len == 8)
@@ -238,7 +238,7 @@ import Testing
                 decoding: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(room)[..<out.len]),
                 as: UTF8.self
             )
-            #expect(Lent(json).type != CARILLON_JSON_NONE)
+            #expect(Borrowed(json).type != CARILLON_JSON_NONE)
             return json
         }
     }
@@ -280,7 +280,7 @@ import Testing
 }
 
 /// A string that lives as long as a call of C.
-private struct Lent {
+private struct Borrowed {
     private let bytes: [UInt8]
 
     init(_ text: String) { bytes = Array(text.utf8) }
@@ -289,12 +289,12 @@ private struct Lent {
 
     var type: carillon_json_type { value(\.type) }
 
-    func lend<Result>(_ body: (carillon_str) -> Result) -> Result {
+    func borrow<Result>(_ body: (carillon_str) -> Result) -> Result {
         bytes.withUnsafeBytes { body(carillon_str(ptr: $0.baseAddress, len: $0.count)) }
     }
 
     @discardableResult
-    func value<Result>(_ body: (carillon_json) -> Result) -> Result { lend { body(carillon_json_read($0)) } }
+    func value<Result>(_ body: (carillon_json) -> Result) -> Result { borrow { body(carillon_json_read($0)) } }
 
     func text(capacity: Int = 4096) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { room in

@@ -59,7 +59,7 @@ import Testing
     @Test func malformedRequestsAreRefusedAndCounted() throws {
         let child = try Child.guest()
         child.deliver(1, "bad-request")
-        let mistake = try child.result(.mistake).read { try MistakeMessage(reading: $0) }
+        let mistake = try child.result(.mistake).read { try ViolationMessage(reading: $0) }
         #expect(mistake.rule == .request && mistake.instance == 1)
         #expect(mistake.text == "url is not an absolute http or https URL of at most 8192 ASCII bytes")
         #expect(try child.completed() == (1, "invalid"))

@@ -67,7 +67,7 @@ import Testing
 
     private struct Decision {
         var status: carillon_status
-        var verdict: Int32
+        var decision: Int32
         var edits: [String]
     }
 
@@ -94,7 +94,7 @@ import Testing
             let message = try DecidedMessage(reading: frame)
             return Decision(
                 status: message.status,
-                verdict: message.verdict.rawValue,
+                decision: message.decision.rawValue,
                 edits: message.edits.map { "\(text($0.name))=\(text($0.value))" }
             )
         }
@@ -104,13 +104,13 @@ import Testing
         let child = try Child.guest()
         #expect(try child.create(2, table: .filter) == .init(status: .CARILLON_OK, number: 4))
         let early = try decide(child, signal: "dm", isRendered: false)
-        #expect(early.status == .CARILLON_OK && early.verdict == 1)
+        #expect(early.status == .CARILLON_OK && early.decision == 1)
         #expect(early.edits == ["reason=why"])
         let late = try decide(child, signal: "dm", isRendered: true)
-        #expect(late.verdict == 1)
+        #expect(late.decision == 1)
         #expect(late.edits == ["reason=why", "title=New title"])
         // The edit with two lines counts as an error, each time.
-        #expect(try child.result(.mistake).read { try MistakeMessage(reading: $0).rule } == .edit)
+        #expect(try child.result(.mistake).read { try ViolationMessage(reading: $0).rule } == .edit)
     }
 
     @Test func filtersThatFailHaveSetNothing() throws {
@@ -118,7 +118,7 @@ import Testing
         _ = try child.create(2, table: .filter)
         let failed = try decide(child, signal: "fail", isRendered: false)
         #expect(failed.status == .CARILLON_FAILED && failed.edits.isEmpty)
-        #expect(try decide(child, signal: "odd", isRendered: false).verdict == 17)
+        #expect(try decide(child, signal: "odd", isRendered: false).decision == 17)
     }
 
     // MARK: What the child asks

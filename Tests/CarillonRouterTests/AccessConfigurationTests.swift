@@ -110,9 +110,9 @@ import TimeTestSupport
         let logs = LogOperations(levels: LogLevels(now: clock.monotonic), now: clock.monotonic)
         let report = try logs.set("relays", "debug", for: .minutes(10))
         #expect(report.set.map(\.component) == ["Relays"] && report.text.contains("for 10 min more"))
-        #expect(throws: OperationFailure.self) { try logs.set("nothing", "debug", for: nil) }
-        #expect(throws: OperationFailure.self) { try logs.set("all", "loud", for: nil) }
-        #expect(throws: OperationFailure.self) { try logs.set(["component": "all"]) }
+        #expect(throws: OperationError.self) { try logs.set("nothing", "debug", for: nil) }
+        #expect(throws: OperationError.self) { try logs.set("all", "loud", for: nil) }
+        #expect(throws: OperationError.self) { try logs.set(["component": "all"]) }
         #expect(try logs.set("Relays", "default", for: nil).set.isEmpty)
     }
 
@@ -130,9 +130,9 @@ import TimeTestSupport
         let invitation = ["subject": digest, "kind": "invitation"]
         #expect(try AccessRequest("block", isRelay: false, invitation).meaning() == .invitation(digest))
         for parameters in [[:], ["subject": "x", "seconds": "0"]] {
-            #expect(throws: OperationFailure.self) { try AccessRequest("block", isRelay: false, parameters) }
+            #expect(throws: OperationError.self) { try AccessRequest("block", isRelay: false, parameters) }
         }
-        #expect(throws: OperationFailure.self) { try AccessRequest(.block, "nobody").meaning() }
+        #expect(throws: OperationError.self) { try AccessRequest(.block, "nobody").meaning() }
     }
 
     @Test func relaysAreShownWithWhatTheySaidAndDid() {

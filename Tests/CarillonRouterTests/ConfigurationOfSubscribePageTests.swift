@@ -33,8 +33,8 @@ import Testing
 
     @Test func aChangeTakesARestart() throws {
         let (old, new) = (try read(""), try read("subscribe: {}"))
-        #expect(old.keysThatTakeARestart(in: new) == ["subscribe"])
-        #expect(new.keysThatTakeARestart(in: new) == [])
+        #expect(old.keysRequiringRestart(in: new) == ["subscribe"])
+        #expect(new.keysRequiringRestart(in: new) == [])
     }
 
     @Test(arguments: [

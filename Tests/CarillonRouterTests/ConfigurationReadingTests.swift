@@ -93,7 +93,7 @@ import Testing
         pacing.platforms["ios"]?.backgroundPerHour = 6
         pacing.platforms["unifiedpush"]?.dailyCap = 0
         pacing.leastWindow = .seconds(5)
-        pacing.mostDailyCap = 0
+        pacing.maxDailyCap = 0
         #expect(configuration.pacing == pacing)
         for (platform, json) in [
             ("unifiedpush", "{}"),

@@ -7,7 +7,7 @@ import TimeTestSupport
 
 @Suite struct RefusalTallyTests {
     @Test func aReasonIsToldAtOnceAndThenOnceAMinute() {
-        var tally = RefusalTally()
+        var tally = RejectTally()
         var told: [[PipelineStep: Int]] = []
         for second in 0...125 {
             told.append(tally.add([.forged: 1_000, .queued: 3], now: Timestamp(seconds: Int64(second))))
@@ -19,7 +19,7 @@ import TimeTestSupport
     }
 
     @Test func reasonsDoNotWaitForEachOther() {
-        var tally = RefusalTally()
+        var tally = RejectTally()
         #expect(tally.add([.forged: 1], now: 0) == [.forged: 1])
         #expect(tally.add([.forged: 2, .malformed: 1], now: 10) == [.malformed: 1])
         #expect(tally.add([:], now: 60_000) == [.forged: 2])
@@ -27,7 +27,7 @@ import TimeTestSupport
     }
 
     @Test func aClockThatJumpsBackSilencesNothing() {
-        var tally = RefusalTally()
+        var tally = RejectTally()
         _ = tally.add([.forged: 1], now: 1_000_000)
         #expect(tally.add([.forged: 1], now: 10) == [.forged: 1])
     }

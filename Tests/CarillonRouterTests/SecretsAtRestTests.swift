@@ -79,8 +79,8 @@ import Testing
             try await router.run(started: { _ in start.yield() })
         }
         for await _ in starts { break }
-        let verdicts = await submit(try messages(now: now), to: router)
-        #expect(verdicts.allSatisfy { $0.result == .accepted })
+        let decisions = await submit(try messages(now: now), to: router)
+        #expect(decisions.allSatisfy { $0.result == .accepted })
         try search(whileRunning: true)
         running.cancel()
         try await running.value
@@ -141,7 +141,7 @@ import Testing
         ]
     }
 
-    private func submit(_ events: [Event], to router: Router) async -> [EventVerdict] {
+    private func submit(_ events: [Event], to router: Router) async -> [EventDecision] {
         await withCheckedContinuation { continuation in
             router.plane.entrance.intake.submit(
                 Submission(events: events.map(\.json), source: .socket(authenticated: [])) {

@@ -44,7 +44,7 @@ extension ChaosRecord {
     }
 
     /// Records that the lab sees the latest request.
-    mutating func arrive(_ delivery: Int, _ fate: Arrival.Fate) {
+    mutating func arrive(_ delivery: Int, _ fate: Arrival.DeliveryResult) {
         let known = population.deliveries[delivery]
         guard let device = population.device(known.device) else { return }
         arrivals.append(

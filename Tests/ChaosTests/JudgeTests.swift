@@ -85,7 +85,7 @@ struct JudgeTests {
         record.reopenLast()
         record.attempt(Self.last, ending: .failed(reason: "timeout", mayHaveBeenProcessed: true), as: Self.retry)
         record.arrive(Self.last, .unanswered)
-        record.arrivals[Self.last].conduct = .silence
+        record.arrivals[Self.last].behavior = .silence
         record.report(Self.last, .retry, attempt: 1)
         record.attempt(Self.last, ending: .answered(status: 200), as: Self.done)
         record.arrive(Self.last, .accepted(status: 200))

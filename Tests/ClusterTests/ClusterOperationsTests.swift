@@ -33,9 +33,9 @@ private struct Other: Peers {
         var status: ClusterStatus? { left.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } }
         var all: [String] { calls.withLock(\.self) }
 
-        func drain(_ isOn: Bool) throws(OperationFailure) { calls.withLock { $0.append("drain \(isOn)") } }
+        func drain(_ isOn: Bool) throws(OperationError) { calls.withLock { $0.append("drain \(isOn)") } }
 
-        func move(_ partition: Int, to member: String?) async throws(OperationFailure) {
+        func move(_ partition: Int, to member: String?) async throws(OperationError) {
             calls.withLock { $0.append("move \(partition) \(member ?? "-")") }
         }
     }
@@ -80,13 +80,13 @@ private struct Other: Peers {
         let answer = try await Self.operations(control, .answer(Array("\0true".utf8))).drain("b", undo: false)
         #expect(answer.partitions == 0 && control.all.isEmpty)
         let absent = Sentence("member-absent", ["member": "b"], "b is not connected")
-        await #expect(throws: OperationFailure.unavailable(absent)) {
+        await #expect(throws: OperationError.unavailable(absent)) {
             try await Self.operations(Control([before])).drain("b", undo: false)
         }
     }
 
     @Test func aRefusalOfAnotherMemberKeepsItsCode() async throws {
-        let refusal = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+        let refusal = OperationError.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
         let operations = Self.operations(Control([Self.cluster(["a", "b"])]), .answer(MemberAnswer.refusal(refusal)))
         await #expect(throws: refusal) { try await operations.drain("b", undo: false) }
     }
@@ -96,26 +96,26 @@ private struct Other: Peers {
         let both = Self.operations(control)
         let names = ["member": "c", "members": "a, b"]
         let unknown = Sentence("unknown-member", names, "there is no member c: they are a, b")
-        await #expect(throws: OperationFailure.unknown(unknown)) {
+        await #expect(throws: OperationError.unknown(unknown)) {
             try await both.drain("c", undo: false)
         }
         let limits = ["partition": "2", "limit": "1"]
         let beyond = Sentence("unknown-partition", limits, "there is no partition 2: they are 0 to 1")
-        await #expect(throws: OperationFailure.unknown(beyond)) {
+        await #expect(throws: OperationError.unknown(beyond)) {
             try await both.move(2, to: "b")
         }
         let last = Self.operations(Control([Self.cluster(["a", "a"], away: ["b"])]))
         let alone = Sentence("drain-last", ["member": "a"], "no other member could take the partitions of a")
-        await #expect(throws: OperationFailure.unavailable(alone)) {
+        await #expect(throws: OperationError.unavailable(alone)) {
             try await last.drain("a", undo: false)
         }
         let words = "b takes no partitions: it is drained, leaving or away"
-        let away = OperationFailure.unavailable(Sentence("takes-no-partitions", ["member": "b"], words))
+        let away = OperationError.unavailable(Sentence("takes-no-partitions", ["member": "b"], words))
         await #expect(throws: away) {
             try await last.move(0, to: "b")
         }
         #expect(control.all.isEmpty)
-        let left = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+        let left = OperationError.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
         await #expect(throws: left) { try await Self.operations(Control([])).move(0, to: nil) }
     }
 

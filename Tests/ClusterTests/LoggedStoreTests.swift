@@ -158,7 +158,7 @@ struct LoggedStoreTests {
         var changes = OutboxChanges()
         changes.removals = try Self.keys(store)
         changes.ends = (1...20_000).map {
-            PushEnd(
+            CompletedPush(
                 device: DeviceID(rawValue: Int64($0)),
                 delivery: "x",
                 counts: true,
@@ -184,13 +184,13 @@ struct LoggedStoreTests {
     }
 
     /// Lets the deliveries fail permanently at that moment.
-    private static func bury(_ stored: [StoredDelivery], in store: LoggedStore, at moment: Timestamp) throws {
+    private static func addDeadLetters(_ stored: [StoredDelivery], in store: LoggedStore, at moment: Timestamp) throws {
         var changes = OutboxChanges()
         changes.removals = stored.map(\.key)
-        changes.burials = stored.map { stored in
-            OutboxChanges.Burial(
+        changes.newDeadLetters = stored.map { stored in
+            OutboxChanges.NewDeadLetter(
                 key: stored.key,
-                failure: DeliveryFailure(.rejected, status: 400, reason: "BadTopic"),
+                failure: FailedAttempt(.rejected, status: 400, reason: "BadTopic"),
                 failedAt: moment,
                 attempts: 2
             )
@@ -209,23 +209,23 @@ struct LoggedStoreTests {
         let first = try log.store()
         var stored: [StoredDelivery] = []
         try first.insert((1...3).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
-        try Self.bury(Array(stored.prefix(2)), in: first, at: 500)
+        try Self.addDeadLetters(Array(stored.prefix(2)), in: first, at: 500)
         #expect(first.outbox.deadLetterCount == 2 && first.outbox.count == 1)
 
         let next = try log.store()
         let found = try Self.letters(next)
         #expect(found.map(\.id) == ["d1", "d2"] && found.allSatisfy { $0.attempts == 2 && $0.failedAt == 500 })
-        #expect(found.first?.failure == DeliveryFailure(.rejected, status: 400, reason: "BadTopic"))
+        #expect(found.first?.failure == FailedAttempt(.rejected, status: 400, reason: "BadTopic"))
         var again: [StoredDelivery] = []
-        #expect(try next.revive([found[1]].compactMap(\.letter), at: 900) { again += $0 } == 1)
+        #expect(try next.requeue([found[1]].compactMap(\.letter), at: 900) { again += $0 } == 1)
         #expect(again.map(\.delivery.id) == ["d2"] && again.first?.delivery.acceptedAt == 900)
         #expect(try Self.letters(next).map(\.id) == ["d1"] && next.outbox.count == 2)
         #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d1"])
         #expect(log.state.waiting.values.map(\.delivery.id).sorted() == ["d2", "d3"])
         // A delivery that has ended since then is not sent.
-        #expect(try next.revive([found[1]].compactMap(\.letter), at: 901) { _ in } == 0)
+        #expect(try next.requeue([found[1]].compactMap(\.letter), at: 901) { _ in } == 0)
         // Its second end maps to the right number in the log.
-        try Self.bury(again, in: next, at: 950)
+        try Self.addDeadLetters(again, in: next, at: 950)
         #expect(log.state.deadLetters.values.map(\.delivery.id).sorted() == ["d1", "d2"])
         #expect(log.state.waiting.values.map(\.delivery.id) == ["d3"])
 
@@ -239,11 +239,11 @@ struct LoggedStoreTests {
         let ids: [DeliveryID] = (1...250).map { "d\($0)" }
         var stored: [StoredDelivery] = []
         try store.insert((1...250).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
-        try Self.bury(stored, in: store, at: 500)
+        try Self.addDeadLetters(stored, in: store, at: 500)
         let records = log.records
         var again: [DeliveryID] = []
         #expect(
-            try store.revive(Self.letters(store).compactMap(\.letter), at: 900) { again += $0.map(\.delivery.id) }
+            try store.requeue(Self.letters(store).compactMap(\.letter), at: 900) { again += $0.map(\.delivery.id) }
                 == 250
         )
         #expect(again == ids && log.records == records + 3)
@@ -257,8 +257,8 @@ struct LoggedStoreTests {
         try store.insert((1...3).map { Delivery.sample($0, device: Int64($0)) }) { stored = $0 }
         let day: Duration = .days(1)
         let now = Timestamp.epoch + day + day
-        try Self.bury([stored[0]], in: store, at: now - day - .seconds(1))
-        try Self.bury([stored[1], stored[2]], in: store, at: now - .seconds(1))
+        try Self.addDeadLetters([stored[0]], in: store, at: now - day - .seconds(1))
+        try Self.addDeadLetters([stored[1], stored[2]], in: store, at: now - .seconds(1))
         try store.pruneDeadLetters(at: now) { $0.rawValue != 3 }
         #expect(try Self.letters(store).map(\.id) == ["d2"])
         #expect(log.state.deadLetters.values.map(\.delivery.id) == ["d2"])
@@ -269,10 +269,10 @@ struct LoggedStoreTests {
         let store = try log.store()
         var stored: [StoredDelivery] = []
         try store.insert([.sample(1)]) { stored = $0 }
-        try Self.bury(stored, in: store, at: 500)
+        try Self.addDeadLetters(stored, in: store, at: 500)
         let letters = try Self.letters(store).compactMap(\.letter)
         log.refuse(.notOpen)
-        #expect(throws: PartitionLogError.notOpen) { try store.revive(letters, at: 900) { _ in } }
+        #expect(throws: PartitionLogError.notOpen) { try store.requeue(letters, at: 900) { _ in } }
         #expect(throws: PartitionLogError.notOpen) { try store.removeDeadLetters(letters) }
         #expect(store.outbox.deadLetterCount == 1 && store.outbox.count == 0)
     }

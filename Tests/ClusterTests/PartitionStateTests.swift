@@ -64,11 +64,11 @@ struct PartitionStateTests {
         func key(_ key: OutboxKey) -> OutboxKey { OutboxKey(queue: 1, sequence: key.sequence) }
         var result = changes
         result.removals = changes.removals.map(key)
-        for index in result.burials.indices { result.burials[index].key = key(result.burials[index].key) }
+        for index in result.newDeadLetters.indices { result.newDeadLetters[index].key = key(result.newDeadLetters[index].key) }
         for index in result.reschedulings.indices {
             result.reschedulings[index].key = key(result.reschedulings[index].key)
         }
-        for index in result.hastenings.indices { result.hastenings[index].key = key(result.hastenings[index].key) }
+        for index in result.immediateRetries.indices { result.immediateRetries[index].key = key(result.immediateRetries[index].key) }
         return result
     }
 
@@ -131,7 +131,7 @@ struct PartitionStateTests {
                     pushes: .random(in: 0...3, using: &random),
                     underWay: ids.randomElement(using: &random),
                     releasedAt: moment(&random),
-                    aside: .random(in: 0...3, using: &random),
+                    unblocked: .random(in: 0...3, using: &random),
                     silentPushes: random.chance(0.3) ? [moment(&random)] : []
                 )
             ]
@@ -157,7 +157,7 @@ struct PartitionStateTests {
         }
         for number in state.waiting.keys.sorted() where random.chance(0.3) {
             let key = OutboxKey(number: number)
-            let failure = DeliveryFailure(.retry, status: 503, reason: "busy")
+            let failure = FailedAttempt(.retry, status: 503, reason: "busy")
             switch Int.random(in: 0...3, using: &random) {
             case 0: transaction.changes.removals.append(key)
             case 1:
@@ -169,11 +169,11 @@ struct PartitionStateTests {
                         failure: random.chance(0.5) ? failure : nil
                     )
                 )
-            case 2: transaction.changes.hastenings.append(OutboxChanges.Hastening(key: key, due: moment(&random)))
+            case 2: transaction.changes.immediateRetries.append(OutboxChanges.ImmediateRetry(key: key, due: moment(&random)))
             default:
                 transaction.changes.removals.append(key)
-                transaction.changes.burials.append(
-                    OutboxChanges.Burial(key: key, failure: failure, failedAt: 5, attempts: 2)
+                transaction.changes.newDeadLetters.append(
+                    OutboxChanges.NewDeadLetter(key: key, failure: failure, failedAt: 5, attempts: 2)
                 )
             }
         }
@@ -181,11 +181,11 @@ struct PartitionStateTests {
             guard let underWay = row.underWay else { continue }
             let counts = random.chance(0.5)
             transaction.changes.ends.append(
-                PushEnd(
+                CompletedPush(
                     device: row.device,
                     delivery: underWay,
                     counts: counts,
-                    standsAside: !counts && random.chance(0.5),
+                    stopsBlocking: !counts && random.chance(0.5),
                     moment: moment(&random)
                 )
             )
@@ -201,9 +201,9 @@ struct PartitionStateTests {
         let beginning = LogRecord.Beginning(previousEpoch: 0, previousIndex: 0, member: name)
         try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 0), .beginning(beginning)))
         var last = LogTransaction.sample(4)
-        last.changes.burials = [Int64(1), 2].map {
-            let failure = DeliveryFailure(.rejected, reason: "no")
-            return OutboxChanges.Burial(key: OutboxKey(number: $0), failure: failure, failedAt: 1, attempts: 1)
+        last.changes.newDeadLetters = [Int64(1), 2].map {
+            let failure = FailedAttempt(.rejected, reason: "no")
+            return OutboxChanges.NewDeadLetter(key: OutboxKey(number: $0), failure: failure, failedAt: 1, attempts: 1)
         }
         let body = LogRecord.Body.transactions([.sample(1, 2, 3), last], firstDelivery: 1)
         try state.apply(LogRecord(.init(epoch: 1, author: 1, index: 1), body))

@@ -18,8 +18,8 @@ struct ConsoleServerTests {
 
     /// Knows a token for everything, one for reading, and accepts `Nostr a` as an owner.
     private struct Tokens: APIAuthenticator {
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
-            if head.credentials("nostr") == "bad" { throw APIProblem(401, "this proves nothing") }
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
+            if head.credentials("nostr") == "bad" { throw APIError(401, "this proves nothing") }
             if let key = head.credentials("nostr"), access == .owner { return .owner(key) }
             return switch head.credentials("bearer") {
             case ConsoleServerTests.token: .agent("all", Set(APIScope.allCases))
@@ -365,7 +365,7 @@ struct ConsoleServerTests {
         final class Once: APIAuthenticator {
             private let asked = Atomic<Int>(0)
 
-            func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
+            func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
                 asked.add(1, ordering: .relaxed).oldValue < 2 ? .agent("a", [.read]) : nil
             }
         }

@@ -23,7 +23,7 @@ struct InboundTests {
     }
 
     private struct NobodyIsKnown: APIAuthenticator {
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? { nil }
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? { nil }
     }
 
     private let backend = Backend()

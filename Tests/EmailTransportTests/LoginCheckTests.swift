@@ -22,7 +22,7 @@ struct LoginCheckTests {
         fixture.welcome(offers: ["AUTH PLAIN"])
         #expect(heard.texts.isEmpty)
         fixture.say("235 welcome")
-        #expect(heard.texts == ["accepted"] && heard.verdicts == [true])
+        #expect(heard.texts == ["accepted"] && heard.decisions == [true])
         #expect(fixture.commands() == ["EHLO example.org", "AUTH PLAIN AHUAcA==", "QUIT"])
         #expect(fixture.host.streams.all[0].isClosing)
     }
@@ -32,7 +32,7 @@ struct LoginCheckTests {
         fixture.welcome(offers: ["AUTH PLAIN"])
         fixture.say("535 5.7.8 wrong for u@example.org")
         fixture.host.streams.end(0)
-        #expect(heard.texts == ["refused: bad-credentials (535)"] && heard.verdicts == [false])
+        #expect(heard.texts == ["refused: bad-credentials (535)"] && heard.decisions == [false])
     }
 
     @Test func aServerThatDoesNotAnswerSaysNothingOfThem() throws {

@@ -6,7 +6,7 @@ import Testing
 /// Replies of servers that reject a message, row by row (RFC 5321 section 4.2.3, RFC 3463, RFC 4954 section 6).
 struct SMTPRefusalTests {
     struct Row: Sendable, CustomTestStringConvertible {
-        let phase: SMTPRefusal.Phase
+        let phase: SMTPError.Phase
         let code: UInt32
         let text: String
         let kind: Outcome.Kind
@@ -14,7 +14,7 @@ struct SMTPRefusalTests {
         var scope: Outcome.Scope
 
         init(
-            _ phase: SMTPRefusal.Phase,
+            _ phase: SMTPError.Phase,
             _ code: UInt32,
             _ text: String,
             _ kind: Outcome.Kind,
@@ -88,11 +88,11 @@ struct SMTPRefusalTests {
 
     @Test(arguments: rows)
     func everyRefusal(_ row: Row) {
-        let outcome = SMTPRefusal(phase: row.phase, reply: SMTPReply(code: row.code, lines: [row.text])).outcome
+        let outcome = SMTPError(phase: row.phase, reply: SMTPReply(code: row.code, lines: [row.text])).outcome
         #expect(outcome == Outcome(row.kind, status: row.code, reason: row.reason, scope: row.scope))
     }
 
     @Test func everyPhaseHasRows() {
-        for phase in SMTPRefusal.Phase.allCases { #expect(Self.rows.contains { $0.phase == phase }) }
+        for phase in SMTPError.Phase.allCases { #expect(Self.rows.contains { $0.phase == phase }) }
     }
 }

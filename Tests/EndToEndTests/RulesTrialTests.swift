@@ -29,7 +29,7 @@ struct RulesTrialTests {
     }
 
     private func refusal(_ order: TrialOrder) -> String? {
-        let failure = #expect(throws: TrialFailure.self) { _ = try RulesTrial(order, now: 0) }
+        let failure = #expect(throws: TrialError.self) { _ = try RulesTrial(order, now: 0) }
         return failure?.description
     }
 
@@ -133,7 +133,7 @@ struct RulesTrialTests {
     @Test func whoIsMeantIsAskedForWhereItIsNotClear() async throws {
         let trial = try RulesTrial(order, now: 0)
         let subject = try TrialSubject(event: Array(#"{"kind":1}"#.utf8), name: "mine.json")
-        await #expect(throws: TrialFailure.self) { _ = try await trial.run(subject) }
+        await #expect(throws: TrialError.self) { _ = try await trial.run(subject) }
         await trial.close()
     }
 

@@ -15,34 +15,34 @@ struct MutesFilterTests {
         TestEvent(10_000, content, tags: tags, by: "recipient")
     }
 
-    private func verdict(of list: TestEvent, on event: TestEvent, _ settings: String = "{}") throws -> FilterVerdict {
-        try FilterInquiry(event).with { $0.lists = [list] }.verdict(of: filter(settings))
+    private func decision(of list: TestEvent, on event: TestEvent, _ settings: String = "{}") throws -> FilterDecision {
+        try FilterInquiry(event).with { $0.lists = [list] }.decision(of: filter(settings))
     }
 
     @Test func withoutAListNothingIsMuted() throws {
-        #expect(try FilterInquiry(TestEvent(1, "spam")).verdict(of: filter()) == .pass)
+        #expect(try FilterInquiry(TestEvent(1, "spam")).decision(of: filter()) == .pass)
     }
 
     @Test func mutedPeopleDoNotWake() throws {
         let list = list(["p", TestEvent.key("mallory"), "wss://relay.example"])
-        #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted account"))
-        #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "alice")) == .pass)
-        #expect(try verdict(of: list, on: TestEvent(1, "hi", by: "mallory"), #"{"people":false}"#) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, "hi", by: "mallory")) == .drop(reason: "a muted account"))
+        #expect(try decision(of: list, on: TestEvent(1, "hi", by: "alice")) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, "hi", by: "mallory"), #"{"people":false}"#) == .pass)
         // A mentioned account is not the author.
-        #expect(try verdict(of: list, on: TestEvent(1, tags: [["p", TestEvent.key("mallory")]])) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, tags: [["p", TestEvent.key("mallory")]])) == .pass)
     }
 
     @Test func theSenderOfAZapCountsAndNotTheWallet() throws {
         let list = list(["p", TestEvent.key("mallory")])
         let receipt = FilterInquiry(TestEvent(9735, by: "wallet")).with { $0.lists = [list] }
-        #expect(try receipt.with { $0.author = TestEvent.key("mallory") }.verdict(of: filter()) != .pass)
-        #expect(try receipt.with { $0.author = TestEvent.key("alice") }.verdict(of: filter()) == .pass)
+        #expect(try receipt.with { $0.author = TestEvent.key("mallory") }.decision(of: filter()) != .pass)
+        #expect(try receipt.with { $0.author = TestEvent.key("alice") }.decision(of: filter()) == .pass)
         let wallets = self.list(["p", TestEvent.key("wallet")])
         let zap = receipt.with {
             $0.author = TestEvent.key("alice")
             $0.lists = [wallets]
         }
-        #expect(try zap.verdict(of: filter()) == .pass)
+        #expect(try zap.decision(of: filter()) == .pass)
     }
 
     /// Like in a gift wrap, whose signer is a random key.
@@ -52,7 +52,7 @@ struct MutesFilterTests {
             $0.author = ""
             $0.lists = [list]
         }
-        #expect(try inquiry.verdict(of: filter()) == .pass)
+        #expect(try inquiry.decision(of: filter()) == .pass)
     }
 
     @Test(arguments: [
@@ -63,15 +63,15 @@ struct MutesFilterTests {
     ])
     func mutedWordsAreFoundHoweverTheyAreWritten(text: String, word: String) throws {
         let list = list(["word", word])
-        #expect(try verdict(of: list, on: TestEvent(1, text)) == .drop(reason: "a muted word"))
-        #expect(try verdict(of: list, on: TestEvent(1, text), #"{"words":false}"#) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, text)) == .drop(reason: "a muted word"))
+        #expect(try decision(of: list, on: TestEvent(1, text), #"{"words":false}"#) == .pass)
     }
 
     @Test(arguments: [
         ("bit coin", "bitcoin"), ("resume", "résumé"), ("", "x"), ("anything", ""), ("anything", "  "), ("👨‍👩‍👧", "👨"),
     ])
     func otherTextsPass(text: String, word: String) throws {
-        #expect(try verdict(of: list(["word", word]), on: TestEvent(1, text)) == .pass)
+        #expect(try decision(of: list(["word", word]), on: TestEvent(1, text)) == .pass)
     }
 
     @Test(arguments: [
@@ -79,37 +79,37 @@ struct MutesFilterTests {
         ("7ass", false),
     ])
     func wholeWordsStandAlone(text: String, isMuted: Bool) throws {
-        let verdict = try verdict(of: list(["word", "ass"]), on: TestEvent(1, text), #"{"whole_words":true}"#)
-        #expect((verdict != .pass) == isMuted)
+        let decision = try decision(of: list(["word", "ass"]), on: TestEvent(1, text), #"{"whole_words":true}"#)
+        #expect((decision != .pass) == isMuted)
     }
 
     @Test func manyWordsAreLookedForAtOnce() throws {
         let words = (0..<500).map { ["word", "w\($0)x"] }
         let list = TestEvent(10_000, tags: words)
-        #expect(try verdict(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500) + "w499x")) != .pass)
-        #expect(try verdict(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500))) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500) + "w499x")) != .pass)
+        #expect(try decision(of: list, on: TestEvent(1, String(repeating: "w7 w12 ", count: 500))) == .pass)
     }
 
     @Test func wordsBeyondAllMeasureAreLeftOut() throws {
         let long = String(repeating: "x", count: 129)
-        #expect(try verdict(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, long)) == .pass)
-        #expect(try verdict(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, "spam")) != .pass)
+        #expect(try decision(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, long)) == .pass)
+        #expect(try decision(of: list(["word", long], ["word", "spam"]), on: TestEvent(1, "spam")) != .pass)
         let words = (0..<400).map { ["word", "(\($0))" + String(repeating: "y", count: 100)] }
         let full = TestEvent(10_000, tags: words + [["word", "spam"]])
-        #expect(try verdict(of: full, on: TestEvent(1, words[0][1])) != .pass)
-        #expect(try verdict(of: full, on: TestEvent(1, words[399][1])) == .pass, "those that come first count")
+        #expect(try decision(of: full, on: TestEvent(1, words[0][1])) != .pass)
+        #expect(try decision(of: full, on: TestEvent(1, words[399][1])) == .pass, "those that come first count")
     }
 
     @Test func textsInsideOfEventsCountAndCodeDoesNot() throws {
         let list = list(["word", "sig"])
         let inner = TestEvent(1, "nothing here").json
-        #expect(try verdict(of: list, on: TestEvent(6, inner)) == .pass)
-        #expect(try verdict(of: list, on: TestEvent(6, TestEvent(1, "a sig of mine").json)) != .pass)
-        #expect(try verdict(of: list, on: TestEvent(6, "")) == .pass)
-        for kind in [4, 1059, 21_059, 3] { #expect(try verdict(of: list, on: TestEvent(kind, "sigSIGsig")) == .pass) }
+        #expect(try decision(of: list, on: TestEvent(6, inner)) == .pass)
+        #expect(try decision(of: list, on: TestEvent(6, TestEvent(1, "a sig of mine").json)) != .pass)
+        #expect(try decision(of: list, on: TestEvent(6, "")) == .pass)
+        for kind in [4, 1059, 21_059, 3] { #expect(try decision(of: list, on: TestEvent(kind, "sigSIGsig")) == .pass) }
         let request = TestEvent(9734, "no sig please").json
-        #expect(try verdict(of: list, on: TestEvent(9735, tags: [["description", request]])) != .pass)
-        #expect(try verdict(of: list, on: TestEvent(9735, tags: [["description", "{sig"]])) == .pass)
+        #expect(try decision(of: list, on: TestEvent(9735, tags: [["description", request]])) != .pass)
+        #expect(try decision(of: list, on: TestEvent(9735, tags: [["description", "{sig"]])) == .pass)
     }
 
     @Test(
@@ -120,10 +120,10 @@ struct MutesFilterTests {
         ] as [(String, [[String]], Bool)]
     )
     func hashtagsAreMutedInTagsAndTexts(text: String, tags: [[String]], isMuted: Bool) throws {
-        let expected: FilterVerdict = isMuted ? .drop(reason: "a muted hashtag") : .pass
-        #expect(try verdict(of: list(["t", "Nostr"]), on: TestEvent(1, text, tags: tags)) == expected)
-        #expect(try verdict(of: list(["t", "#nostr"]), on: TestEvent(1, text, tags: tags)) == expected)
-        let off = try verdict(of: list(["t", "nostr"]), on: TestEvent(1, text, tags: tags), #"{"hashtags":false}"#)
+        let expected: FilterDecision = isMuted ? .drop(reason: "a muted hashtag") : .pass
+        #expect(try decision(of: list(["t", "Nostr"]), on: TestEvent(1, text, tags: tags)) == expected)
+        #expect(try decision(of: list(["t", "#nostr"]), on: TestEvent(1, text, tags: tags)) == expected)
+        let off = try decision(of: list(["t", "nostr"]), on: TestEvent(1, text, tags: tags), #"{"hashtags":false}"#)
         #expect(off == .pass)
     }
 
@@ -131,21 +131,21 @@ struct MutesFilterTests {
         let root = TestEvent(1, "root")
         let muting = list(["e", root.id])
         let filter = try filter()
-        func verdict(_ event: TestEvent, _ list: TestEvent) throws -> FilterVerdict {
-            try FilterInquiry(event).with { $0.lists = [list] }.verdict(of: filter)
+        func decision(_ event: TestEvent, _ list: TestEvent) throws -> FilterDecision {
+            try FilterInquiry(event).with { $0.lists = [list] }.decision(of: filter)
         }
         let child = TestEvent(1, "child", tags: [["e", root.id, "", "root"]])
         let grandchild = TestEvent(1, "grandchild", tags: [["e", child.id]])
         let deeper = TestEvent(1111, "deeper", tags: [["E", grandchild.id], ["e", grandchild.id]])
         let stranger = TestEvent(1, "stranger", tags: [["e", TestEvent.key("another thread")]])
-        #expect(try verdict(grandchild, muting) == .pass, "nothing tells yet where it belongs")
+        #expect(try decision(grandchild, muting) == .pass, "nothing tells yet where it belongs")
         for event in [root, child, grandchild, deeper] {
-            #expect(try verdict(event, muting) == .drop(reason: "a muted thread"))
+            #expect(try decision(event, muting) == .drop(reason: "a muted thread"))
         }
-        #expect(try verdict(stranger, muting) == .pass)
+        #expect(try decision(stranger, muting) == .pass)
         let other = list(["e", TestEvent.key("x")])
-        for event in [root, child, grandchild, deeper] { #expect(try verdict(event, other) == .pass) }
-        #expect(try self.verdict(of: muting, on: child, #"{"threads":false}"#) == .pass)
+        for event in [root, child, grandchild, deeper] { #expect(try decision(event, other) == .pass) }
+        #expect(try self.decision(of: muting, on: child, #"{"threads":false}"#) == .pass)
     }
 
     @Test func whatIsMutedForItsAuthorStillBelongsToItsThread() throws {
@@ -154,7 +154,7 @@ struct MutesFilterTests {
         let child = TestEvent(1, tags: [["e", TestEvent.key("root")]], by: "mallory")
         for event in [child, TestEvent(1, "an answer", tags: [["e", child.id]])] {
             let inquiry = FilterInquiry(event).with { $0.lists = [muting] }
-            #expect(try inquiry.verdict(of: filter) == .drop(reason: "a muted thread"))
+            #expect(try inquiry.decision(of: filter) == .drop(reason: "a muted thread"))
         }
     }
 
@@ -164,12 +164,12 @@ struct MutesFilterTests {
         let filter = try filter(#"{"remembered_events":10}"#)
         let children = (0..<50).map { TestEvent(1, "\($0)", tags: [["e", root]]) }
         for child in children {
-            #expect(try FilterInquiry(child).with { $0.lists = [muting] }.verdict(of: filter) != .pass)
+            #expect(try FilterInquiry(child).with { $0.lists = [muting] }.decision(of: filter) != .pass)
         }
-        let verdicts = try [children[0], children[49]].map { child in
-            try FilterInquiry(TestEvent(1, tags: [["e", child.id]])).with { $0.lists = [muting] }.verdict(of: filter)
+        let decisions = try [children[0], children[49]].map { child in
+            try FilterInquiry(TestEvent(1, tags: [["e", child.id]])).with { $0.lists = [muting] }.decision(of: filter)
         }
-        #expect(verdicts[0] == .pass && verdicts[1] != .pass)
+        #expect(decisions[0] == .pass && decisions[1] != .pass)
     }
 
     @Test func aNewListCountsForTheNextEvent() throws {
@@ -178,14 +178,14 @@ struct MutesFilterTests {
         for (list, isMuted) in [
             (list(["word", "eggs"]), false), (list(["word", "spam"]), true), (list(["word", "eggs"]), false),
         ] {
-            let verdict = try FilterInquiry(event).with { $0.lists = [list] }.verdict(of: filter)
-            #expect((verdict != .pass) == isMuted)
+            let decision = try FilterInquiry(event).with { $0.lists = [list] }.decision(of: filter)
+            #expect((decision != .pass) == isMuted)
         }
         let inquiry = FilterInquiry(event).with {
             $0.lists = [list(["word", "spam"])]
             $0.recipient = TestEvent.key("another")
         }
-        #expect(try inquiry.verdict(of: filter) != .pass)
+        #expect(try inquiry.decision(of: filter) != .pass)
     }
 
     @Test func aMalformedListMutesWhatCanBeRead() throws {
@@ -199,8 +199,8 @@ struct MutesFilterTests {
             ["unknown", "x"],
             ["t", ""]
         )
-        #expect(try verdict(of: list, on: TestEvent(1, "#x short zz", by: "alice")) == .pass)
-        #expect(try verdict(of: list, on: TestEvent(1, by: "mallory")) != .pass)
+        #expect(try decision(of: list, on: TestEvent(1, "#x short zz", by: "alice")) == .pass)
+        #expect(try decision(of: list, on: TestEvent(1, by: "mallory")) != .pass)
     }
 
     @Test func privateEntriesAreSkippedAndThatIsSaidOnceAList() throws {
@@ -208,7 +208,7 @@ struct MutesFilterTests {
         let nip44 = list(["word", "spam"], content: "AgF7f+secret")
         let nip04 = list(["word", "eggs"], content: "c2VjcmV0?iv=aXY=")
         for list in [nip44, nip44, nip04, nip44, list(["word", "none"])] {
-            _ = try FilterInquiry(TestEvent(1, "x")).with { $0.lists = [list] }.verdict(of: filter)
+            _ = try FilterInquiry(TestEvent(1, "x")).with { $0.lists = [list] }.decision(of: filter)
         }
         #expect(host.log.count == 2)
         #expect(host.log.first?.contains("NIP-44") == true && host.log.last?.contains("NIP-04") == true)
@@ -216,7 +216,7 @@ struct MutesFilterTests {
             #expect(!line.contains("secret") && !line.contains(nip44.id) && !line.contains(nip44.pubkey))
         }
         let inquiry = FilterInquiry(TestEvent(1, "spam")).with { $0.lists = [nip44] }
-        #expect(try inquiry.verdict(of: filter) != .pass)
+        #expect(try inquiry.decision(of: filter) != .pass)
     }
 
     @Test(arguments: [

@@ -19,17 +19,17 @@ struct NoiseFilterTests {
     }
 
     @Test func withoutSettingsNothingIsNoise() throws {
-        #expect(try FilterInquiry(named(500)).verdict(of: filter("{}")) == .pass)
+        #expect(try FilterInquiry(named(500)).decision(of: filter("{}")) == .pass)
         #expect(try filter("{}").need == .nothing)
     }
 
     @Test func crowdsAreDropped() throws {
         let filter = try filter(#"{"hellthread":10}"#)
-        #expect(try FilterInquiry(named(10)).verdict(of: filter) == .pass)
-        #expect(try FilterInquiry(named(11)).verdict(of: filter) == .drop(reason: "it mentions 11 accounts"))
+        #expect(try FilterInquiry(named(10)).decision(of: filter) == .pass)
+        #expect(try FilterInquiry(named(11)).decision(of: filter) == .drop(reason: "it mentions 11 accounts"))
         let repeated = TestEvent(1, tags: Array(repeating: ["p", TestEvent.key("one")], count: 20))
-        #expect(try FilterInquiry(repeated).verdict(of: filter) == .pass, "one person, however often")
-        #expect(try FilterInquiry(named(500, kind: 3)).verdict(of: filter) == .pass, "a contact list is no thread")
+        #expect(try FilterInquiry(repeated).decision(of: filter) == .pass, "one person, however often")
+        #expect(try FilterInquiry(named(500, kind: 3)).decision(of: filter) == .pass, "a contact list is no thread")
     }
 
     @Test(
@@ -46,19 +46,19 @@ struct NoiseFilterTests {
             $0.zapMillisats = millisats
             $0.distance = isFollowed ? .CARILLON_DISTANCE_FOLLOWED : .CARILLON_DISTANCE_NOT_FOLLOWED
         }
-        #expect((try inquiry.verdict(of: filter) == .pass) == isPassed)
+        #expect((try inquiry.decision(of: filter) == .pass) == isPassed)
     }
 
     @Test func oneLeastIsForEverybodyAndForZapsOnly() throws {
         let filter = try filter(#"{"min_zap_sats":100}"#)
         #expect(filter.need == .nothing)
-        #expect(try FilterInquiry(TestEvent(1, "hi")).verdict(of: filter) == .pass)
+        #expect(try FilterInquiry(TestEvent(1, "hi")).decision(of: filter) == .pass)
         let zap = FilterInquiry(TestEvent(9735)).with {
             $0.signal = "zap"
             $0.zapMillisats = 99_000
             $0.distance = .CARILLON_DISTANCE_FOLLOWED
         }
-        #expect(try zap.verdict(of: filter) == .drop(reason: "a zap of less than 100 sats"))
+        #expect(try zap.decision(of: filter) == .drop(reason: "a zap of less than 100 sats"))
     }
 
     /// The first is the example in NIP-13, of difficulty 36 by its text.
@@ -89,14 +89,14 @@ struct NoiseFilterTests {
     )
     func workCountsAsFarAsItWasAimedAt(target: String?, isPassed: Bool) throws {
         let event = worked("000000000e9d97a1ab09fc381030b346cdd7a142ad57e6df0b46dc9bef6c7e2d", target: target)
-        let verdict = try FilterInquiry(event).verdict(of: filter(#"{"difficulty":20}"#))
-        #expect((verdict == .pass) == isPassed)
+        let decision = try FilterInquiry(event).decision(of: filter(#"{"difficulty":20}"#))
+        #expect((decision == .pass) == isPassed)
     }
 
     @Test func luckDoesNotMakeUpForTheId() throws {
         let event = worked("000fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", target: "20")
         #expect(
-            try FilterInquiry(event).verdict(of: filter(#"{"difficulty":20}"#))
+            try FilterInquiry(event).decision(of: filter(#"{"difficulty":20}"#))
                 == .drop(reason: "difficulty 12 of 20")
         )
     }
@@ -105,21 +105,21 @@ struct NoiseFilterTests {
         let filter = try filter(#"{"difficulty":{"mention":8,"dm":0}}"#)
         let event = worked("00ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", target: nil)
         for (signal, isPassed) in [("mention", false), ("dm", true), ("reply", true)] {
-            let verdict = try FilterInquiry(event).with { $0.signal = signal }.verdict(of: filter)
-            #expect((verdict == .pass) == isPassed)
+            let decision = try FilterInquiry(event).with { $0.signal = signal }.decision(of: filter)
+            #expect((decision == .pass) == isPassed)
         }
         #expect(
-            try FilterInquiry(event).with { $0.signal = "zap" }.verdict(of: self.filter(#"{"difficulty":8}"#)) == .pass
+            try FilterInquiry(event).with { $0.signal = "zap" }.decision(of: self.filter(#"{"difficulty":8}"#)) == .pass
         )
     }
 
     @Test func whomTheRecipientFollowsNeedNotWork() throws {
         let event = FilterInquiry(TestEvent(1, "hi")).with { $0.distance = .CARILLON_DISTANCE_FOLLOWED }
         let lenient = try filter(#"{"difficulty":20}"#)
-        #expect(try event.verdict(of: lenient) == .pass)
+        #expect(try event.decision(of: lenient) == .pass)
         #expect(lenient.need == .followed)
         let strict = try filter(#"{"difficulty":20,"difficulty_from_follows":true}"#)
-        #expect(try event.verdict(of: strict) != .pass)
+        #expect(try event.decision(of: strict) != .pass)
         #expect(strict.need == .nothing)
     }
 
@@ -135,7 +135,7 @@ struct NoiseFilterTests {
                 $0.now += .seconds(second)
                 $0.recipient = TestEvent.key(recipient)
             }
-            return try inquiry.verdict(of: filter) == .pass
+            return try inquiry.decision(of: filter) == .pass
         }
         #expect(try (1...5).map { try passes($0, at: Int64($0)) } == [true, true, true, false, false])
         #expect(try passes(6, by: "alice", at: 5))
@@ -149,21 +149,21 @@ struct NoiseFilterTests {
     @Test func oneEventCountsOnceAndUnknownAuthorsDoNot() throws {
         let filter = try filter(#"{"burst":{"events":1,"seconds":60}}"#)
         let event = FilterInquiry(TestEvent(1, "hi"))
-        #expect(try event.verdict(of: filter) == .pass)
-        #expect(try event.with { $0.signal = "reply" }.verdict(of: filter) == .pass)
+        #expect(try event.decision(of: filter) == .pass)
+        #expect(try event.with { $0.signal = "reply" }.decision(of: filter) == .pass)
         #expect(
-            try FilterInquiry(TestEvent(1, "again")).verdict(of: filter) == .drop(reason: "a burst from one author")
+            try FilterInquiry(TestEvent(1, "again")).decision(of: filter) == .drop(reason: "a burst from one author")
         )
         for number in 0..<5 {
             let wrap = FilterInquiry(TestEvent(1059, "\(number)")).with { $0.author = "" }
-            #expect(try wrap.verdict(of: filter) == .pass)
+            #expect(try wrap.decision(of: filter) == .pass)
         }
     }
 
     @Test func whatIsDroppedForAnotherReasonUsesNothingUp() throws {
         let filter = try filter(#"{"hellthread":1,"burst":{"events":1,"seconds":60}}"#)
-        #expect(try FilterInquiry(named(2)).verdict(of: filter) != .pass)
-        #expect(try FilterInquiry(named(1)).verdict(of: filter) == .pass)
+        #expect(try FilterInquiry(named(2)).decision(of: filter) != .pass)
+        #expect(try FilterInquiry(named(1)).decision(of: filter) == .pass)
     }
 
     @Test func theMemoryOfBurstsIsBounded() throws {
@@ -179,8 +179,8 @@ struct NoiseFilterTests {
 
     @Test func signalsMayBeExcepted() throws {
         let filter = try filter(#"{"hellthread":1,"except":["dm"]}"#)
-        #expect(try FilterInquiry(named(5)).with { $0.signal = "dm" }.verdict(of: filter) == .pass)
-        #expect(try FilterInquiry(named(5)).verdict(of: filter) != .pass)
+        #expect(try FilterInquiry(named(5)).with { $0.signal = "dm" }.decision(of: filter) == .pass)
+        #expect(try FilterInquiry(named(5)).decision(of: filter) != .pass)
     }
 
     @Test(arguments: [

@@ -16,13 +16,13 @@ import TimeTestSupport
     /// A filter that records its questions and returns the given verdict.
     private final class Probe: Sendable {
         let asked = Mutex<[FilterQuestion]>([])
-        private let answer: @Sendable (FilterQuestion) -> FilterVerdict
+        private let answer: @Sendable (FilterQuestion) -> FilterDecision
 
-        init(_ answer: @escaping @Sendable (FilterQuestion) -> FilterVerdict = { _ in .pass }) {
+        init(_ answer: @escaping @Sendable (FilterQuestion) -> FilterDecision = { _ in .pass }) {
             self.answer = answer
         }
 
-        @Sendable func decide(_ question: FilterQuestion) -> FilterVerdict {
+        @Sendable func decide(_ question: FilterQuestion) -> FilterDecision {
             asked.withLock { $0.append(question) }
             return answer(question)
         }
@@ -204,11 +204,11 @@ import TimeTestSupport
             (.maySwitchOn, true, true), (.maySwitchOn, false, false),
         ] as [(FilterAvailability, Bool?, Bool)]
     )
-    func devicesSwitchWhatTheyMay(availability: FilterAvailability, wish: Bool?, isAsked: Bool) throws {
+    func devicesSwitchWhatTheyMay(availability: FilterAvailability, preference: Bool?, isAsked: Bool) throws {
         let bench = try bench(
             EventFilter(name: "web-of-trust", availability: availability) { _ in .drop(reason: "x") }
         )
-        let preferences = wish.map { #","filter_plugins":{"web-of-trust":\#($0),"another":true}"# } ?? ""
+        let preferences = preference.map { #","filter_plugins":{"web-of-trust":\#($0),"another":true}"# } ?? ""
         let owner = try bench.account(["mention"], further: preferences)
         bench.submit([try note("hello", by: alice, to: owner, bench)], from: .feed)
         #expect(bench.kept.isEmpty == isAsked)
@@ -401,7 +401,7 @@ import TimeTestSupport
         arguments: [(true, FollowDistance.stranger, .minutes(10)), (false, .notFollowed, .minutes(1))]
             as [(Bool, FollowDistance, Duration)]
     )
-    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, patience: Duration) throws {
+    func whatRelaysDoNotSayIsKnownForAWhile(isAnswered: Bool, distance: FollowDistance, timeout: Duration) throws {
         let probe = Probe()
         let bench = try bench(trusting(.distance, probe))
         let owner = try bench.account(["mention"])
@@ -409,7 +409,7 @@ import TimeTestSupport
         bench.submit([try note("one", by: bob, to: owner, bench)], from: .relay(.live))
         find([], bench, isAnswered: isAnswered)
         #expect(probe.questions.map(\.followDistance) == [distance])
-        bench.clock.advance(by: patience - .milliseconds(1))
+        bench.clock.advance(by: timeout - .milliseconds(1))
         bench.submit([try note("two", by: bob, to: owner, bench)], from: .relay(.live))
         #expect(fetcher.count == 1 && probe.questions.count == 2)
         bench.clock.advance(by: .milliseconds(1))

@@ -42,8 +42,8 @@ import Testing
         #expect(bench.kept.count == 2)
         try bench.restart()
         bench.submit([try bench.registration(of: deaf, Workbench.content(["dm"]), secondsAgo: 1)])
-        let verdicts = bench.submit(wraps, from: .relay(.stored))
-        #expect(verdicts.map(\.result) == Array(repeating: .duplicate, count: 4))
+        let decisions = bench.submit(wraps, from: .relay(.stored))
+        #expect(decisions.map(\.result) == Array(repeating: .duplicate, count: 4))
         #expect(bench.kept.count == 2)
     }
 

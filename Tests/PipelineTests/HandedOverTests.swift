@@ -85,7 +85,7 @@ import TimeTestSupport
     @Test func whatNobodyAnsweredIsRefusedAtTheEnd() throws {
         let owner = try bench.account()
         let answer = try bench.arrive([([bench.wrap(to: owner)], .relay(.live))])[0]
-        #expect(bench.pipeline?.router.awaitsOwners == true)
+        #expect(bench.pipeline?.router.hasPendingHandovers == true)
         bench.pipeline?.finish()
         #expect(answer.results.map(\.isFinal) == [false])
     }

@@ -55,11 +55,11 @@ import TimeTestSupport
 
     @Test func strangersWakeNobodyAndDoNotLearnIt() throws {
         let stranger = try Workbench.keys()
-        let verdicts = bench.submit([
+        let decisions = bench.submit([
             try hint(by: stranger), try hint(root: stranger.publicKey, by: stranger),
             try hint(root: partner.publicKey, by: stranger),
         ])
-        #expect(verdicts.allSatisfy { $0.result == .accepted })
+        #expect(decisions.allSatisfy { $0.result == .accepted })
         #expect(bench.kept.isEmpty)
         #expect(observer.all.isEmpty)
         #expect(bench.count(.hintUnproven) == 3)

@@ -14,7 +14,7 @@ import TimeTestSupport
 @Suite struct IntakeTests {
     private func submission(
         _ count: Int,
-        _ answered: @escaping @Sendable ([EventVerdict]) -> Void = { _ in }
+        _ answered: @escaping @Sendable ([EventDecision]) -> Void = { _ in }
     ) -> Submission {
         Submission(
             events: Array(repeating: [1], count: count),
@@ -58,7 +58,7 @@ import TimeTestSupport
     @Test func anAbandonedIntakeRefusesAllPortions() {
         let intake = Intake(portion: 1)
         let refusals = Mutex(0)
-        for _ in 0..<3 { intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } }) }
+        for _ in 0..<3 { intake.submit(submission(1) { decisions in refusals.withLock { $0 += decisions.count } }) }
         #expect(intake.next()?.submissions.count == 1)
         intake.abandon()
         #expect(intake.next()?.isEmpty == nil)
@@ -113,11 +113,11 @@ import TimeTestSupport
 
     @Test func whoAskedForManyGetsAllVerdictsTogetherAndInOrder() throws {
         let intake = Intake()
-        let answers = Mutex<[[EventVerdict]]>([])
+        let answers = Mutex<[[EventDecision]]>([])
         let events = (1...3).map { [UInt8](repeating: $0, count: 20 << 10) }
         intake.submit(
-            Submission(events: events, source: .api(NotificationOrder(.template("a")))) { verdicts in
-                answers.withLock { $0.append(verdicts) }
+            Submission(events: events, source: .api(NotificationOrder(.template("a")))) { decisions in
+                answers.withLock { $0.append(decisions) }
             }
         )
         var taken: [Submission] = []
@@ -125,9 +125,9 @@ import TimeTestSupport
         #expect(taken.map(\.events) == events.map { [$0] })
         for (number, submission) in taken.enumerated().reversed() {
             #expect(answers.withLock { $0.isEmpty })
-            submission.completion([EventVerdict(id: nil, .refused("\(number)"))])
+            submission.completion([EventDecision(id: nil, .refused("\(number)"))])
         }
-        let expected = (0..<3).map { EventVerdict(id: nil, .refused("\($0)")) }
+        let expected = (0..<3).map { EventDecision(id: nil, .refused("\($0)")) }
         #expect(answers.withLock(\.self) == [expected])
     }
 
@@ -159,8 +159,8 @@ import TimeTestSupport
         let intake = Intake()
         let refusals = Mutex(0)
         intake.submit(
-            Submission(events: [[1]], source: .api(NotificationOrder(.template("a")))) { verdicts in
-                refusals.withLock { $0 += verdicts.count }
+            Submission(events: [[1]], source: .api(NotificationOrder(.template("a")))) { decisions in
+                refusals.withLock { $0 += decisions.count }
             }
         )
         intake.abandon()
@@ -169,7 +169,7 @@ import TimeTestSupport
 
     @Test func endsOfDeliveriesComeOutToo() {
         let intake = Intake()
-        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
+        let end = CompletedPush(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
         intake.ended([])
         intake.ended([end])
         intake.ended([end])
@@ -181,7 +181,7 @@ import TimeTestSupport
 
     @Test func endsThatNothingWaitsForComeWithWhatIsNext() {
         let intake = Intake()
-        let end = PushEnd(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
+        let end = CompletedPush(device: DeviceID(rawValue: 1), delivery: "d", counts: true, moment: 1)
         #expect(intake.ended([end]))
         intake.awaitEnds(false)
         #expect(!intake.ended([end]))
@@ -209,19 +209,19 @@ import TimeTestSupport
         intake.submit(
             Submission(events: [[UInt8](repeating: 1, count: 1000)], source: .socket(authenticated: [])) { _ in }
         )
-        intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
+        intake.submit(submission(1) { decisions in refusals.withLock { $0 += decisions.count } })
         #expect(refusals.withLock(\.self) == 1)
         #expect(intake.next()?.submissions.count == 1)
-        intake.submit(submission(1) { verdicts in refusals.withLock { $0 += verdicts.count } })
+        intake.submit(submission(1) { decisions in refusals.withLock { $0 += decisions.count } })
         #expect(refusals.withLock(\.self) == 1)
         #expect(intake.next()?.submissions.count == 1)
     }
 
     @Test func beyondTheLimitTheSenderIsTold() {
         let intake = Intake(limit: 2)
-        let answers = Mutex<[EventVerdict]>([])
+        let answers = Mutex<[EventDecision]>([])
         intake.submit(submission(2))
-        intake.submit(submission(3) { verdicts in answers.withLock { $0 = verdicts } })
+        intake.submit(submission(3) { decisions in answers.withLock { $0 = decisions } })
         #expect(
             answers.withLock(\.self).map(\.result)
                 == Array(repeating: .refused("error: too busy, try again later"), count: 3)
@@ -239,10 +239,10 @@ import TimeTestSupport
             content: "x",
             by: KeyPair(random: SecureRandom.bytes)
         )
-        let answers = Mutex<[EventVerdict]>([])
+        let answers = Mutex<[EventDecision]>([])
         intake.submit(
-            Submission(events: [event.json, [1]], source: .socket(authenticated: [])) { verdicts in
-                answers.withLock { $0 = verdicts }
+            Submission(events: [event.json, [1]], source: .socket(authenticated: [])) { decisions in
+                answers.withLock { $0 = decisions }
             }
         )
         #expect(answers.withLock(\.self).map(\.id) == [event.id, nil])

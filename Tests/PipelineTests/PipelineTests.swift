@@ -25,11 +25,11 @@ import TimeTestSupport
         let owner = try KeyPair(random: SecureRandom.bytes)
         let content =
             "{\"token\":\"\(String(repeating: "ab", count: 32))\",\"platform\":\"ios\",\"filters\":{\"dm\":true}}"
-        let verdicts = bench.submit([
+        let decisions = bench.submit([
             try bench.registration(of: owner, content),
             try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice),
         ])
-        #expect(verdicts.map(\.result) == [.accepted, .accepted])
+        #expect(decisions.map(\.result) == [.accepted, .accepted])
         #expect(bench.kept.map(\.notification) == [.wake(.dm, urgency: .high)])
         #expect(bench.kept.first?.platform == "ios")
     }
@@ -81,7 +81,7 @@ import TimeTestSupport
             try bench.event(.textNote, "later", tags: [p(owner)], by: alice, at: Workbench.time + 901)
         )
         let strangers = try bench.event(.textNote, "later", by: alice, at: Workbench.time + 901)
-        let refusal = EventVerdict.Result.refused("invalid: created_at: expected at most 900 seconds ahead of now")
+        let refusal = EventDecision.Result.refused("invalid: created_at: expected at most 900 seconds ahead of now")
         // The recipients make no difference to the response.
         #expect(bench.submit([near, far, strangers]).map(\.result) == [.accepted, refusal, refusal])
         #expect(bench.kept.count == 1 && bench.count(.ahead) == 2)
@@ -109,8 +109,8 @@ import TimeTestSupport
         let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         let follow = try bench.event(.contactList, tags: [p(owner)], by: alice)
         bench.diskIsFull = true
-        let verdicts = bench.submit([wrap, follow])
-        #expect(verdicts.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
+        let decisions = bench.submit([wrap, follow])
+        #expect(decisions.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
         bench.diskIsFull = false
         #expect(bench.submit([wrap, follow]).allSatisfy { $0.result == .accepted })
         #expect(bench.kept.map(\.notification.signal) == [.dm, .follow])
@@ -120,8 +120,8 @@ import TimeTestSupport
         let owner = try bench.account()
         let wrap = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
         bench.diskIsFull = true
-        let verdicts = bench.submit([wrap, wrap])
-        #expect(verdicts.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
+        let decisions = bench.submit([wrap, wrap])
+        #expect(decisions.allSatisfy { $0.result == .refused("error: could not be kept, try again later") })
     }
 
     @Test func anEventThatComesAgainAfterARestartWakesNobody() throws {
@@ -160,8 +160,8 @@ import TimeTestSupport
     @Test func malformedEventIsRefusedAndTheRestOfTheBatchIsNot() throws {
         let owner = try bench.account()
         let good = try bench.event(.giftWrap, "x", tags: [p(owner)], by: alice)
-        let verdicts = bench.submit([Array("{\"id\":1}".utf8), good.json, [0xFF, 0x00]])
-        #expect(verdicts.map { $0.result == .accepted } == [false, true, false])
+        let decisions = bench.submit([Array("{\"id\":1}".utf8), good.json, [0xFF, 0x00]])
+        #expect(decisions.map { $0.result == .accepted } == [false, true, false])
         #expect(bench.count(.malformed) == 2)
         #expect(bench.kept.count == 1)
     }

@@ -127,7 +127,7 @@ import TimeTestSupport
         try await withCheckedThrowingContinuation { continuation in
             intake.adopt(settings) { continuation.resume(with: $0) }
         }
-        #expect(await thread.comesRound(within: .minutes(1)))
+        #expect(await thread.isResponsive(within: .minutes(1)))
         intake.close()
         await thread.join()
     }
@@ -137,10 +137,10 @@ import TimeTestSupport
             isFull: { false },
             pipeline: try Self.pipeline(bench.registry, intake, contextWait: .zero, now: bench.clock.now)
         )
-        #expect(await thread.comesRound(within: .minutes(1)))
+        #expect(await thread.isResponsive(within: .minutes(1)))
         intake.close()
         await thread.join()
-        #expect(await !thread.comesRound(within: .zero))
+        #expect(await !thread.isResponsive(within: .zero))
         let refused = Mutex(false)
         intake.adopt(PipelineSettings(rules: try RuleBook.builtIn())) { result in
             if case .failure = result { refused.withLock { $0 = true } }

@@ -63,9 +63,9 @@ import TimeTestSupport
         let owner = try bench.account()
         var forged = try bench.wrap(to: owner)
         forged.signature.first = Bytes32(words: (1, 2, 3, 4))
-        let verdicts = bench.submit([forged.json, [0xFF], Array("{}".utf8)], from: .relay(.stored))
-        #expect(verdicts.map(\.result.isFinal) == [true, true, true])
-        #expect(verdicts.allSatisfy { $0.result != .accepted })
+        let decisions = bench.submit([forged.json, [0xFF], Array("{}".utf8)], from: .relay(.stored))
+        #expect(decisions.map(\.result.isFinal) == [true, true, true])
+        #expect(decisions.allSatisfy { $0.result != .accepted })
     }
 
     @Test func anEventThatConcernsNobodyIsDroppedUnverified() throws {
@@ -119,8 +119,8 @@ import TimeTestSupport
         let owner = try bench.account()
         let list = try bench.event(.relayList, tags: [["r", "wss://relay.example.com"]], by: owner)
         try bench.lockRegistry(true, table: "lists")
-        let verdicts = bench.submit([list, list], from: .relay(.fetched))
-        #expect(verdicts.map(\.result.isFinal) == [false, false])
+        let decisions = bench.submit([list, list], from: .relay(.fetched))
+        #expect(decisions.map(\.result.isFinal) == [false, false])
         try bench.lockRegistry(false)
         #expect(bench.submit([list, list], from: .relay(.fetched)).map(\.result) == [.accepted, .duplicate])
     }

@@ -126,15 +126,15 @@ import Testing
         let tags = [["e", Self.first], ["p", Self.other.hex]]
         #expect(try classify(kind, tags).openQuestion == id(Self.first))
         #expect(try classify(kind, tags, writtenBy: [Self.account]).openQuestion == nil)
-        #expect(throws: Irrelevance.notTarget) { try classify(kind, tags, writtenBy: [Self.other]) }
+        #expect(throws: RelevanceError.notTarget) { try classify(kind, tags, writtenBy: [Self.other]) }
         #expect(try classify(kind, [["e", Self.first]]).openQuestion == nil)
     }
 
     @Test func reactionToAnEventOfSomebodyElseIsNotForTheAccount() throws {
-        #expect(throws: Irrelevance.notTarget) {
+        #expect(throws: RelevanceError.notTarget) {
             try classify(.reaction, [["e", Self.first]], writtenBy: [Self.other])
         }
-        #expect(throws: Irrelevance.notTarget) {
+        #expect(throws: RelevanceError.notTarget) {
             try Relevance.classify(
                 event(.reaction, [["e", Self.first]], ["p", Self.other.hex]),
                 for: Self.account
@@ -157,8 +157,8 @@ import Testing
         let concern = try classify(.zapReceipt, tags)
         #expect(concern.signal == .zap && concern.author == sender.publicKey)
         #expect(concern.zap?.millisats == 21_000 && concern.referencedID == id(Self.first))
-        #expect(throws: Irrelevance.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
-        #expect(throws: Irrelevance.invalidZap(.wrongRecipient)) {
+        #expect(throws: RelevanceError.invalidZap(.noRequest)) { try classify(.zapReceipt, []) }
+        #expect(throws: RelevanceError.invalidZap(.wrongRecipient)) {
             try Relevance.classify(event(.zapReceipt, tags), for: Self.other)
         }
     }
@@ -172,7 +172,7 @@ import Testing
         ]
         var receipt = event(.zapReceipt, tags)
         receipt.tags.removeLast()
-        #expect(throws: Irrelevance.ownZap) { try Relevance.classify(receipt, for: owner.publicKey) }
+        #expect(throws: RelevanceError.ownZap) { try Relevance.classify(receipt, for: owner.publicKey) }
     }
 }
 

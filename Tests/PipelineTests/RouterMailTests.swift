@@ -51,8 +51,8 @@ import Testing
         let owner = try Workbench.keys()
         let registration = try bench.registration(of: owner, Workbench.content())
         signer.carry(registration)
-        let verdicts = bench.submit([try request(), try bench.wrap(to: owner)], from: .relay(.live))
-        #expect(verdicts.map(\.result) == [.accepted, .accepted])
+        let decisions = bench.submit([try request(), try bench.wrap(to: owner)], from: .relay(.live))
+        #expect(decisions.map(\.result) == [.accepted, .accepted])
         #expect(signer.results == [.accepted])
         #expect(bench.kept.count == 1)
     }
@@ -115,10 +115,10 @@ import Testing
             tags: [["d", bench.identity.publicKey.hex]],
             by: owners[0]
         )
-        let verdicts = bench.submit(events + [broken, events[0]], from: .relay(.stored))
-        #expect(verdicts.map { $0.result == .accepted } == [true, true, true, false, false, false])
-        #expect(verdicts.map(\.id) == events.map(\.id) + [broken.id, events[0].id])
-        #expect(verdicts.last?.result == .duplicate)
+        let decisions = bench.submit(events + [broken, events[0]], from: .relay(.stored))
+        #expect(decisions.map { $0.result == .accepted } == [true, true, true, false, false, false])
+        #expect(decisions.map(\.id) == events.map(\.id) + [broken.id, events[0].id])
+        #expect(decisions.last?.result == .duplicate)
         #expect(bench.count(.registered) == 3)
     }
 
@@ -139,11 +139,11 @@ import Testing
         signer.admit([device])
         let registration = try bench.registration(of: device, Workbench.content(), root: root.publicKey)
         let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: root)
-        let verdicts = bench.submit(
+        let decisions = bench.submit(
             [registration, try bench.wrap(to: root, "early"), list, try bench.wrap(to: root, "late")],
             from: .relay(.live)
         )
-        #expect(verdicts.allSatisfy { $0.result == .accepted })
+        #expect(decisions.allSatisfy { $0.result == .accepted })
         #expect(bench.kept.count == 1)
         #expect(bench.count(.learned) == 1)
     }

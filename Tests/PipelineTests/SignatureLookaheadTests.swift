@@ -20,11 +20,11 @@ import TimeTestSupport
     }
 
     /// Returns the verdicts on events of all sorts that come in portions of that size.
-    private func verdicts(
+    private func decisions(
         threads: Int,
         from source: EventSource,
         inPortionsOf size: Int
-    ) throws -> [EventVerdict.Result] {
+    ) throws -> [EventDecision.Result] {
         let bench = try Workbench(threads: threads)
         let owner = try bench.account()
         let late = try KeyPair(random: SecureRandom.bytes)
@@ -67,15 +67,15 @@ import TimeTestSupport
 
     @Test(arguments: [EventSource.socket(authenticated: []), .feed])
     func severalThreadsComeToTheSame(_ source: EventSource) throws {
-        let alone = try verdicts(threads: 1, from: source, inPortionsOf: .max / 2)
-        #expect(try verdicts(threads: 4, from: source, inPortionsOf: .max / 2) == alone)
+        let alone = try decisions(threads: 1, from: source, inPortionsOf: .max / 2)
+        #expect(try decisions(threads: 4, from: source, inPortionsOf: .max / 2) == alone)
         #expect(Set(alone.map { "\($0)" }).count > 3)
     }
 
     @Test(arguments: [7, 64])
     func portionsThatAreLookedAtBeforeTheirTurnComeToTheSame(_ size: Int) throws {
-        let alone = try verdicts(threads: 1, from: .feed, inPortionsOf: .max / 2)
-        #expect(try verdicts(threads: 4, from: .feed, inPortionsOf: size) == alone)
+        let alone = try decisions(threads: 1, from: .feed, inPortionsOf: .max / 2)
+        #expect(try decisions(threads: 4, from: .feed, inPortionsOf: size) == alone)
     }
 
     @Test func looksAheadOnlyWhereItSavesWork() {

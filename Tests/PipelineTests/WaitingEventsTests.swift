@@ -97,9 +97,9 @@ import TimeTestSupport
     @Test func aClockThatWasPutBackLetsThemGo() {
         var waiting = waiting()
         waiting.add(event(1), size: 1, for: ContextWants(profiles: [alice]), at: 1_000_000)
-        #expect(waiting.patience(at: 1_001_000) == .milliseconds(500))
-        #expect(waiting.patience(at: 2_000_000) == .zero)
-        #expect(waiting.patience(at: 10) == .milliseconds(1_500))
+        #expect(waiting.timeout(at: 1_001_000) == .milliseconds(500))
+        #expect(waiting.timeout(at: 2_000_000) == .zero)
+        #expect(waiting.timeout(at: 10) == .milliseconds(1_500))
         #expect(ids(waiting.takeReady(at: 10)) == [1])
     }
 

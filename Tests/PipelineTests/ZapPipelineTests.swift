@@ -74,10 +74,10 @@ import Testing
 
     @Test func zapThatCannotBeBelievedWakesNobody() throws {
         let owner = try bench.account(["zap"])
-        let verdicts = bench.submit([
+        let decisions = bench.submit([
             try bench.event(.zapReceipt, tags: [["p", owner.publicKey.hex], ["bolt11", "lnbc210n1pqqq"]], by: wallet)
         ])
-        #expect(verdicts.map(\.result) == [.accepted])
+        #expect(decisions.map(\.result) == [.accepted])
         #expect(bench.kept.isEmpty)
         #expect(bench.count(.invalidZap) == 1)
     }
@@ -86,8 +86,8 @@ import Testing
         let (owner, device) = (try bench.account(["zap"]), sender)
         let list = try bench.event(.deviceList, tags: [["device", device.publicKey.hex]], by: owner)
         bench.submit([try receipt(for: owner, from: device, comment: "before"), list])
-        let verdicts = bench.submit([try receipt(for: owner, from: device, comment: "after")])
-        #expect(verdicts.map(\.result) == [.accepted])
+        let decisions = bench.submit([try receipt(for: owner, from: device, comment: "after")])
+        #expect(decisions.map(\.result) == [.accepted])
         #expect(bench.kept.map(\.notification.body) == ["before"])
         #expect(bench.count(.own) == 1)
     }

@@ -80,18 +80,18 @@ struct BadPluginTests {
     ])
     func oneMistakeFailsOneCheck(_ mistake: Mistake) async throws {
         let workshop = try Workshop()
-        let patience: Duration = Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
-        let plan = try workshop.plan(Workshop.misbehaving, doing: mistake.behaviour, patience: patience)
+        let timeout: Duration = Self.lost.contains(mistake.behaviour) ? .milliseconds(1500) : .seconds(20)
+        let plan = try workshop.plan(Workshop.misbehaving, doing: mistake.behaviour, timeout: timeout)
         let report = await PluginConformance.check(plan)
         expect(mistake.check, mistake.advice, report)
         #expect(!report.isPassed)
     }
 
     @Test(arguments: [
-        Mistake("no-verdict", .verdict, "write one to *verdict"),
-        Mistake("third-verdict", .verdict, "none of carillon_verdict"),
-        Mistake("long-reason", .verdict, "at most 60 printable ASCII bytes"),
-        Mistake("edit-early", .verdict, "which the host does not take here"),
+        Mistake("no-verdict", .decision, "write one to *verdict"),
+        Mistake("third-verdict", .decision, "none of carillon_verdict"),
+        Mistake("long-reason", .decision, "at most 60 printable ASCII bytes"),
+        Mistake("edit-early", .decision, "which the host does not take here"),
         Mistake("undecided", .decide, "could not decide about"),
         Mistake("quote", .secrets, "repeats content or a key"),
         Mistake("tattle", .secrets, "never log what an event says"),

@@ -38,7 +38,7 @@ struct CrashTests {
         #expect(Set(report.results.map(\.check)) == Set(ConformanceCheck.ofTransports))
         #expect(report.results.count == ConformanceCheck.ofTransports.count)
         let judged = report.results.first { $0.check == .completes }
-        #expect(judged?.verdict == .passed)
+        #expect(judged?.decision == .passed)
         #expect(judged?.text.hasPrefix("0 deliveries") == false)
     }
 

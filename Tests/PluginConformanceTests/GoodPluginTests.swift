@@ -126,7 +126,7 @@ struct GoodPluginTests {
         let report = await PluginConformance.check(path: try workshop.compile(Workshop.misbehaving))
         #expect(report.failures.map(\.check) == [.deliver])
         #expect(report.failures.first?.text.hasSuffix("give one with --block fixture=FILE") == true)
-        let passed = report.results.filter { $0.verdict == .passed }.map(\.check)
+        let passed = report.results.filter { $0.decision == .passed }.map(\.check)
         #expect(passed == [.load, .descriptor, .createEmpty, .createHostile, .errorText])
     }
 
@@ -136,7 +136,7 @@ struct GoodPluginTests {
         #expect(report.failures == [])
         #expect(report.isPassed)
         // Features that few plugins have; the plugins that have them are tested elsewhere.
-        let skipped = report.results.filter { $0.verdict == .skipped }.map(\.check)
+        let skipped = report.results.filter { $0.decision == .skipped }.map(\.check)
         #expect(skipped.filter { ![.deliverMany, .receive].contains($0) } == skipping)
         #expect(report.results.map(\.check) == ConformanceCheck.ofTransports)
     }
@@ -144,7 +144,7 @@ struct GoodPluginTests {
     private func expectFilterPassed(_ report: ConformanceReport, _ name: String) {
         #expect(report.failures == [])
         #expect(report.isPassed)
-        #expect(report.results.allSatisfy { $0.verdict != .skipped })
+        #expect(report.results.allSatisfy { $0.decision != .skipped })
         #expect(report.results.map(\.check) == ConformanceCheck.ofFilters)
         #expect(report.results.dropFirst(2).allSatisfy { $0.platform == "filter \(name)" })
     }

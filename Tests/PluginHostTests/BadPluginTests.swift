@@ -119,7 +119,7 @@ struct BadPluginTests {
         }
 
         /// Checks the report of the failure, and that the process runs again.
-        func expectReport(on breakdown: Breakdown, deaths: ClosedRange<Int>, setAside: Int) async {
+        func expectReport(on breakdown: Breakdown, deaths: ClosedRange<Int>, abandoned: Int) async {
             #expect(
                 await eventually {
                     let report = self.report(on: breakdown)
@@ -132,7 +132,7 @@ struct BadPluginTests {
             #expect(breakdown.words.contains { death.contains($0) }, "\(breakdown): \(death)")
             #expect(death.hasPrefix("\(breakdown.library) "))
             #expect(report.map { deaths.contains($0.deaths) } == true, "\(breakdown)")
-            #expect(report?.setAside == setAside, "\(breakdown)")
+            #expect(report?.abandoned == abandoned, "\(breakdown)")
         }
 
         /// Checks that the healthy plugin has delivered everything so far, and still does.
@@ -195,12 +195,12 @@ struct BadPluginTests {
                 // request is repeated once.
                 let isCrash = ["crash", "throws"].contains(breakdown.function)
                 if breakdown.function != "leak" { #expect(error?.isTemporary == !isCrash, "\(breakdown)") }
-                return await ward.expectReport(on: breakdown, deaths: isCrash ? 1...1 : 1...2, setAside: 0)
+                return await ward.expectReport(on: breakdown, deaths: isCrash ? 1...1 : 1...2, abandoned: 0)
             // The process crashes with the delivery, and twice more with only that delivery.
             case .deliver, .done:
                 let instance = try ward.transport(breakdown, at: place)
                 #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"), "\(breakdown)")
-                return await ward.expectReport(on: breakdown, deaths: 3...3, setAside: 1)
+                return await ward.expectReport(on: breakdown, deaths: 3...3, abandoned: 1)
             case .decide:
                 let filter = try ward.filter(breakdown)
                 #expect(filter.decide(.sample) == .failed(reason: "status 4"), "\(breakdown)")
@@ -209,7 +209,7 @@ struct BadPluginTests {
                 #expect(await instance.outcome().kind == .delivered, "\(breakdown)")
                 #expect(await instance.drain(within: .seconds(10)), "\(breakdown)")
             }
-            await ward.expectReport(on: breakdown, deaths: 1...1, setAside: 0)
+            await ward.expectReport(on: breakdown, deaths: 1...1, abandoned: 0)
         } catch {
             Issue.record("\(breakdown): \(error)")
         }

@@ -99,7 +99,7 @@ struct DeliverManyTests {
         let deadly = Notification(mode: .alert, signal: .dm, body: "crash")
         let notifications: [Notification] = [.greeting, .greeting, deadly, .greeting, .greeting]
         #expect(await reasons(bench, notifications) == ["alone", "alone", "plugin-crashed", "alone", "alone"])
-        #expect(bench.host.processReports.first?.setAside == 1)
+        #expect(bench.host.processReports.first?.abandoned == 1)
         #expect(await eventually { bench.host.processReports.first?.process != nil })
         let after = behaviour.isEmpty ? "together-2" : "alone"
         #expect(await reasons(bench, [.greeting, .greeting]) == [after, after])

@@ -43,7 +43,7 @@ struct DrainTests {
         let outcomes = bench.deliver(endsLater: true)
         #expect(await eventually { http.count == 1 })
         async let drained = bench.instance.drain(deadline: .distantFuture)
-        http.answerAll(.failure(HTTPFailure(.shutdown, mayHaveBeenProcessed: true)))
+        http.answerAll(.failure(HTTPError(.shutdown, mayHaveBeenProcessed: true)))
         #expect(await drained)
         #expect(outcomes.reasons == ["answered"])
         #expect(bench.log.said.last == "destroyed")

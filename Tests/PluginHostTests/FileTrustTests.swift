@@ -15,7 +15,7 @@ struct FileTrustTests {
         try workshop.permissions(mode, of: bad)
         let host = workshop.load()
         #expect(host.platforms == ["good"])
-        #expect(host.catalog.refusals == [PluginRefusal(path: bad, reason: .writableByOthers(bad))])
+        #expect(host.catalog.refusals == [PluginLoadError(path: bad, reason: .writableByOthers(bad))])
     }
 
     @Test func folderThatOthersMayWriteIsRefused() throws {
@@ -30,7 +30,7 @@ struct FileTrustTests {
             log: LogBook().logger
         )
         #expect(host.platforms == ["good"])
-        #expect(host.catalog.refusals == [PluginRefusal(path: open.folder, reason: .writableByOthers(open.folder))])
+        #expect(host.catalog.refusals == [PluginLoadError(path: open.folder, reason: .writableByOthers(open.folder))])
     }
 
     @Test func linkIntoAnOpenFolderIsRefused() throws {
@@ -41,7 +41,7 @@ struct FileTrustTests {
         let link = workshop.path("bad.so")
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: open.path("real.so"))
         let host = workshop.load()
-        #expect(host.catalog.refusals == [PluginRefusal(path: link, reason: .writableByOthers(open.folder))])
+        #expect(host.catalog.refusals == [PluginLoadError(path: link, reason: .writableByOthers(open.folder))])
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
@@ -72,7 +72,7 @@ struct FileTrustTests {
         let sum = try CommandRun("sha256sum", [one]).output.prefix(64).uppercased()
         let host = workshop.load(pins: ["one.so": sum, "two.so": sum])
         #expect(host.platforms == ["one"])
-        #expect(host.catalog.refusals == [PluginRefusal(path: two, reason: .wrongPin)])
+        #expect(host.catalog.refusals == [PluginLoadError(path: two, reason: .wrongPin)])
     }
 
     @Test func firstFolderWinsAndTheShadowedIsReported() throws {
@@ -89,7 +89,7 @@ struct FileTrustTests {
         #expect(host.platforms == ["first", "third"])
         #expect(
             host.catalog.refusals == [
-                PluginRefusal(path: second.path("x.so"), reason: .shadowed(by: first.path("x.so")))
+                PluginLoadError(path: second.path("x.so"), reason: .shadowed(by: first.path("x.so")))
             ]
         )
     }

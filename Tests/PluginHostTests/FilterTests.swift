@@ -74,14 +74,14 @@ struct FilterTests {
     }
 
     @Test(arguments: [
-        ("drop", FilterVerdict.drop(reason: "because")), ("drop-mutely", .drop(reason: "")), ("pass", .pass),
+        ("drop", FilterDecision.drop(reason: "because")), ("drop-mutely", .drop(reason: "")), ("pass", .pass),
         ("fail", .failed(reason: "status 4")), ("third", .failed(reason: "an unknown verdict")),
         ("babble", .drop(reason: "")),
     ])
-    func verdictsAreTaken(behaviour: String, verdict: FilterVerdict) throws {
+    func verdictsAreTaken(behaviour: String, decision: FilterDecision) throws {
         let bench = try FilterBench(doing: behaviour)
-        #expect(bench.filter.decide(question()) == verdict)
-        let isFailed = if case .failed = verdict { true } else { false }
+        #expect(bench.filter.decide(question()) == decision)
+        let isFailed = if case .failed = decision { true } else { false }
         #expect(bench.filter.statistics.failedDecisions == (isFailed ? 1 : 0))
         #expect(bench.filter.statistics.malformedEdits == (behaviour == "babble" ? 4 : 0))
         if behaviour == "babble" { #expect(bench.log.said == Array(repeating: "reason 1", count: 4)) }
@@ -104,14 +104,14 @@ struct FilterTests {
         var nudge = Self.alert
         nudge.mode = .nudge
         nudge.neutral = NeutralTexts(title: "neutral", body: "")
-        let verdicts = bench.filter.decide([question(Self.alert), question(nudge), question()])
-        guard case .edited(let first) = verdicts[0], case .edited(let second) = verdicts[1] else {
-            Issue.record("\(verdicts)")
+        let decisions = bench.filter.decide([question(Self.alert), question(nudge), question()])
+        guard case .edited(let first) = decisions[0], case .edited(let second) = decisions[1] else {
+            Issue.record("\(decisions)")
             return
         }
         #expect(first.title == "T" && first.urgency == .low)
         #expect(second.title == nudge.title && second.urgency == .low)
-        #expect(verdicts[2] == .pass)
+        #expect(decisions[2] == .pass)
     }
 
     @Test func oneThatCannotDecideFailsForEach() async throws {
@@ -179,7 +179,7 @@ struct FilterTests {
         #expect(bench.filter.wantedKinds == [3, 10_000] && bench.filter.need == .distance)
         #expect(try FilterBench(doing: "need-less").filter.need == .followed)
         let listed = try #require(bench.host.catalog.plugins.first?.filters.first)
-        #expect(listed.name == "fixture" && listed.wantedKinds == [3, 10_000] && listed.mostNeeded == .distance)
+        #expect(listed.name == "fixture" && listed.wantedKinds == [3, 10_000] && listed.maxNeeded == .distance)
     }
 
     @Test func anOlderPluginNeedsWhatItsFlagsSay() throws {
@@ -192,7 +192,7 @@ struct FilterTests {
         ("-DSTRANGE_KIND", "kind 30000, which is not replaceable"), ("-DMANY_KINDS", "more than 16 kinds"),
     ])
     func wantingWhatThereIsNotIsRefused(flag: String, mistake: String) throws {
-        let refusal = #expect(throws: PluginRefusal.self) { _ = try FilterBench(doing: "pass", flag) }
+        let refusal = #expect(throws: PluginLoadError.self) { _ = try FilterBench(doing: "pass", flag) }
         #expect(refusal.map { "\($0.reason)" }?.contains(mistake) == true)
     }
 

@@ -131,6 +131,6 @@ struct InboundTests {
         #expect(await eventually { bench.host.processReports.first?.process.map { $0 != process } == true })
         #expect(await ask("").status == 200)
         #expect(await bench.outcome().reason == "alone")
-        #expect(bench.host.processReports.first?.setAside == 0)
+        #expect(bench.host.processReports.first?.abandoned == 0)
     }
 }

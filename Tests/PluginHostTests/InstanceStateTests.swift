@@ -5,11 +5,11 @@ import TimeTestSupport
 @testable import PluginHost
 
 struct InstanceStateTests {
-    private func isIdle(_ settlement: InstanceState<String>.Settlement?) -> Bool {
+    private func isIdle(_ settlement: InstanceState<String>.DrainState?) -> Bool {
         if case .idle = settlement { true } else { false }
     }
 
-    private func admitted(_ admission: InstanceState<String>.Admission) -> UInt64? {
+    private func admitted(_ admission: InstanceState<String>.Decision) -> UInt64? {
         if case .admitted(let ticket) = admission { ticket } else { nil }
     }
 
@@ -115,7 +115,7 @@ struct InstanceStateTests {
         #expect(state.settle(now: 51) == nil)
     }
 
-    private func isOnlyStreams(_ settlement: InstanceState<String>.Settlement?) -> Bool {
+    private func isOnlyStreams(_ settlement: InstanceState<String>.DrainState?) -> Bool {
         if case .onlyStreams = settlement { true } else { false }
     }
 

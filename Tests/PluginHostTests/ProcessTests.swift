@@ -117,7 +117,7 @@ struct ProcessTests {
         let instance = try make(host, doing: behaviour)
         #expect(await instance.outcome() == Outcome(.rejected, reason: "plugin-crashed"))
         let report = try #require(host.processReports.first)
-        #expect(report.setAside == 1)
+        #expect(report.abandoned == 1)
         #expect(report.lastDeath?.contains("exceeded its memory limit") == true)
     }
 
@@ -199,7 +199,7 @@ struct ProcessTests {
         }
         let reports = host.processReports
         #expect(reports.map(\.plugins) == [["libCarillonAPNs.so"], ["libCarillonFCM.so"]])
-        #expect(reports.map(\.deaths) == [3, 1] && reports.map(\.setAside) == [1, 0])
+        #expect(reports.map(\.deaths) == [3, 1] && reports.map(\.abandoned) == [1, 0])
         #expect(await good.outcome().reason == "answered")
         await host.shutDown(within: .seconds(10))
     }
@@ -286,8 +286,8 @@ struct ProcessTests {
         let questions = recipients.map {
             FilterQuestion(event: Array("{}".utf8), recipient: $0, signal: .mention, now: 1_770_000_000_000)
         }
-        let verdicts = filter.decide(questions)
-        #expect(verdicts == reasons.map { $0.map { .drop(reason: $0) } ?? .failed(reason: "status 4") })
+        let decisions = filter.decide(questions)
+        #expect(decisions == reasons.map { $0.map { .drop(reason: $0) } ?? .failed(reason: "status 4") })
         #expect(await eventually { host.processReports.first?.deaths == deaths })
         // Another event is decided normally.
         #expect(await eventually { host.processReports.first?.process != nil })
@@ -334,7 +334,7 @@ struct ProcessTests {
         let deaths = host.processReports.first?.deaths ?? 0
         #expect((kills * 4 / 5...kills).contains(deaths), "\(deaths) deaths")
         #expect(run.requests - count <= 16 * 2 * deaths, "\(run.requests - count) repeated")
-        #expect(host.processReports.first?.setAside == 0)
+        #expect(host.processReports.first?.abandoned == 0)
     }
 
     /// The requested and the completed deliveries.
@@ -353,7 +353,7 @@ struct ProcessTests {
         var repeatedAfterEnd: [Int] { state.withLock(\.repeated) }
         var outcomes: [String: Int] { state.withLock(\.outcomes) }
 
-        @Sendable func answer(_ request: HTTPRequest) -> Result<HTTPResponse, HTTPFailure> {
+        @Sendable func answer(_ request: HTTPRequest) -> Result<HTTPResponse, HTTPError> {
             state.withLock { state in
                 state.requests += 1
                 let number = Int(String(decoding: request.body, as: UTF8.self)) ?? -1

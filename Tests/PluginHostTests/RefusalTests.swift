@@ -10,7 +10,7 @@ struct RefusalTests {
     private func refusal(
         pins: [String: String] = [:],
         _ prepare: (Workshop) throws -> Void
-    ) throws -> PluginRefusal.Reason {
+    ) throws -> PluginLoadError.Reason {
         let workshop = try Workshop()
         try workshop.compile("descriptor.c", to: "good.so", [#"-DPLATFORM="good""#])
         try prepare(workshop)
@@ -21,7 +21,7 @@ struct RefusalTests {
         return try #require(host.catalog.refusals.first).reason
     }
 
-    private func refusal(compiledWith flags: String...) throws -> PluginRefusal.Reason {
+    private func refusal(compiledWith flags: String...) throws -> PluginLoadError.Reason {
         try refusal { try $0.compile("descriptor.c", to: "bad.so", flags) }
     }
 

@@ -57,11 +57,11 @@ struct ReplacementTests {
         let host = workshop.load()
         let wrongPin = PluginSearch(folders: [workshop.folder], pins: ["x.so": String(repeating: "0", count: 64)])
         host.loadFurther(wrongPin)
-        #expect(host.catalog.refusals == [PluginRefusal(path: path, reason: .wrongPin)])
+        #expect(host.catalog.refusals == [PluginLoadError(path: path, reason: .wrongPin)])
         let next = try workshop.compile("descriptor.c", to: "next", [#"-DVERSION_WORD="new""#])
         try #require(rename(next, path) == 0)
         host.loadFurther(PluginSearch(folders: [workshop.folder]))
-        #expect(host.catalog.refusals == [PluginRefusal(path: path, reason: .replacedWhileLoaded)])
+        #expect(host.catalog.refusals == [PluginLoadError(path: path, reason: .replacedWhileLoaded)])
         #expect(try await word(of: host) == "old")
     }
 

@@ -29,7 +29,7 @@ struct ServiceTests {
     }
 
     @Test func missingAnswerHasAReason() async throws {
-        let http = RecordingHTTP { _ in .failure(HTTPFailure(.timeout, mayHaveBeenProcessed: true)) }
+        let http = RecordingHTTP { _ in .failure(HTTPError(.timeout, mayHaveBeenProcessed: true)) }
         let bench = try Bench(doing: "request", http: http)
         #expect(await bench.outcome().reason == "answered")
         #expect(bench.log.said == ["status 0, 0 headers, 0 bytes, failure timeout"])

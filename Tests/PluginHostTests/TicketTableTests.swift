@@ -5,11 +5,11 @@ import TimeTestSupport
 @testable import PluginHost
 
 struct TicketTableTests {
-    private func ended<Payload: Equatable>(_ end: TicketTable<Payload>.End) -> Payload? {
+    private func ended<Payload: Equatable>(_ end: TicketTable<Payload>.Completion) -> Payload? {
         if case .ended(let payload) = end { payload } else { nil }
     }
 
-    private func isUnknown(_ end: TicketTable<String>.End) -> Bool {
+    private func isUnknown(_ end: TicketTable<String>.Completion) -> Bool {
         if case .unknown = end { true } else { false }
     }
 

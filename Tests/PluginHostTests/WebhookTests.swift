@@ -58,7 +58,7 @@ struct WebhookTests {
     }
 
     @Test func noAnswerIsARetry() async throws {
-        let failure = HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)
+        let failure = HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
         let bench = try Bench(Self.source, http: RecordingHTTP { _ in .failure(failure) })
         #expect(await bench.outcome(to: Self.address) == Outcome(.retry, reason: "forbidden-address"))
     }

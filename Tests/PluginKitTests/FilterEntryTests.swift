@@ -9,7 +9,7 @@ struct FilterEntryTests {
     private final class Fixture: PluginFilter {
         static let name: StaticString = "fixture"
         static let wantedKinds: [UInt32] = [10_000, 3]
-        static var mostNeeded: FollowNeed { .distance }
+        static var maxNeeded: FollowNeed { .distance }
         static var isAskedAfterRendering: Bool { true }
 
         let behaviour: String
@@ -20,7 +20,7 @@ struct FilterEntryTests {
 
         var need: FollowNeed { behaviour == "need-less" ? .followed : .distance }
 
-        func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict {
+        func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterDecision {
             switch behaviour {
             case "drop": return .drop(reason: "\(call.signal.string) \(call.author.string) \(call.recipientEventCount)")
             case "fail": throw PluginError("cannot")
@@ -35,11 +35,11 @@ struct FilterEntryTests {
 
     private struct Answer: Equatable {
         let status: carillon_status
-        let verdict: carillon_verdict
+        let decision: carillon_verdict
 
-        init(_ status: carillon_status, _ verdict: carillon_verdict) {
+        init(_ status: carillon_status, _ decision: carillon_verdict) {
             self.status = status
-            self.verdict = verdict
+            self.decision = decision
         }
     }
 
@@ -91,9 +91,9 @@ struct FilterEntryTests {
             return sets.status
         }
         change(&call)
-        var verdict = carillon_verdict.CARILLON_PASS
-        let status = try withExtendedLifetime(sets) { try table.decide(instance, &call, &verdict) }
-        return Answer(status, verdict)
+        var decision = carillon_verdict.CARILLON_PASS
+        let status = try withExtendedLifetime(sets) { try table.decide(instance, &call, &decision) }
+        return Answer(status, decision)
     }
 
     @Test func theTableSaysWhatTheTypeDoes() throws {
@@ -122,11 +122,11 @@ struct FilterEntryTests {
         var notification = carillon_notification()
         notification.struct_size = UInt32(MemoryLayout<carillon_notification>.size)
         notification.title = arena.text("title")
-        let lent = arena.array([notification])
-        #expect(try decide("edit", sets) { $0.notification = lent } == Answer(.CARILLON_OK, .CARILLON_PASS))
+        let borrowed = arena.array([notification])
+        #expect(try decide("edit", sets) { $0.notification = borrowed } == Answer(.CARILLON_OK, .CARILLON_PASS))
         #expect(sets.entries.map(\.field) == ["title"] && sets.entries.map(\.value) == ["title!"])
         sets.status = .CARILLON_UNSUPPORTED
-        #expect(try decide("edit", sets).verdict == .CARILLON_DROP)
+        #expect(try decide("edit", sets).decision == .CARILLON_DROP)
     }
 
     /// A host of ABI 1.2 has no authors and distances; the memory after its struct is not read.

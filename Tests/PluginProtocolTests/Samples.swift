@@ -310,12 +310,12 @@ extension Sample {
         answer(.answered, id: 2, .CARILLON_OK, 4, ""),
         Sample(.decided, id: 6) {
             let edits = [(field: Array("reason".utf8), value: Array("muted".utf8))]
-            DecidedMessage.write(.CARILLON_OK, verdict: 1, edits: edits, to: &$0)
+            DecidedMessage.write(.CARILLON_OK, decision: 1, edits: edits, to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
             let message = try DecidedMessage(reading: frame)
             DecidedMessage.write(
                 message.status,
-                verdict: message.verdict.rawValue,
+                decision: message.decision.rawValue,
                 edits: message.edits.map { (contents($0.name), contents($0.value)) },
                 to: &writer
             )
@@ -400,9 +400,9 @@ extension Sample {
             LogMessage.write(instance: message.instance, message.level, message.text, to: &writer)
         },
         Sample(.mistake, id: 0) {
-            MistakeMessage(instance: 7, .request, text: "done is NULL").write(to: &$0)
+            ViolationMessage(instance: 7, .request, text: "done is NULL").write(to: &$0)
         } copy: { frame, writer throws(ProtocolError) in
-            try MistakeMessage(reading: frame).write(to: &writer)
+            try ViolationMessage(reading: frame).write(to: &writer)
         },
         Sample(.store, id: 4) {
             StoreMessage(instance: 7, entry: entry("key", "value")).write(to: &$0)

@@ -27,7 +27,7 @@ package struct FilterInquiry {
     }
 
     /// Returns the filter's decision, through the ABI.
-    package func verdict(of filter: some PluginFilter) throws -> FilterVerdict {
+    package func decision(of filter: some PluginFilter) throws -> FilterDecision {
         let arena = ABIArena()
         return try withExtendedLifetime(arena) {
             var call = carillon_filter_call()

@@ -15,5 +15,5 @@ package final class Heard<Value: Sendable>: Sendable {
 extension Heard<CommandAnswer> {
     package var texts: [String] { all.map(\.text) }
     /// Whether each call succeeded.
-    package var verdicts: [Bool] { all.map(\.isGood) }
+    package var decisions: [Bool] { all.map(\.isGood) }
 }

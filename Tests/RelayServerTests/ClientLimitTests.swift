@@ -195,7 +195,7 @@ import TimeTestSupport
             var busy = try await WebSocketClient(port: port)
             #expect(await idle.nextText().contains("AUTH"))
             #expect(await busy.nextText().contains("AUTH"))
-            clock.advance(by: SocketPlaces<Int>.idleAfter)
+            clock.advance(by: ConnectionSlots<Int>.idleAfter)
             try await busy.send(#"["REQ","s",{"kinds":[10067]}]"#)
             #expect(await busy.nextText().contains("EOSE"))
             var newcomer = try await WebSocketClient(port: port)

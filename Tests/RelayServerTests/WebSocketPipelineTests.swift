@@ -25,7 +25,7 @@ import TimeTestSupport
         )
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandlers(
-            MessageDeadline(patience: TimeAmount(limits.messageTimeout), progress: handler.progress),
+            MessageDeadline(timeout: TimeAmount(limits.messageTimeout), progress: handler.progress),
             WebSocketFrameEncoder(),
             ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: limits.messageBytes.bytes))
         )
@@ -128,7 +128,7 @@ import TimeTestSupport
     private func channel(_ body: (EmbeddedChannel, Decoder) throws -> Void) throws {
         let progress = MessageDeadline.Progress()
         let decoder = Decoder(progress)
-        let channel = EmbeddedChannel(handlers: [MessageDeadline(patience: .seconds(60), progress: progress), decoder])
+        let channel = EmbeddedChannel(handlers: [MessageDeadline(timeout: .seconds(60), progress: progress), decoder])
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try body(channel, decoder)
         _ = try channel.finish()

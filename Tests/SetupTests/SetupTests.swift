@@ -177,7 +177,7 @@ struct SetupInterviewTests {
 
     @Test func aWrongAnswerLeavesTheQuestion() {
         var interview = interview()
-        #expect(throws: SetupRefusal.self) { try interview.answer("perhaps") }
+        #expect(throws: SetupError.self) { try interview.answer("perhaps") }
         #expect(interview.question?.key == "run")
     }
 
@@ -192,7 +192,7 @@ struct SetupInterviewTests {
         #expect(interview.answers["ios.team_id"] == "ABCDEFGHIJ")
         #expect(interview.answers["ios.key_file"] == "/tmp/work/key.p8")
         #expect(interview.question?.key == "web.subject")
-        #expect(throws: SetupRefusal.self) { try interview.answer("") }
+        #expect(throws: SetupError.self) { try interview.answer("") }
         for answer in ["ops@example.org", "", "none"] { try interview.answer(answer) }
         #expect(interview.complete["web.navigate"] == "")
     }
@@ -265,7 +265,7 @@ struct SetupPlanTests {
             web: { subject: ops@example.org, navigate: 'https://app.example.org/inbox' }
             """
         let plan = try plan(text, isRoot: true)
-        #expect(plan.lent.map(\.name) == ["apns.p8", "firebase.json", "vapid.pem"])
+        #expect(plan.credentialFiles.map(\.name) == ["apns.p8", "firebase.json", "vapid.pem"])
         let dropIn = try #require(file("systemd.conf", plan))
         #expect(dropIn.contains("LoadCredential=apns.p8:/p8\n"))
         #expect(!dropIn.contains("ExecStart"))
@@ -353,7 +353,7 @@ struct SetupPlanTests {
     @Test func theirCredentialsAreLentToo() throws {
         let plan = try everything(isRoot: true)
         #expect(
-            plan.lent.map(\.name) == [
+            plan.credentialFiles.map(\.name) == [
                 "smtp.password", "telegram.token", "mqtt.password", "webhook.secrets", "http.secrets",
             ]
         )

@@ -30,11 +30,11 @@ struct FailureLogTests {
     }
 
     private let kept = Lines.Kept()
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
 
     init() {
         let kept = kept
-        trouble = FailureLog("Nothing works", logger: Logger(label: "test") { _ in Lines(kept: kept) })
+        trouble = ErrorLog("Nothing works", logger: Logger(label: "test") { _ in Lines(kept: kept) })
     }
 
     private var lines: [String] { kept.lines.withLock(\.self) }

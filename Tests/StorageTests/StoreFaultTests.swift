@@ -4,8 +4,8 @@ import Testing
 @testable import Storage
 
 struct StoreFaultTests {
-    private func cause(_ code: ResultCode, isReadOnly: Bool) -> StoreFault.Cause {
-        StoreFault(DatabaseError(resultCode: code), in: StoreFileTests.kind, at: "box", isReadOnly: isReadOnly).cause
+    private func cause(_ code: ResultCode, isReadOnly: Bool) -> StoreError.Cause {
+        StoreError(DatabaseError(resultCode: code), in: StoreFileTests.kind, at: "box", isReadOnly: isReadOnly).cause
     }
 
     @Test func aDiskThatBecameReadOnlyIsCalledThat() {

@@ -49,9 +49,9 @@ struct StoreFileTests {
 
     private func bytes() throws -> Data { try Data(contentsOf: URL(filePath: path)) }
 
-    private func refusal() throws -> StoreFault.Cause {
+    private func refusal() throws -> StoreError.Cause {
         let before = try? bytes()
-        let fault = try #require(#expect(throws: StoreFault.self) { _ = try file.open(Configuration()) })
+        let fault = try #require(#expect(throws: StoreError.self) { _ = try file.open(Configuration()) })
         #expect((try? bytes()) == before, "what was refused was changed")
         #expect(fault.description.contains(path))
         return fault.cause
@@ -150,7 +150,7 @@ struct StoreFileTests {
 
     @Test func aNewerFormatIsRefusedByName() throws {
         try fill(1)
-        let fault = #expect(throws: StoreFault.self) {
+        let fault = #expect(throws: StoreError.self) {
             _ = try StoreFile(path: path, kind: kind(Self.migrator(upTo: 1))).open(Configuration())
         }
         #expect(fault?.cause == .version(found: "box-2", expected: "box-1"))
@@ -172,7 +172,7 @@ struct StoreFileTests {
     @Test func anOlderFormatIsRefusedWithFormatsAndWaysOut() throws {
         try makeOlderFormat()
         #expect(try refusal() == .version(found: "old box 7", expected: "box-2"))
-        let fault = #expect(throws: StoreFault.self) { _ = try file.openForReading(Configuration()) }
+        let fault = #expect(throws: StoreError.self) { _ = try file.openForReading(Configuration()) }
         #expect(
             fault?.description == """
                 the box \(path) has the format “old box 7”, and this version of Carillon expects “box-2”. It was not \
@@ -198,7 +198,7 @@ struct StoreFileTests {
         try pool.write { try $0.execute(sql: "INSERT INTO things VALUES (1, 'cup')") }
         try pool.close()
         // A reader must not change it, and reports what is missing.
-        let fault = #expect(throws: StoreFault.self) { _ = try file.openForReading(Configuration()) }
+        let fault = #expect(throws: StoreError.self) { _ = try file.openForReading(Configuration()) }
         #expect(fault?.cause == .unmigrated)
         let migrated = try file.open(Configuration())
         #expect(try migrated.read { try $0.tableExists("marks") })
@@ -238,7 +238,7 @@ struct StoreFileTests {
             try Bool.fetchOne(database, sql: "SELECT min(name LIKE 'thing ' || id || ' x%') FROM things")
         }
         #expect(names == true)
-        #expect(throws: StoreFault.self) { _ = try StoreRescue(file).save(to: target) }
+        #expect(throws: StoreError.self) { _ = try StoreRescue(file).save(to: target) }
     }
 
     @Test func aSoundOneIsRescuedWhole() throws {
@@ -251,7 +251,7 @@ struct StoreFileTests {
         try fill()
         let pool = try file.open(Configuration())
         let told = Tally()
-        let watch = DamageWatch(file) { _ in told.add() }
+        let watch = CorruptionGuard(file) { _ in told.add() }
         var damaged = try bytes()
         for page in 1..<damaged.count / 4096 {
             damaged.replaceSubrange(page * 4096..<page * 4096 + 100, with: [UInt8](repeating: 0xFE, count: 100))
@@ -259,14 +259,14 @@ struct StoreFileTests {
         let handle = try FileHandle(forWritingTo: URL(filePath: path))
         try handle.write(contentsOf: damaged)
         for _ in 0..<3 {
-            let fault = #expect(throws: StoreFault.self) {
+            let fault = #expect(throws: StoreError.self) {
                 try watch.reading { try pool.read { _ = try Row.fetchAll($0, sql: "SELECT * FROM things") } }
             }
             #expect(fault?.isDamage == true)
         }
         #expect(told.count == 1)
         #expect(watch.damage != nil)
-        #expect(throws: StoreFault.self) {
+        #expect(throws: StoreError.self) {
             try watch.writing { Issue.record("wrote to a damaged file") }
         }
     }

@@ -21,7 +21,7 @@ struct WebOfTrustFilterTests {
             $0.distance = distance
             change(&$0)
         }
-        return try inquiry.verdict(of: filter(settings)) == .pass
+        return try inquiry.decision(of: filter(settings)) == .pass
     }
 
     @Test(

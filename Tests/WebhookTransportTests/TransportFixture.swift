@@ -28,7 +28,7 @@ struct TransportFixture: TransportBench {
     func deliverMany(_ parcels: [(sample: SampleNotification, token: String)]) throws -> carillon_status {
         let box = TransportBox(transport, host: try Host(host.pointer))
         var deliveries: [carillon_delivery] = []
-        func lend(_ rest: ArraySlice<(sample: SampleNotification, token: String)>) -> carillon_status {
+        func borrow(_ rest: ArraySlice<(sample: SampleNotification, token: String)>) -> carillon_status {
             guard let first = rest.first else {
                 return deliveries.withUnsafeBufferPointer { deliveries in
                     let pointers = deliveries.indices.map { index in deliveries.baseAddress.map { $0 + index } }
@@ -49,10 +49,10 @@ struct TransportFixture: TransportBench {
                             notification: notification
                         )
                     )
-                    return lend(rest.dropFirst())
+                    return borrow(rest.dropFirst())
                 }
             }
         }
-        return lend(parcels[...])
+        return borrow(parcels[...])
     }
 }

@@ -52,7 +52,7 @@ public final class APNsTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let now = client.now
         if client.credentials.hasExpired(now: now) {
             ticket.complete(Outcome(.misconfigured, reason: "certificate-expired"))
@@ -72,7 +72,7 @@ public final class APNsTransport: PluginTransport {
         }
     }
 
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         switch words.first {
         case "help":
             completion(CommandAnswer(isGood: true, text: ChannelCommand.help))

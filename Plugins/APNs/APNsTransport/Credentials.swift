@@ -9,14 +9,14 @@ final class Credentials: Sendable {
     private let token: Mutex<ProviderToken?>
     /// When the certificate expires; the distant future for provider tokens.
     private let expiresAt: Timestamp
-    private let reports: SeldomLog<Bool>
+    private let reports: RateLimitedLog<Bool>
 
     private static let noticeBeforeExpiry: Duration = .days(7)
     private static let quietAfterNotice: Duration = .days(1)
 
     /// Makes connections use the certificate, if there is one. Throws if the host cannot.
     init(_ authentication: Authentication, bundleID: String, host: Host) throws(PluginError) {
-        reports = SeldomLog(host, quiet: Credentials.quietAfterNotice)
+        reports = RateLimitedLog(host, quiet: Credentials.quietAfterNotice)
         switch authentication {
         case .token(let teamID, let keyID, let key):
             certificate = nil

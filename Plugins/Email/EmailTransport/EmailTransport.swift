@@ -38,7 +38,7 @@ public final class EmailTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let address: EmailAddress
         do throws(PluginError) {
             address = try recipient(registration)
@@ -62,7 +62,7 @@ public final class EmailTransport: PluginTransport {
     }
 
     /// Runs `check`, which logs in to the mail server.
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         switch words {
         case ["check"]: MailLogin.check(server, host: host, answer: completion)
         case ["help"]: completion(.helpOnCheck)

@@ -36,7 +36,7 @@ public final class FCMTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         guard RegistrationToken.isPlausible(registration.token) else { return .invalid }
         do throws(MessageError) {
             let body = try FCMMessage.make(
@@ -72,10 +72,10 @@ enum RegistrationToken {
 
 /// Logs problems for the operator, rate-limited. Reasons are ours, never Google's texts.
 struct FCMReports: Sendable {
-    private let log: SeldomLog<String>
+    private let log: RateLimitedLog<String>
 
     init(_ host: Host) {
-        log = SeldomLog(host)
+        log = RateLimitedLog(host)
     }
 
     /// Reports a refused message.

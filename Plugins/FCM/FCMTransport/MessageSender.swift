@@ -37,7 +37,7 @@ final class MessageSender: Sendable {
     }
 
     /// Sends `body` as soon as there is an access token.
-    func send(_ ticket: Ticket, _ body: [UInt8]) -> Admission { attempt(Message(ticket: ticket, body: body)) }
+    func send(_ ticket: Ticket, _ body: [UInt8]) -> Acceptance { attempt(Message(ticket: ticket, body: body)) }
 
     /// Ends a delivery that still waits for an access token.
     func cancel(_ number: UInt64) {
@@ -45,7 +45,7 @@ final class MessageSender: Sendable {
         message?.ticket.complete(Outcome(.retry, reason: "cancelled"))
     }
 
-    private func attempt(_ message: Message) -> Admission {
+    private func attempt(_ message: Message) -> Acceptance {
         let now = now()
         let (reply, mustRequest) = tokens.withLock { $0.ask(message, now: now) }
         if mustRequest {
@@ -77,7 +77,7 @@ final class MessageSender: Sendable {
         }
     }
 
-    private func send(_ message: Message, _ token: Tokens.Token) -> Admission {
+    private func send(_ message: Message, _ token: Tokens.Token) -> Acceptance {
         var request = HTTPRequest("POST", url: url, options: .multiplex)
         request.timeout = MessageSender.timeout
         request.maxResponseBytes = 16_384
@@ -120,7 +120,7 @@ final class MessageSender: Sendable {
     }
 
     /// Completes the ticket of a message that was accepted earlier but cannot be sent now.
-    private func settle(_ message: Message, _ admission: Admission) {
+    private func settle(_ message: Message, _ admission: Acceptance) {
         if case .accepted = admission { return }
         message.ticket.complete(Outcome(.retry, reason: "busy"))
     }

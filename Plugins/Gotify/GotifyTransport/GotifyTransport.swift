@@ -24,7 +24,7 @@ public final class GotifyTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let endpoint: MessageEndpoint
         do throws(PluginError) {
             endpoint = try MessageEndpoint(registration.token)

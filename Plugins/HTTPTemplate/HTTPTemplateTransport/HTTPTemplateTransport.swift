@@ -47,7 +47,7 @@ public final class HTTPTemplateTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let service: Service
         do throws(PluginError) {
             service = try self.service(of: registration)

@@ -30,7 +30,7 @@ final class MQTTSender: Sendable {
     }
 
     /// Publishes a message as soon as the broker accepts it.
-    func send(_ message: MQTTMessage, _ ticket: Ticket) -> Admission {
+    func send(_ message: MQTTMessage, _ ticket: Ticket) -> Acceptance {
         guard let actions = state.withLock({ $0.client.deliver(message, for: ticket) }) else { return .busy }
         perform(actions)
         return .accepted
@@ -110,10 +110,10 @@ final class MQTTSender: Sendable {
 
 /// Logs problems for the operator, rate-limited.
 private struct MQTTReports: Sendable {
-    private let log: SeldomLog<String>
+    private let log: RateLimitedLog<String>
 
     init(_ host: Host) {
-        log = SeldomLog(host)
+        log = RateLimitedLog(host)
     }
 
     func report(_ outcome: Outcome, now: Timestamp) {

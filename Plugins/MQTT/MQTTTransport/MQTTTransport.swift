@@ -36,7 +36,7 @@ public final class MQTTTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let topic: String
         do throws(PluginError) {
             topic = try self.topic(registration)
@@ -67,7 +67,7 @@ public final class MQTTTransport: PluginTransport {
     }
 
     /// Runs `check`, which logs in to the broker.
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         switch words {
         case ["check"]: BrokerLogin.check(configuration, host: host, answer: completion)
         case ["help"]: completion(.helpOnCheck)

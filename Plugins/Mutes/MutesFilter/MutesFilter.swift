@@ -24,7 +24,7 @@ public final class MutesFilter: PluginFilter {
         threads = Mutex(ThreadMemory(capacity: settings.rememberedEvents))
     }
 
-    public func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict {
+    public func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterDecision {
         guard let text = call.recipientEvent(at: 0) else { return .pass }
         let settings = settings
         let list: MuteList

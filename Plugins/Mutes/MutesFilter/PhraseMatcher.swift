@@ -43,13 +43,13 @@ struct PhraseMatcher: Sendable {
                 continue
             }
             node = Self.step(from: node, number, tree, fallbacks)
-            let isFreeBehind = text.isFree(behind: place + 1)
-            guard isFreeBehind || hasUnbounded else { continue }
+            let isFreeAfter = text.isFree(after: place + 1)
+            guard isFreeAfter || hasUnbounded else { continue }
             var end = tree.ends[node].isEmpty ? shorter[node] : node
             while end != PhraseTree.root {
                 let ends = tree.ends[end]
                 if ends.contains(.anywhere) { return .anywhere }
-                if isFreeBehind, text.isFree(before: place + 1 - tree.depths[end]) { return ends }
+                if isFreeAfter, text.isFree(before: place + 1 - tree.depths[end]) { return ends }
                 end = shorter[end]
             }
         }
@@ -199,7 +199,7 @@ struct ReadableText: Sendable {
     func isFree(before place: Int) -> Bool { place == 0 || !isPartOfWord[Int(letters[place - 1])] }
 
     /// Whether a word may end before an index.
-    func isFree(behind place: Int) -> Bool { place == letters.count || !isPartOfWord[Int(letters[place])] }
+    func isFree(after place: Int) -> Bool { place == letters.count || !isPartOfWord[Int(letters[place])] }
 }
 
 /// A text folded for comparison: without case and invisible characters, and with one space for each run of white space.

@@ -5,7 +5,7 @@ import Synchronization
 /// Drops noise: events that mention many accounts, tiny zaps, events without proof of work, and bursts.
 public final class NoiseFilter: PluginFilter {
     public static let name: StaticString = "noise"
-    public static var mostNeeded: FollowNeed { .followed }
+    public static var maxNeeded: FollowNeed { .followed }
 
     private let settings: NoiseSettings
     private let bursts: Mutex<BurstMemory?>
@@ -17,7 +17,7 @@ public final class NoiseFilter: PluginFilter {
 
     public var need: FollowNeed { settings.asksWhomRecipientsFollow ? .followed : .nothing }
 
-    public func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict {
+    public func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterDecision {
         let signal = call.signal.string
         if settings.except.contains(signal) { return .pass }
         let event = try Self.event(of: call)

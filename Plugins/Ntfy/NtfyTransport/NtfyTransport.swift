@@ -28,7 +28,7 @@ public final class NtfyTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         let topic: Topic
         let authorization: String?
         do throws(PluginError) {

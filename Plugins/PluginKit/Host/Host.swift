@@ -38,18 +38,18 @@ public struct Host: @unchecked Sendable {
         message.withUTF8 { logFunction(pointer, level.level, carillon_str(UnsafeRawBufferPointer($0))) }
     }
 
-    /// Starts `request`. After ``Admission/accepted`` the host calls `completion` once, on a host thread and never from
+    /// Starts `request`. After ``Acceptance/accepted`` the host calls `completion` once, on a host thread and never from
     /// inside this call. After any other result it never calls it.
     public func send(
         _ request: borrowing HTTPRequest,
         completion: @escaping @Sendable (borrowing HTTPResponse) -> Void
-    ) -> Admission {
+    ) -> Acceptance {
         let context = PendingRequest(completion).retainedPointer()
         let status = request.withABI { requestFunction(pointer, $0, finishRequest, context) }
         if status != .CARILLON_OK {
             PendingRequest.release(context)
         }
-        return Admission(status)
+        return Acceptance(status)
     }
 
     func complete(_ ticket: UInt64, _ outcome: Outcome) {
@@ -83,7 +83,7 @@ public struct Host: @unchecked Sendable {
             throw .missingService(Self.clientCertificates)
         }
         var (certificates, key, connection) = (certificates, key, connection)
-        let (status, said) = ErrorBuffer.lend { error in
+        let (status, said) = ErrorBuffer.withBuffer { error in
             certificates.withUTF8 { certificates in
                 key.withUTF8 { key in
                     connection.withUTF8 { connection in
@@ -228,7 +228,7 @@ extension carillon_inbound: GrowingStruct {}
 
 /// A rate-limited log, so that an error of every message does not fill the router's log. It distinguishes up to 256
 /// subjects.
-public final class SeldomLog<Subject: Hashable & Sendable>: Sendable {
+public final class RateLimitedLog<Subject: Hashable & Sendable>: Sendable {
     private static var capacity: Int { 256 }
 
     private let host: Host

@@ -133,11 +133,11 @@ extension JSONObject {
     }
 
     /// The maximum supply of bitcoin.
-    private static var mostSatoshis: Int64 { 2_100_000_000_000_000 }
+    private static var maxSatoshis: Int64 { 2_100_000_000_000_000 }
 
     /// Returns the amount under `key`, given in satoshis, as millisatoshis; nil if the key is absent or null.
     public func satoshis(_ key: StaticString) throws(PluginError) -> UInt64? {
-        try integer(key, in: 0...JSONObject.mostSatoshis).map { UInt64($0) * 1000 }
+        try integer(key, in: 0...JSONObject.maxSatoshis).map { UInt64($0) * 1000 }
     }
 
     /// Returns the signals in the list under `key`, without duplicates, or none if the key is absent or null. Throws if

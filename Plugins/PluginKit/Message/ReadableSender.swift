@@ -37,7 +37,7 @@ public struct ReadableSender: Sendable {
         wake: (borrowing Notification, String) throws(ReadableMessageError) -> [UInt8],
         readable: (borrowing Notification) throws(ReadableMessageError) -> [UInt8],
         outcome: @escaping @Sendable (borrowing HTTPResponse, Timestamp) -> Outcome
-    ) -> Admission {
+    ) -> Acceptance {
         var request = HTTPRequest("POST", url: message.url, options: .untrustedURL)
         request.maxResponseBytes = 1024
         request.addHeader("content-type", "application/json")

@@ -68,7 +68,7 @@ public struct InboundAnswer: Sendable {
     }
 
     /// Calls `use` with the response as a borrowed ABI struct.
-    fileprivate func lend(_ use: (UnsafePointer<carillon_inbound_answer>) -> Void) {
+    fileprivate func withCStruct(_ use: (UnsafePointer<carillon_inbound_answer>) -> Void) {
         // All texts follow each other in one buffer.
         var texts: [UInt8] = []
         for (name, value) in headers { texts += Array(name.utf8) + Array(value.utf8) }
@@ -108,7 +108,7 @@ func receiveRequest(
     _ context: UnsafeMutableRawPointer?
 ) -> carillon_status {
     guard let instance, let request, let done else { return .CARILLON_INVALID }
-    let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.lend { done(context, $0) } }
+    let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.withCStruct { done(context, $0) } }
     let admission = TransportBox.at(instance).instance.receive(InboundRequest(request)) { reply.send($0) }
     // A request with a response was accepted, whatever the transport returns afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }

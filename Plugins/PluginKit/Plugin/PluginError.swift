@@ -55,7 +55,7 @@ enum ErrorBuffer {
     private static let capacity = 512
 
     /// Returns the result of `body`, and the sentence it wrote.
-    static func lend(
+    static func withBuffer(
         _ body: (UnsafeMutablePointer<carillon_error>) -> carillon_status
     ) -> (status: carillon_status, said: String) {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { buffer in

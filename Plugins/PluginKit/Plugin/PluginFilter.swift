@@ -9,7 +9,7 @@ import Core
 /// The complete `decide` of a filter that passes only events with a zap:
 ///
 /// ```swift
-/// func decide(_ call: borrowing FilterCall) -> FilterVerdict {
+/// func decide(_ call: borrowing FilterCall) -> FilterDecision {
 ///     call.zapMillisats > 0 ? .pass : .drop(reason: "no zap")
 /// }
 /// ```
@@ -21,7 +21,7 @@ public protocol PluginFilter: AnyObject, Sendable {
     static var wantedKinds: [UInt32] { get }
 
     /// The maximum that an instance needs to know about the recipient's follows. Default: nothing.
-    static var mostNeeded: FollowNeed { get }
+    static var maxNeeded: FollowNeed { get }
 
     /// Whether it runs after rendering and may change the notification. Default: it runs before.
     static var isAskedAfterRendering: Bool { get }
@@ -31,22 +31,22 @@ public protocol PluginFilter: AnyObject, Sendable {
     /// Throws a ``PluginError`` that names the key and the expected value, never a secret.
     init(configuration: JSONObject, host: Host) throws(PluginError)
 
-    /// The facts about follows that this instance needs. Default: ``mostNeeded``, which is also the maximum.
+    /// The facts about follows that this instance needs. Default: ``maxNeeded``, which is also the maximum.
     var need: FollowNeed { get }
 
     /// Passes or drops an event. If it throws, the operator's setting `on_error` applies.
-    func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterVerdict
+    func decide(_ call: borrowing FilterCall) throws(PluginError) -> FilterDecision
 }
 
 extension PluginFilter {
     public static var wantedKinds: [UInt32] { [] }
-    public static var mostNeeded: FollowNeed { .nothing }
+    public static var maxNeeded: FollowNeed { .nothing }
     public static var isAskedAfterRendering: Bool { false }
-    public var need: FollowNeed { Self.mostNeeded }
+    public var need: FollowNeed { Self.maxNeeded }
 }
 
 /// A filter's decision about an event.
-public enum FilterVerdict: Sendable, Hashable {
+public enum FilterDecision: Sendable, Hashable {
     case pass
     /// The event sends no notification. `reason` is for the router's log and trace: up to 60 printable ASCII
     /// characters, never content.
@@ -201,7 +201,7 @@ public struct FilterEntry {
     public init<Filter: PluginFilter>(_ type: Filter.Type, create: @escaping Create) {
         name = type.name
         wantedKinds = type.wantedKinds
-        flags = type.mostNeeded.flags | (type.isAskedAfterRendering ? UInt32(CARILLON_FILTER_RENDERED) : 0)
+        flags = type.maxNeeded.flags | (type.isAskedAfterRendering ? UInt32(CARILLON_FILTER_RENDERED) : 0)
         self.create = create
     }
 
@@ -258,10 +258,10 @@ private func destroyFilter(_ instance: UnsafeMutableRawPointer?) {
 private func askFilter(
     _ instance: UnsafeMutableRawPointer?,
     _ call: UnsafePointer<carillon_filter_call>?,
-    _ verdict: UnsafeMutablePointer<carillon_verdict>?
+    _ decision: UnsafeMutablePointer<carillon_verdict>?
 ) -> carillon_status {
-    guard let instance, let call, let verdict else { return .CARILLON_INVALID }
-    return FilterBox.at(instance).decide(call, verdict)
+    guard let instance, let call, let decision else { return .CARILLON_INVALID }
+    return FilterBox.at(instance).decide(call, decision)
 }
 
 private func needsOfFilter(_ instance: UnsafeMutableRawPointer?) -> UInt32 {
@@ -275,14 +275,14 @@ extension FilterBox {
     /// Implements the ABI's `decide`.
     package func decide(
         _ pointer: UnsafePointer<carillon_filter_call>,
-        _ verdict: UnsafeMutablePointer<carillon_verdict>
+        _ decision: UnsafeMutablePointer<carillon_verdict>
     ) -> carillon_status {
         let call = FilterCall(pointer)
         do throws(PluginError) {
             switch try instance.decide(call) {
-            case .pass: verdict.pointee = .CARILLON_PASS
+            case .pass: decision.pointee = .CARILLON_PASS
             case .drop(let reason):
-                verdict.pointee = .CARILLON_DROP
+                decision.pointee = .CARILLON_DROP
                 call.set("reason", reason)
             }
             return .CARILLON_OK

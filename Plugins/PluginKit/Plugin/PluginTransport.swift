@@ -39,13 +39,13 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// Throws if `registration` is not valid for this platform. Must be deterministic.
     func validate(_ registration: borrowing Registration) throws(PluginError)
 
-    /// Starts a delivery. After ``Admission/accepted`` complete the ticket once, from any thread, possibly before this
+    /// Starts a delivery. After ``Acceptance/accepted`` complete the ticket once, from any thread, possibly before this
     /// returns. After any other result completing the ticket has no effect.
     func deliver(
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission
+    ) -> Acceptance
 
     /// The maximum number of deliveries for ``deliverMany(_:)``: 2 to 1,000. Default: 0, which means it is never
     /// called.
@@ -54,23 +54,23 @@ public protocol PluginTransport: AnyObject, Sendable {
     /// Whether all deliveries of one ``deliverMany(_:)`` go to one token. Default: false.
     static var manyPerToken: Bool { get }
 
-    /// Starts several deliveries that fit into one request. After ``Admission/accepted`` complete each ticket once;
-    /// after any other result none. After ``Admission/unsupported``, the default, the router passes each to
+    /// Starts several deliveries that fit into one request. After ``Acceptance/accepted`` complete each ticket once;
+    /// after any other result none. After ``Acceptance/unsupported``, the default, the router passes each to
     /// ``deliver(_:_:_:)``.
-    func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission
+    func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance
 
     /// Asks the transport to complete the ticket of that number soon. Default: does nothing; the response or the
     /// request's timeout completes it.
     func cancel(_ number: UInt64)
 
-    /// Runs an operator's command, as in `carillon push ios channels list`. After ``Admission/accepted`` call
+    /// Runs an operator's command, as in `carillon push ios channels list`. After ``Acceptance/accepted`` call
     /// `completion` once, from any thread. The single word `help` lists the commands. Default: there are no commands.
-    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission
+    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance
 
-    /// Handles a request from outside, see ``InboundRequest``. After ``Admission/accepted`` call `answer` once, from
-    /// any thread, within 10 seconds. After any other result the router responds: 400 for ``Admission/invalid``, 404
-    /// for ``Admission/unsupported`` (the default), 503 for ``Admission/busy`` and 500 for ``Admission/failed``.
-    func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission
+    /// Handles a request from outside, see ``InboundRequest``. After ``Acceptance/accepted`` call `answer` once, from
+    /// any thread, within 10 seconds. After any other result the router responds: 400 for ``Acceptance/invalid``, 404
+    /// for ``Acceptance/unsupported`` (the default), 503 for ``Acceptance/busy`` and 500 for ``Acceptance/failed``.
+    func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Acceptance
 }
 
 extension PluginTransport {
@@ -82,22 +82,22 @@ extension PluginTransport {
 
     public static var manyPerToken: Bool { false }
 
-    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission { .unsupported }
+    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance { .unsupported }
 
     public func cancel(_ number: UInt64) {}
 
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         .unsupported
     }
 
     public func receive(
         _ request: InboundRequest,
         answer: @escaping @Sendable (InboundAnswer) -> Void
-    ) -> Admission { .unsupported }
+    ) -> Acceptance { .unsupported }
 }
 
 /// Whether a transport accepted a delivery.
-public enum Admission: Sendable {
+public enum Acceptance: Sendable {
     /// The ticket will be completed.
     case accepted
     /// Not accepted now: try again later.

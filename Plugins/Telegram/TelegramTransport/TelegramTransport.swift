@@ -9,7 +9,7 @@ public final class TelegramTransport: PluginTransport {
     public static let description: StaticString? = TelegramDescription.json
 
     /// The time after a registration in which the person may still open the bot.
-    private static let patience: Duration = .minutes(15)
+    private static let openingTimeout: Duration = .minutes(15)
     private static let pauseWhilePatient: Duration = .seconds(10)
     private static let timeout: Duration = .seconds(20)
 
@@ -19,7 +19,7 @@ public final class TelegramTransport: PluginTransport {
     private let links: ChatLinks
     private let webhook: BotWebhook?
     private let floods = FloodControl()
-    private let reports: SeldomLog<String>
+    private let reports: RateLimitedLog<String>
     /// Whether Telegram accepted a message since startup: then the bot is the one that people opened.
     private let hasDelivered = Atomic(false)
 
@@ -32,7 +32,7 @@ public final class TelegramTransport: PluginTransport {
         self.host = host
         self.now = now
         links = ChatLinks(host)
-        reports = SeldomLog(host)
+        reports = RateLimitedLog(host)
         webhook = try BotWebhook(self.configuration.methodsURL, host: host, now: now)
     }
 
@@ -54,7 +54,7 @@ public final class TelegramTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         guard let target = ChatTarget(registration.token.string) else { return .invalid }
         let message: TelegramMessage
         do throws(ReadableMessageError) {
@@ -65,7 +65,7 @@ public final class TelegramTransport: PluginTransport {
             return .accepted
         }
         let now = now()
-        let isRecent = now < registration.registeredAt + Self.patience
+        let isRecent = now < registration.registeredAt + Self.openingTimeout
         let link = links.link(of: target, today: now.day)
         guard link?.isStopped != true else {
             ticket.complete(Outcome(.gone, reason: "stopped"))
@@ -84,7 +84,7 @@ public final class TelegramTransport: PluginTransport {
     }
 
     /// Runs a command: `check` asks Telegram which bot the token belongs to; `status` reports the bot's name to apps.
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         switch words {
         case ["check"]: return check(completion)
         case ["status"]: completion(CommandAnswer(isGood: true, text: status))
@@ -110,7 +110,7 @@ public final class TelegramTransport: PluginTransport {
         return String(decoding: status.bytes, as: UTF8.self)
     }
 
-    private func check(_ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    private func check(_ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         var request = HTTPRequest(
             "GET",
             url: configuration.methodsURL + "getMe",
@@ -137,7 +137,7 @@ public final class TelegramTransport: PluginTransport {
         }
     }
 
-    public func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission {
+    public func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Acceptance {
         guard let webhook, webhook.isMeant(by: request) else { return .unsupported }
         guard webhook.isAuthentic(request) else {
             answer(InboundAnswer(status: 403))
@@ -187,7 +187,7 @@ public final class TelegramTransport: PluginTransport {
         let isLinked: Bool
     }
 
-    private func send(_ push: Push, to chat: Int64, isSecond: Bool = false) -> Admission {
+    private func send(_ push: Push, to chat: Int64, isSecond: Bool = false) -> Acceptance {
         var request = HTTPRequest(
             "POST",
             url: configuration.methodsURL + "sendMessage",

@@ -41,7 +41,7 @@ public final class UnifiedPushTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         guard let endpoint = Endpoint(registration.token, limit: Self.endpointLimit),
             let keys = try? SubscriptionKeys(registration)
         else { return .invalid }
@@ -71,7 +71,7 @@ public final class UnifiedPushTransport: PluginTransport {
         return sender.send(message, registration, ticket)
     }
 
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         sender.command(words, completion: completion)
     }
 }

@@ -7,7 +7,7 @@ public import PluginKit
 /// because otherwise many strangers at the same time would get through.
 public final class WebOfTrustFilter: PluginFilter {
     public static let name: StaticString = "web-of-trust"
-    public static var mostNeeded: FollowNeed { .distance }
+    public static var maxNeeded: FollowNeed { .distance }
 
     private let settings: WebOfTrustSettings
 
@@ -22,7 +22,7 @@ public final class WebOfTrustFilter: PluginFilter {
         }
     }
 
-    public func decide(_ call: borrowing FilterCall) -> FilterVerdict {
+    public func decide(_ call: borrowing FilterCall) -> FilterDecision {
         let signal = call.signal.string
         if settings.except.contains(signal) { return .pass }
         if let least = settings.liftingMillisats, call.zapMillisats >= least { return .pass }

@@ -45,7 +45,7 @@ public final class WebPushTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         guard let endpoint = Self.endpoint(registration), isAllowed(endpoint),
             case .present(let keys)? = try? SubscriptionKeys(registration)
         else { return .invalid }
@@ -69,7 +69,7 @@ public final class WebPushTransport: PluginTransport {
         return sender.send(message, registration, ticket)
     }
 
-    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    public func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         sender.command(words, completion: completion)
     }
 

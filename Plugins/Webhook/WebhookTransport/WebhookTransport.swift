@@ -34,8 +34,8 @@ public final class WebhookTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
-        do throws(Letter.Refusal) {
+    ) -> Acceptance {
+        do throws(Letter.LetterError) {
             let (destination, letter) = try prepare(ticket, registration, notification)
             return send([letter], to: destination)
         } catch {
@@ -50,14 +50,14 @@ public final class WebhookTransport: PluginTransport {
     public static let deliverManyLimit = Settings.batchLimit
 
     /// Accepts batches as configured: one request for all deliveries with the same URL and the same signatures.
-    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
+    public func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance {
         guard let limit = settings.batch else { return .unsupported }
         var destinations: [Destination] = []
         var letters: [Destination: [Letter]] = [:]
         for index in 0..<deliveries.count {
             let ticket = deliveries.ticket(index)
             let prepared = try? deliveries.withDelivery(index) {
-                (registration, notification) throws(Letter.Refusal) in
+                (registration, notification) throws(Letter.LetterError) in
                 try prepare(ticket, registration, notification)
             }
             // If one cannot be sent as it is, each is delivered separately.
@@ -81,7 +81,7 @@ public final class WebhookTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) throws(Letter.Refusal) -> (destination: Destination, letter: Letter) {
+    ) throws(Letter.LetterError) -> (destination: Destination, letter: Letter) {
         let destination: Destination
         do throws(PluginError) {
             destination = try Destination(registration, settings)
@@ -103,7 +103,7 @@ public final class WebhookTransport: PluginTransport {
     }
 
     /// Sends letters in one request.
-    private func send(_ letters: [Letter], to destination: Destination) -> Admission {
+    private func send(_ letters: [Letter], to destination: Destination) -> Acceptance {
         var request = HTTPRequest("POST", url: destination.url, options: destination.isEndpoint ? .untrustedURL : [])
         request.maxResponseBytes = 1024
         request.body = settings.batch == nil ? letters.flatMap(\.body) : Letter.array(of: letters)
@@ -273,9 +273,9 @@ struct WebhookAnswer {
 /// A message ready to send, and its ticket.
 struct Letter: Sendable {
     /// The reason why there is no letter.
-    enum Refusal: Error {
+    enum LetterError: Error {
         /// The delivery is not accepted.
-        case refused(Admission)
+        case refused(Acceptance)
         /// The message cannot be written.
         case unwritable(reason: String)
     }
@@ -305,7 +305,7 @@ struct SigningSecrets: Sendable, Hashable {
 
     /// Throws if a text is not a valid secret; `name` is the setting or field, for the error.
     init(_ secrets: [String], _ name: StaticString) throws(PluginError) {
-        do throws(WebhookSecrets.Mistake) {
+        do throws(WebhookSecrets.FormatError) {
             self.secrets = try WebhookSecrets(secrets)
         } catch {
             throw PluginError("\(name): \(error.description)")

@@ -163,7 +163,7 @@ package enum FileExposure: Sendable, Hashable, CustomStringConvertible {
 /// a secret is being replaced, receivers with the old and with the new one can both verify.
 package struct WebhookSecrets: Sendable, Hashable {
     /// An error in the configured secrets.
-    package struct Mistake: Error, Sendable, Hashable, CustomStringConvertible {
+    package struct FormatError: Error, Sendable, Hashable, CustomStringConvertible {
         package let description: String
 
         package init(description: String) {
@@ -184,15 +184,15 @@ package struct WebhookSecrets: Sendable, Hashable {
     package var isEmpty: Bool { keys.isEmpty }
 
     /// Throws for an invalid secret, without quoting it.
-    package init(_ secrets: [String]) throws(Mistake) {
+    package init(_ secrets: [String]) throws(FormatError) {
         guard secrets.count <= Self.limit else {
-            throw Mistake(description: "expected at most \(Self.limit) secrets, found \(secrets.count)")
+            throw FormatError(description: "expected at most \(Self.limit) secrets, found \(secrets.count)")
         }
         var keys: [[UInt8]] = []
         for secret in secrets {
             guard secret.hasPrefix(Self.prefix), let key = Base64.decode(String(secret.dropFirst(Self.prefix.count))),
                 Self.keyLengths.contains(key.count)
-            else { throw Mistake(description: "expected \(Self.expected), found another text") }
+            else { throw FormatError(description: "expected \(Self.expected), found another text") }
             keys.append(key)
         }
         self.keys = keys

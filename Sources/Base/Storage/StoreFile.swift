@@ -21,7 +21,7 @@ package struct StoreFile: Sendable {
     /// Opens the database, or creates one that only this user can read, and migrates its tables. Every commit of the
     /// writer is flushed (`synchronous = FULL` in WAL mode), which is verified.
     ///
-    /// Throws a ``StoreFault`` for a file that is damaged, another program's or of an unknown format, and does not
+    /// Throws a ``StoreError`` for a file that is damaged, another program's or of an unknown format, and does not
     /// change it.
     package func open(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
@@ -46,7 +46,7 @@ package struct StoreFile: Sendable {
     /// Opens a database that a router may be writing to, without changing it. Its pages are not checked, because the
     /// router did that.
     ///
-    /// Throws a ``StoreFault`` if there is none, or if it is damaged, another program's or another version's.
+    /// Throws a ``StoreError`` if there is none, or if it is damaged, another program's or another version's.
     package func openForReading(_ configuration: Configuration) throws -> DatabasePool {
         try naming {
             guard try exists() else { throw fault(.cannotOpen("it does not exist yet")) }
@@ -62,19 +62,19 @@ package struct StoreFile: Sendable {
         }
     }
 
-    func fault(_ cause: StoreFault.Cause) -> StoreFault { StoreFault(cause, in: kind, at: path) }
+    func fault(_ cause: StoreError.Cause) -> StoreError { StoreError(cause, in: kind, at: path) }
 
-    /// Runs `body` and throws a ``StoreFault`` instead of SQLite's errors.
+    /// Runs `body` and throws a ``StoreError`` instead of SQLite's errors.
     package func naming<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
         } catch let error as DatabaseError {
-            throw StoreFault(error, in: kind, at: path)
+            throw StoreError(error, in: kind, at: path)
         }
     }
 
     /// Whether the file exists. Throws if it only seems to be missing, because creating a new one would lose it.
-    package func exists() throws(StoreFault) -> Bool {
+    package func exists() throws(StoreError) -> Bool {
         var status = stat()
         if stat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFREG else { throw fault(.cannotOpen("it is not a regular file")) }
@@ -98,12 +98,12 @@ package struct StoreFile: Sendable {
         unfinished.remove()
         do {
             let value = try naming { try unfinished.fill(ownedLike: original, body) }
-            guard rename(unfinished.path, path) == 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
+            guard rename(unfinished.path, path) == 0 else { throw StoreError.system(errno: errno, in: kind, at: path) }
             flushFolder()
             return value
         } catch {
             unfinished.remove()
-            throw (error as? StoreFault).map { fault($0.cause) } ?? error
+            throw (error as? StoreError).map { fault($0.cause) } ?? error
         }
     }
 
@@ -113,7 +113,7 @@ package struct StoreFile: Sendable {
 
     private func fill<Value>(ownedLike original: String?, _ body: (DatabaseQueue) throws -> Value) throws -> Value {
         let descriptor = Self.make(path)
-        guard descriptor >= 0 else { throw StoreFault.system(errno: errno, in: kind, at: path) }
+        guard descriptor >= 0 else { throw StoreError.system(errno: errno, in: kind, at: path) }
         do {
             // Closed before SQLite opens it, because closing a file releases all locks of the process on it.
             defer { close(descriptor) }
@@ -153,7 +153,7 @@ package struct StoreFile: Sendable {
         _ = try queue.unsafeRead { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_schema") }
     }
 
-    private func giveAway(_ descriptor: Int32, like original: String) throws(StoreFault) {
+    private func giveAway(_ descriptor: Int32, like original: String) throws(StoreError) {
         var status = stat()
         guard geteuid() == 0, stat(original, &status) == 0 else { return }
         guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {

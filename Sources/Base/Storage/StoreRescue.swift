@@ -24,7 +24,7 @@ package struct StoreRescue: Sendable {
     }
 
     /// Writes to the file at `target`, which must not exist yet and gets the owner of the damaged one. Throws a
-    /// ``StoreFault`` if even the names of the tables cannot be read, or if `target` cannot be written.
+    /// ``StoreError`` if even the names of the tables cannot be read, or if `target` cannot be written.
     package func save(to target: String) throws -> [Table] {
         let new = StoreFile(path: target, kind: file.kind)
         var status = stat()
@@ -165,12 +165,12 @@ struct TableRescue {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             return
         } catch let error as DatabaseError {
-            throw TargetFailure(error: error)
+            throw TargetError(error: error)
         }
     }
 
     /// An error of the target, as opposed to damage of the source.
-    private struct TargetFailure: Error {
+    private struct TargetError: Error {
         let error: DatabaseError
     }
 
@@ -178,7 +178,7 @@ struct TableRescue {
         do {
             try body()
             return true
-        } catch let failure as TargetFailure {
+        } catch let failure as TargetError {
             throw failure.error
         } catch is DatabaseError {
             return false
@@ -199,7 +199,7 @@ package struct StoreInspection: Sendable {
         self.file = file
     }
 
-    /// Throws a ``StoreFault`` for a file that this version must not touch. Checks the pages of a file that is small
+    /// Throws a ``StoreError`` for a file that this version must not touch. Checks the pages of a file that is small
     /// enough.
     package func refuseUnusable() throws {
         guard try file.exists() else { return }
@@ -215,7 +215,7 @@ package struct StoreInspection: Sendable {
     }
 
     /// Returns all problems that SQLite and foreign keys reveal in the whole file; empty if it is intact or missing.
-    /// Throws a ``StoreFault`` if it cannot be opened. Takes about a second for each 100 MB.
+    /// Throws a ``StoreError`` if it cannot be opened. Takes about a second for each 100 MB.
     package func thoroughFindings() throws -> [String] {
         guard try file.exists() else { return [] }
         return try file.reading { database in

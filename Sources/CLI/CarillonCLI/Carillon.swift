@@ -148,7 +148,7 @@ extension OwnerCommand {
     /// Restarts the program as the owner if root runs it on another user's files. Call it before `run()`.
     func startAsOwner() throws {
         guard geteuid() == 0, let file = try ownersFile else { return }
-        do throws(OperationFailure) {
+        do throws(OperationError) {
             try FolderOwner.startAgain(asOwnerOf: file)
         } catch {
             Terminal.error("\(error)")

@@ -262,7 +262,7 @@ struct PluginCheck: AsyncParsableCommand {
 /// A build of a plugin's directory.
 struct PluginBuild {
     /// The error of a failed build.
-    struct Failure: Error, CustomStringConvertible {
+    struct BuildError: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -274,13 +274,13 @@ struct PluginBuild {
     /// The directory in which the build puts shared objects.
     private let results: URL
 
-    /// Throws ``Failure`` for a directory without a known build system.
-    init(at path: URL) throws(Failure) {
+    /// Throws ``BuildError`` for a directory without a known build system.
+    init(at path: URL) throws(BuildError) {
         var isFolder: ObjCBool = false
         _ = FileManager.default.fileExists(atPath: path.path, isDirectory: &isFolder)
         guard isFolder.boolValue else {
             guard ["so", "py"].contains(path.pathExtension) else {
-                throw Failure(description: "\(path.path) is neither a folder nor a .so or .py file")
+                throw BuildError(description: "\(path.path) is neither a folder nor a .so or .py file")
             }
             (folder, command, file, results) = (path.deletingLastPathComponent(), nil, path, path)
             return
@@ -299,7 +299,7 @@ struct PluginBuild {
         } else if has("Makefile") {
             (command, file, results) = (["make"], nil, path)
         } else {
-            throw Failure(
+            throw BuildError(
                 description: python.isEmpty
                     ? "\(path.path) has no Cargo.toml, Package.swift, Makefile or plugin in Python"
                     : "\(path.path) has several files in Python: name one of them"
@@ -308,7 +308,7 @@ struct PluginBuild {
     }
 
     /// Builds the plugin and returns its file. The compiler's output goes to the terminal.
-    func run() throws(Failure) -> URL {
+    func run() throws(BuildError) -> URL {
         if let command {
             let process = Process()
             process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -317,15 +317,15 @@ struct PluginBuild {
             do {
                 try process.run()
             } catch {
-                throw Failure(description: "cannot start \(command[0]): \(error.localizedDescription)")
+                throw BuildError(description: "cannot start \(command[0]): \(error.localizedDescription)")
             }
             process.waitUntilExit()
-            guard process.terminationStatus == 0 else { throw Failure(description: "\(command[0]) failed") }
+            guard process.terminationStatus == 0 else { throw BuildError(description: "\(command[0]) failed") }
         }
         if let file { return file }
         let built = Self.names(in: results).filter { $0.hasSuffix(".so") }.map { results.appending(path: $0) }
         let newest = built.max { Self.date(of: $0) < Self.date(of: $1) }
-        guard let newest else { throw Failure(description: "the build created no shared object in \(results.path)") }
+        guard let newest else { throw BuildError(description: "the build created no shared object in \(results.path)") }
         return newest
     }
 

@@ -109,7 +109,7 @@ struct PluginDev: AsyncParsableCommand {
 
     private func perform(_ build: PluginBuild, _ lab: TrialLab?) async throws -> Bool {
         let file: URL
-        do throws(PluginBuild.Failure) {
+        do throws(PluginBuild.BuildError) {
             if let command = build.command { print("$ \(command.joined(separator: " "))") }
             file = try build.run()
         } catch {
@@ -157,7 +157,7 @@ struct PluginDev: AsyncParsableCommand {
         for failure in report.failures { print(failure.description) }
         print(
             report.isPassed
-                ? "plugin check: \(report.results.count { $0.verdict == .passed }) passed"
+                ? "plugin check: \(report.results.count { $0.decision == .passed }) passed"
                 : "plugin check: \(report.failures.count) failed"
         )
         return report
@@ -199,7 +199,7 @@ private struct PluginStage {
 /// A lab for `carillon plugin dev`: the program `carillon-lab`, which is in a separate package.
 struct PluginDevLab {
     private static let program = "carillon-lab"
-    private static let patience: TimeInterval = 20
+    private static let timeout: TimeInterval = 20
 
     let lab: TrialLab
     /// The directory for `carillon-lab misbehave`.
@@ -229,7 +229,7 @@ struct PluginDevLab {
         process.standardInput = input
         process.standardOutput = FileHandle.nullDevice
         let addresses = folder.appending(path: "lab.json")
-        let end = Date.now + patience
+        let end = Date.now + timeout
         do {
             try process.run()
             while true {

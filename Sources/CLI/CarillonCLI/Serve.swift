@@ -117,8 +117,8 @@ struct Serve: AsyncParsableCommand {
                 endpoints: ClusterPart.endpoints(of: member)
             )
         }
-        let impatience = Task { await Self.endAtSecondInterrupt(logger) }
-        defer { impatience.cancel() }
+        let timeoutTask = Task { await Self.endAtSecondInterrupt(logger) }
+        defer { timeoutTask.cancel() }
         let reloads = Task { for await _ in hangups { await router.reloadAtSignal() } }
         defer { reloads.cancel() }
         try await ServiceGroup(

@@ -64,7 +64,7 @@ struct SetupCommand: AsyncParsableCommand {
         var given = SetupAnswers()
         if let folder {
             guard let question = questions.list(for: given).first(where: { $0.key == "folder" }) else { return }
-            do throws(SetupRefusal) { given["folder"] = try question.read(folder) } catch {
+            do throws(SetupError) { given["folder"] = try question.read(folder) } catch {
                 throw ValidationError("--folder: \(error)")
             }
         }
@@ -135,7 +135,7 @@ private struct SetupDialogue {
         case "?": print("  \(question.help)")
         case "<", "back": if !interview.back() { print("  This is the first question.") }
         default:
-            do throws(SetupRefusal) { try interview.answer(text) } catch { print("  \(error)") }
+            do throws(SetupError) { try interview.answer(text) } catch { print("  \(error)") }
         }
     }
 
@@ -206,7 +206,7 @@ private struct SetupRun {
     /// Checks the files, asks push services, and prints the next steps.
     private func tryOut(_ publicKey: PublicKey) async throws {
         var isGood = true
-        try await LentCredentials.use(plan.lent) {
+        try await PassedCredentials.use(plan.credentialFiles) {
             isGood = await check()
             guard isGood, !offline else { return }
             isGood = await probe()
@@ -225,7 +225,7 @@ private struct SetupRun {
         guard !plan.isService, geteuid() == 0, FileManager.default.fileExists(atPath: plan.folder),
             let owner = FolderOwner(ofFolderOf: plan.configurationPath)
         else { return }
-        do throws(OperationFailure) {
+        do throws(OperationError) {
             try owner.become(plan.configurationPath)
         } catch {
             Terminal.error("\(error)")
@@ -266,7 +266,7 @@ private struct SetupRun {
         // Ctrl-C between two files would leave an incomplete setup.
         let signals = [SIGINT, SIGTERM, SIGHUP].map { ($0, signal($0, SIG_IGN)) }
         defer { for (number, action) in signals { signal(number, action) } }
-        let written = try refusing { () throws(SetupRefusal) in try SetupWriter(plan).write() }
+        let written = try refusing { () throws(SetupError) in try SetupWriter(plan).write() }
         print("")
         for path in written { print("wrote \(path)") }
         if written.isEmpty { print("all files are up to date") }
@@ -290,8 +290,8 @@ private struct SetupRun {
         return key.publicKey
     }
 
-    private func refusing<Value>(_ body: () throws(SetupRefusal) -> Value) throws -> Value {
-        do throws(SetupRefusal) {
+    private func refusing<Value>(_ body: () throws(SetupError) -> Value) throws -> Value {
+        do throws(SetupError) {
             return try body()
         } catch {
             Terminal.error("\(error)")
@@ -317,13 +317,13 @@ private struct SetupRun {
         var isGood = true
         print("\nAsking push services whether they accept the credentials; no device is notified:")
         for platform in plan.credentialPlatforms {
-            let verdict =
+            let decision =
                 if let token = SetupPlan.unusedToken(of: platform) {
                     await probe.ask(platform, token: token)
                 } else {
                     await probe.check(platform)
                 }
-            switch verdict {
+            switch decision {
             case .accepted: print("  \(platform): accepted")
             case .refused(let reason):
                 print(
@@ -381,7 +381,7 @@ extension SetupRun {
 }
 
 /// Gives this command copies of the service's credentials in the way systemd does.
-private enum LentCredentials {
+private enum PassedCredentials {
     static func use(_ files: [(name: String, path: String)], _ body: () async throws -> Void) async throws {
         guard !files.isEmpty else { return try await body() }
         let folder = FileManager.default.temporaryDirectory.appending(path: "carillon-setup-\(UUID().uuidString)")

@@ -51,9 +51,9 @@ enum Asking {
             return try await body()
         } catch let mistakes as Diagnostics {
             Terminal.error(mistakes)
-        } catch let failure as TrialFailure {
+        } catch let failure as TrialError {
             Terminal.error("\(failure)")
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             Terminal.error("\(failure)")
             throw failure.exitCode
         }
@@ -65,7 +65,7 @@ enum Asking {
     }
 }
 
-extension OperationFailure {
+extension OperationError {
     /// The exit code, the same in every command: 64 for invalid arguments (like ArgumentParser), 3 if no router
     /// responds, otherwise 1.
     fileprivate var exitCode: ExitCode {

@@ -22,7 +22,7 @@ struct ServiceQuestions: Sendable {
                     + "need an account of yours. unifiedpush, ntfy, gotify and webhook need nothing. http is for services "
                     + "such as Slack and Matrix. contrib/docs/push-services.md tells more of each.",
                 suggestion: "unifiedpush, ntfy"
-            ) { text throws(SetupRefusal) in try SetupChecks.choices(text, among: Self.services) }
+            ) { text throws(SetupError) in try SetupChecks.choices(text, among: Self.services) }
         ]
         for service in answers.list("services") {
             switch service {
@@ -47,30 +47,30 @@ struct ServiceQuestions: Sendable {
                 key: "ios.topic",
                 prompt: "iPhone: the app's bundle id",
                 help: "As in Xcode, under Signing & Capabilities: com.example.app."
-            ) { text throws(SetupRefusal) in try SetupChecks.bundle(text) },
+            ) { text throws(SetupError) in try SetupChecks.bundle(text) },
             SetupQuestion(
                 key: "ios.team_id",
                 prompt: "iPhone: team id",
                 help: "developer.apple.com, Account, Membership details."
-            ) { text throws(SetupRefusal) in
+            ) { text throws(SetupError) in
                 try SetupChecks.appleID(text, "developer.apple.com shows it under Membership")
             },
             SetupQuestion(
                 key: "ios.key_id",
                 prompt: "iPhone: key id",
                 help: "developer.apple.com, Certificates, Identifiers & Profiles, Keys: a key with APNs."
-            ) { text throws(SetupRefusal) in try SetupChecks.appleID(text, "developer.apple.com shows it under Keys") },
+            ) { text throws(SetupError) in try SetupChecks.appleID(text, "developer.apple.com shows it under Keys") },
             SetupQuestion(
                 key: "ios.key_file",
                 prompt: "iPhone: file with that key (AuthKey_….p8)",
                 help: "Apple lets you download it once, when the key is made."
-            ) { text throws(SetupRefusal) in try SetupChecks.p256Key(text, machine) },
+            ) { text throws(SetupError) in try SetupChecks.p256Key(text, machine) },
             SetupQuestion(
                 key: "ios.environment",
                 prompt: "iPhone: production or sandbox (development builds)",
                 help: "Apps from the App Store and TestFlight use production.",
                 suggestion: "production"
-            ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: ["production", "sandbox"]) },
+            ) { text throws(SetupError) in try SetupChecks.choice(text, among: ["production", "sandbox"]) },
             server("ios.base_url", "iPhone: server instead of Apple's"),
         ]
     }
@@ -82,7 +82,7 @@ struct ServiceQuestions: Sendable {
                 key: "android.service_account",
                 prompt: "Android: file with Firebase's service account (JSON)",
                 help: "Firebase console, Project settings, Service accounts, Generate new private key."
-            ) { text throws(SetupRefusal) in try SetupChecks.serviceAccount(text, machine) },
+            ) { text throws(SetupError) in try SetupChecks.serviceAccount(text, machine) },
             server("android.base_url", "Android: server instead of Google's"),
         ]
     }
@@ -96,19 +96,19 @@ struct ServiceQuestions: Sendable {
                 prompt: "Browsers: a real e-mail or https address of yours",
                 help: "Push services write to it when something is wrong. Apple refuses addresses that do not exist.",
                 suggestion: contact.isEmpty ? nil : "mailto:" + contact
-            ) { text throws(SetupRefusal) in try SetupChecks.subject(text) },
+            ) { text throws(SetupError) in try SetupChecks.subject(text) },
             SetupQuestion(
                 key: "web.vapid_key_file",
                 prompt: "Browsers: file with the VAPID key (new: make one)",
                 help: "A private key on P-256 as PEM. Subscriptions are bound to it, so keep one that you have.",
                 suggestion: "new"
-            ) { text throws(SetupRefusal) in text == "new" ? text : try SetupChecks.p256Key(text, machine) },
+            ) { text throws(SetupError) in text == "new" ? text : try SetupChecks.p256Key(text, machine) },
             SetupQuestion(
                 key: "web.navigate",
                 prompt: "Browsers: page of your app that a tap opens (none: your service worker decides)",
                 help: "Safari shows notifications by itself if there is one, also without a service worker.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in text == "none" ? "" : try SetupChecks.address(text) },
+            ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.address(text) },
         ]
     }
 
@@ -120,7 +120,7 @@ struct ServiceQuestions: Sendable {
                 prompt: "E-mail: the sender's address",
                 help: "People see it, and answer to it.",
                 suggestion: contact.isEmpty ? nil : contact
-            ) { text throws(SetupRefusal) in try SetupChecks.mail(text) }
+            ) { text throws(SetupError) in try SetupChecks.mail(text) }
         ]
             + connection(
                 "email",
@@ -138,11 +138,11 @@ struct ServiceQuestions: Sendable {
                 key: "telegram.bot",
                 prompt: "Telegram: the bot's name, as in example_bot",
                 help: "Ask @BotFather for a bot. Apps link people by this name."
-            ) { text throws(SetupRefusal) in
+            ) { text throws(SetupError) in
                 let name = text.hasPrefix("@") ? String(text.dropFirst()) : text
                 guard (3...64).contains(name.utf8.count),
                     name.utf8.allSatisfy({ SetupChecks.isLetterOrDigit(Unicode.Scalar($0)) || $0 == UInt8(ascii: "_") })
-                else { throw SetupRefusal("expected the bot's name, as in example_bot") }
+                else { throw SetupError("expected the bot's name, as in example_bot") }
                 return name
             },
             secret("telegram.token_file", "Telegram: file with the bot's token", "the token that @BotFather gave"),
@@ -164,10 +164,10 @@ struct ServiceQuestions: Sendable {
                 prompt: "MQTT: what all topics begin with",
                 help: "People register the rest of a topic: phones/alice becomes carillon/phones/alice.",
                 suggestion: "carillon"
-            ) { text throws(SetupRefusal) in
+            ) { text throws(SetupError) in
                 guard text.utf8.count <= 200, !text.hasPrefix("$"), !text.contains(where: { "+#".contains($0) }),
                     text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty })
-                else { throw SetupRefusal("expected a topic without + and #, as in carillon") }
+                else { throw SetupError("expected a topic without + and #, as in carillon") }
                 return text
             }
         ]
@@ -181,7 +181,7 @@ struct ServiceQuestions: Sendable {
                 prompt: "Webhooks: address of your app's server (none: endpoints of users only)",
                 help: "It gets what goes to devices that name no endpoint of their own, with their token as recipient.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in text == "none" ? "" : try SetupChecks.address(text) }
+            ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.address(text) }
         ]
         if answers["webhook.url"]?.isEmpty == false {
             questions.append(
@@ -190,7 +190,7 @@ struct ServiceQuestions: Sendable {
                     prompt: "Webhooks: file with the secret that signs (new: make one)",
                     help: "whsec_… of Standard Webhooks, a secret a line. Your server verifies messages with it.",
                     suggestion: "new"
-                ) { text throws(SetupRefusal) in
+                ) { text throws(SetupError) in
                     text == "new" ? text : try SetupChecks.secretFile(text, machine, isOneLine: false)
                 }
             )
@@ -208,7 +208,7 @@ struct ServiceQuestions: Sendable {
                 prompt: "Services by requests (\(ServiceExample.names.joined(separator: ", ")))",
                 help: "People register a key, a room or a webhook's address of theirs. More can be described: "
                     + "contrib/docs/push-services.md."
-            ) { text throws(SetupRefusal) in try SetupChecks.choices(text, among: ServiceExample.names) }
+            ) { text throws(SetupError) in try SetupChecks.choices(text, among: ServiceExample.names) }
         ]
         if chosen.contains("matrix") {
             questions.append(
@@ -216,7 +216,7 @@ struct ServiceQuestions: Sendable {
                     key: "http.matrix_server",
                     prompt: "Matrix: homeserver of the router's account, as in https://matrix.example.org",
                     help: "Make an account for the router there. People invite it into a room."
-                ) { text throws(SetupRefusal) in try SetupChecks.origin(text, expected: "https://matrix.example.org") }
+                ) { text throws(SetupError) in try SetupChecks.origin(text, expected: "https://matrix.example.org") }
             )
         }
         if !needed.isEmpty {
@@ -226,7 +226,7 @@ struct ServiceQuestions: Sendable {
                     prompt: "File with the secrets of these services (lines such as \(needed[0])=…)",
                     help: "It has to hold \(needed.joined(separator: ", ")). The services' files in "
                         + "contrib/examples/push-services say where to get them."
-                ) { text throws(SetupRefusal) in try SetupChecks.secretsOfServices(text, machine, names: needed) }
+                ) { text throws(SetupError) in try SetupChecks.secretsOfServices(text, machine, names: needed) }
             )
         }
         return questions
@@ -249,13 +249,13 @@ struct ServiceQuestions: Sendable {
                 key: "\(service).server",
                 prompt: "\(prompt), as in \(example)",
                 help: "The router connects there. Its certificate has to be for this name."
-            ) { text throws(SetupRefusal) in try SetupChecks.hostName(text, example: example) },
+            ) { text throws(SetupError) in try SetupChecks.hostName(text, example: example) },
             SetupQuestion(
                 key: "\(service).security",
                 prompt: "\(name): encryption (\(securities.joined(separator: ", ")))",
                 help: help,
                 suggestion: securities[0]
-            ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: securities) },
+            ) { text throws(SetupError) in try SetupChecks.choice(text, among: securities) },
             port("\(service).port", name),
             SetupQuestion(
                 key: "\(service).authority_file",
@@ -263,7 +263,7 @@ struct ServiceQuestions: Sendable {
                 help: "For a server with a certificate of your own.",
                 suggestion: "",
                 isAsked: false
-            ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) },
+            ) { text throws(SetupError) in try SetupChecks.path(text, machine) },
         ]
         // A password is never sent to a mail server unencrypted.
         guard service != "email" || security != "none" else { return questions }
@@ -273,8 +273,8 @@ struct ServiceQuestions: Sendable {
                 prompt: "\(name): account at the server (none)",
                 help: "The router logs in with it.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in
-                guard text.utf8.count <= 256 else { throw SetupRefusal("expected at most 256 bytes") }
+            ) { text throws(SetupError) in
+                guard text.utf8.count <= 256 else { throw SetupError("expected at most 256 bytes") }
                 return text == "none" ? "" : text
             }
         )
@@ -290,10 +290,10 @@ struct ServiceQuestions: Sendable {
             prompt: "\(name): port (none: the usual one of the encryption)",
             help: "Ask whoever runs the server.",
             suggestion: ""
-        ) { text throws(SetupRefusal) in
+        ) { text throws(SetupError) in
             if text == "none" { return "" }
             guard let port = Int(text), (1...65_535).contains(port) else {
-                throw SetupRefusal("expected a port from 1 to 65535, or none")
+                throw SetupError("expected a port from 1 to 65535, or none")
             }
             return String(port)
         }
@@ -305,18 +305,18 @@ struct ServiceQuestions: Sendable {
             key: key,
             prompt: prompt,
             help: "A file with \(what) and nothing else, which others cannot read: (umask 077; cat > FILE)"
-        ) { text throws(SetupRefusal) in try SetupChecks.secretFile(text, machine) }
+        ) { text throws(SetupError) in try SetupChecks.secretFile(text, machine) }
     }
 
     private func server(_ key: String, _ prompt: String) -> SetupQuestion {
         SetupQuestion(key: key, prompt: prompt, help: "For a lab.", suggestion: "", isAsked: false) {
-            text throws(SetupRefusal) in try SetupChecks.origin(text)
+            text throws(SetupError) in try SetupChecks.origin(text)
         }
     }
 
     private func address(_ key: String, _ prompt: String) -> SetupQuestion {
         SetupQuestion(key: key, prompt: prompt, help: "For a lab.", suggestion: "", isAsked: false) {
-            text throws(SetupRefusal) in try SetupChecks.address(text)
+            text throws(SetupError) in try SetupChecks.address(text)
         }
     }
 }

@@ -43,7 +43,7 @@ package struct SetupInterview: Sendable {
     }
 
     /// Takes the answer to the current question. If the answer is invalid, throws, and the question stays.
-    package mutating func answer(_ text: String) throws(SetupRefusal) {
+    package mutating func answer(_ text: String) throws(SetupError) {
         guard let question else { return }
         answers[question.key] = try question.read(text)
     }
@@ -119,7 +119,7 @@ package enum SetupAnswersFile {
                 }
                 continue
             }
-            do throws(SetupRefusal) {
+            do throws(SetupError) {
                 answers[question.key] = try question.read(text)
             } catch {
                 value.mistake("\(error)")
@@ -161,23 +161,23 @@ package struct SetupQuestion: Sendable {
     /// Whether setup asks the question. The other questions have a default for nearly all users, which answers files
     /// can change.
     package var isAsked = true
-    let check: @Sendable (String) throws(SetupRefusal) -> String
+    let check: @Sendable (String) throws(SetupError) -> String
 
     /// Returns the answer in canonical form. Throws the error and the expected form.
-    package func read(_ text: String) throws(SetupRefusal) -> String {
+    package func read(_ text: String) throws(SetupError) -> String {
         let text = SetupText.trimmed(text)
-        guard text.utf8.count <= 4_000 else { throw SetupRefusal("expected at most 4000 bytes") }
+        guard text.utf8.count <= 4_000 else { throw SetupError("expected at most 4000 bytes") }
         guard !text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else {
-            throw SetupRefusal("expected text without control characters")
+            throw SetupError("expected text without control characters")
         }
         guard text.isEmpty else { return try check(text) }
-        guard let suggestion else { throw SetupRefusal("this needs an answer") }
+        guard let suggestion else { throw SetupError("this needs an answer") }
         return suggestion
     }
 }
 
 /// The error of an invalid answer and the expected form.
-package struct SetupRefusal: Error, Hashable, CustomStringConvertible {
+package struct SetupError: Error, Hashable, CustomStringConvertible {
     package let description: String
 
     package init(_ description: String) {

@@ -62,7 +62,7 @@ package struct SetupPlan: Sendable {
     }
 
     /// The credentials that systemd passes to the service, by name; empty without a service.
-    package var lent: [(name: String, path: String)] {
+    package var credentialFiles: [(name: String, path: String)] {
         guard isService else { return [] }
         return blocks.credentials.map { ($0.name, $0.path) }
     }
@@ -72,16 +72,16 @@ package struct SetupPlan: Sendable {
     package func checkCommand(_ platform: String) -> String {
         let command = "\(program) push --config \(configurationPath) \(platform) check"
         guard isService else { return command }
-        return lending(blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }, to: command)
+        return passing(blocks.credentials.filter { $0.key.hasPrefix(platform + ".") }, to: command)
     }
 
     /// The command that checks the configuration.
     private var checkCommand: String {
         let command = "check --config \(configurationPath)"
-        return lent.isEmpty ? "carillon \(command)" : lending(blocks.credentials, to: "\(program) \(command)")
+        return credentialFiles.isEmpty ? "carillon \(command)" : passing(blocks.credentials, to: "\(program) \(command)")
     }
 
-    private func lending(_ credentials: [ServiceBlocks.Credential], to command: String) -> String {
+    private func passing(_ credentials: [ServiceBlocks.Credential], to command: String) -> String {
         let loans = credentials.map { "-p LoadCredential=\($0.name):\($0.path) " }
         return "systemd-run --pipe --wait \(loans.joined())\(command)"
     }
@@ -257,7 +257,7 @@ package struct SetupPlan: Sendable {
             "# What `carillon setup` adds to the unit. It goes to /etc/systemd/system/carillon.service.d/setup.conf.",
             "[Service]",
         ]
-        lines += lent.map { "LoadCredential=\($0.name):\($0.path)" }
+        lines += credentialFiles.map { "LoadCredential=\($0.name):\($0.path)" }
         if folder != "/etc/carillon" {
             lines.append("# The configuration is not where the unit looks for it.")
             lines += ["ExecStart=", "ExecStart=\(program) serve --config \(configurationPath)"]

@@ -34,13 +34,13 @@ package struct SetupQuestions: Sendable {
                 help:
                     "A service has its files in /etc/carillon and /var/lib/carillon. By hand everything is in one folder.",
                 suggestion: machine.isRoot ? "service" : "hand"
-            ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: ["service", "hand"]) },
+            ) { text throws(SetupError) in try SetupChecks.choice(text, among: ["service", "hand"]) },
             SetupQuestion(
                 key: "folder",
                 prompt: "Folder for the configuration",
                 help: "It is made when it does not exist. Nothing in it is replaced without asking.",
                 suggestion: isService ? "/etc/carillon" : machine.path("~/carillon")
-            ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) },
+            ) { text throws(SetupError) in try SetupChecks.path(text, machine) },
         ]
         if isService {
             questions.append(
@@ -50,7 +50,7 @@ package struct SetupQuestions: Sendable {
                     help: "The unit's StateDirectory.",
                     suggestion: "/var/lib/carillon",
                     isAsked: false
-                ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) }
+                ) { text throws(SetupError) in try SetupChecks.path(text, machine) }
             )
         }
         questions.append(
@@ -60,7 +60,7 @@ package struct SetupQuestions: Sendable {
                 help: "None were found beside this program.",
                 suggestion: machine.pluginFolder,
                 isAsked: machine.pluginFolder == nil
-            ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) }
+            ) { text throws(SetupError) in try SetupChecks.path(text, machine) }
         )
         return questions
     }
@@ -73,25 +73,25 @@ package struct SetupQuestions: Sendable {
                 help: "Phones register at this address. A web server with TLS has to answer there; setup writes its "
                     + "configuration for nginx and Caddy.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in try SetupChecks.publicURL(text) },
+            ) { text throws(SetupError) in try SetupChecks.publicURL(text) },
             SetupQuestion(
                 key: "listen",
                 prompt: "Where the router listens on this machine",
                 help: "The web server passes connections on to it.",
                 suggestion: "127.0.0.1:7447"
-            ) { text throws(SetupRefusal) in try SetupChecks.listenAddress(text) },
+            ) { text throws(SetupError) in try SetupChecks.listenAddress(text) },
             SetupQuestion(
                 key: "relays",
                 prompt: "Relays that most of your users are on (commas between; none)",
                 help: "Everybody registered is watched there. The router finds the relays of single users by itself.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in try SetupChecks.relays(text) },
+            ) { text throws(SetupError) in try SetupChecks.relays(text) },
             SetupQuestion(
                 key: "contact",
                 prompt: "Your e-mail address, shown to clients (none)",
                 help: "The router shows it beside its name. Push services of browsers get it too.",
                 suggestion: ""
-            ) { text throws(SetupRefusal) in text == "none" ? "" : try SetupChecks.mail(text) },
+            ) { text throws(SetupError) in text == "none" ? "" : try SetupChecks.mail(text) },
         ]
     }
 
@@ -103,7 +103,7 @@ package struct SetupQuestions: Sendable {
                 "built-in: texts for all common events. social: with buttons, in English and German. privacy-first: nothing "
                 + "readable leaves the router. wallet-and-signer: payments and signing requests.",
             suggestion: "built-in"
-        ) { text throws(SetupRefusal) in try SetupChecks.choice(text, among: Self.rules) }
+        ) { text throws(SetupError) in try SetupChecks.choice(text, among: Self.rules) }
     }
 
     private func rest(_ answers: SetupAnswers) -> [SetupQuestion] {
@@ -114,16 +114,16 @@ package struct SetupQuestions: Sendable {
                 prompt: "Address for health and metrics (no: none)",
                 help: "/healthz, /readyz and /metrics answer there. Commands do not need it.",
                 suggestion: "127.0.0.1:7448"
-            ) { text throws(SetupRefusal) in text == "no" ? text : try SetupChecks.listenAddress(text) },
+            ) { text throws(SetupError) in text == "no" ? text : try SetupChecks.listenAddress(text) },
             SetupQuestion(
                 key: "key",
                 prompt: "The router's key (new: make one; or a file)",
                 help: "Phones encrypt their registrations to it. Take the old file when you move a router.",
                 suggestion: "new"
-            ) { text throws(SetupRefusal) in
+            ) { text throws(SetupError) in
                 guard text != "new" else { return text }
                 let path = try SetupChecks.path(text, machine)
-                guard machine.read(path) != nil else { throw SetupRefusal("cannot read \(path)") }
+                guard machine.read(path) != nil else { throw SetupError("cannot read \(path)") }
                 return path
             },
         ]
@@ -134,7 +134,7 @@ package struct SetupQuestions: Sendable {
                     prompt: "ntfy server for a test push at the end (no: none)",
                     help: "Setup shows a random topic, with qrencode as a QR code, and sends one notification there.",
                     suggestion: "https://ntfy.sh"
-                ) { text throws(SetupRefusal) in text == "no" ? text : try SetupChecks.origin(text) }
+                ) { text throws(SetupError) in text == "no" ? text : try SetupChecks.origin(text) }
             )
         }
         questions += [
@@ -144,19 +144,19 @@ package struct SetupQuestions: Sendable {
                 help: "For a lab, or servers with certificates of your own.",
                 suggestion: "",
                 isAsked: false
-            ) { text throws(SetupRefusal) in try SetupChecks.path(text, machine) },
+            ) { text throws(SetupError) in try SetupChecks.path(text, machine) },
             SetupQuestion(
                 key: "allow_private",
                 prompt: "Private networks that users' endpoints may lie in",
                 help: "As in 10.1.2.0/24.",
                 suggestion: "",
                 isAsked: false
-            ) { text throws(SetupRefusal) in
+            ) { text throws(SetupError) in
                 let blocks = SetupText.members(text)
                 guard
                     blocks.allSatisfy({ $0.contains("/") && $0.allSatisfy { "0123456789abcdefABCDEF.:/".contains($0) } }
                     )
-                else { throw SetupRefusal("expected networks, as in 10.1.2.0/24") }
+                else { throw SetupError("expected networks, as in 10.1.2.0/24") }
                 return blocks.joined(separator: ", ")
             },
         ]

@@ -22,7 +22,7 @@ package struct SetupWriter {
     ///
     /// Throws the path and the error if a file cannot be written. In that case all files are unchanged, unless the disk
     /// failed while files were renamed.
-    package func write() throws(SetupRefusal) -> [String] {
+    package func write() throws(SetupError) -> [String] {
         for folder in plan.folders { try make(folder.path, isSecret: folder.isSecret) }
         var written: [String] = []
         if let path = plan.newVAPIDKey, !FileManager.default.fileExists(atPath: path) {
@@ -39,7 +39,7 @@ package struct SetupWriter {
         defer { for file in files { unlink(file.path + Self.suffix) } }
         for file in files {
             guard FileManager.default.contents(atPath: file.path) != nil || !Self.isSomething(file.path) else {
-                throw SetupRefusal("cannot write \(file.path): there is something that is no readable file")
+                throw SetupError("cannot write \(file.path): there is something that is no readable file")
             }
             try prepare(file)
         }
@@ -50,10 +50,10 @@ package struct SetupWriter {
         return written
     }
 
-    private func make(_ path: String, isSecret: Bool) throws(SetupRefusal) {
+    private func make(_ path: String, isSecret: Bool) throws(SetupError) {
         var isFolder = ObjCBool(false)
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
-            guard isFolder.boolValue else { throw SetupRefusal("\(path) is no folder") }
+            guard isFolder.boolValue else { throw SetupError("\(path) is no folder") }
             return
         }
         do {
@@ -63,11 +63,11 @@ package struct SetupWriter {
                 attributes: [.posixPermissions: isSecret ? 0o700 : 0o755]
             )
         } catch {
-            throw SetupRefusal("cannot make the folder \(path): \(String(cString: strerror(errno)))")
+            throw SetupError("cannot make the folder \(path): \(String(cString: strerror(errno)))")
         }
     }
 
-    private func prepare(_ file: SetupPlan.File) throws(SetupRefusal) {
+    private func prepare(_ file: SetupPlan.File) throws(SetupError) {
         let path = file.path + Self.suffix
         unlink(path)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
@@ -87,9 +87,9 @@ package struct SetupWriter {
         guard fsync(descriptor) == 0 else { throw Self.cannotWrite(file.path) }
     }
 
-    private func writeSecret(_ path: String, _ text: String) throws(SetupRefusal) {
+    private func writeSecret(_ path: String, _ text: String) throws(SetupError) {
         let number = NewSecretFile.create(path, Array(text.utf8))
-        guard number == 0 else { throw SetupRefusal("cannot write \(path): \(String(cString: strerror(number)))") }
+        guard number == 0 else { throw SetupError("cannot write \(path): \(String(cString: strerror(number)))") }
     }
 
     private static func isSomething(_ path: String) -> Bool {
@@ -97,7 +97,7 @@ package struct SetupWriter {
         return lstat(path, &status) == 0
     }
 
-    private static func cannotWrite(_ path: String) -> SetupRefusal {
-        SetupRefusal("cannot write \(path): \(String(cString: strerror(errno)))")
+    private static func cannotWrite(_ path: String) -> SetupError {
+        SetupError("cannot write \(path): \(String(cString: strerror(errno)))")
     }
 }

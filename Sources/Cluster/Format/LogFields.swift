@@ -34,7 +34,7 @@ extension BlobWriter {
         write(signed: Int64(row.pushes))
         write(row.underWay) { $0.write($1) }
         write(row.releasedAt)
-        write(signed: Int64(row.aside))
+        write(signed: Int64(row.unblocked))
         write(row.silentPushes) { $0.write($1) }
     }
 
@@ -83,7 +83,7 @@ extension BlobWriter {
         }
     }
 
-    mutating func write(_ failure: DeliveryFailure) {
+    mutating func write(_ failure: FailedAttempt) {
         write(failure.kind.rawValue)
         write(UInt64(failure.status))
         write(failure.reason)
@@ -167,7 +167,7 @@ extension BlobReader {
             pushes: try int32(),
             underWay: try optional { reader throws(BlobError) in try reader.deliveryID() },
             releasedAt: try moment(),
-            aside: try int32(),
+            unblocked: try int32(),
             silentPushes: try list { reader throws(BlobError) in try reader.moment() }
         )
     }
@@ -226,11 +226,11 @@ extension BlobReader {
         return Withdrawal(author: author, scope, until: until)
     }
 
-    mutating func failure() throws(BlobError) -> DeliveryFailure {
+    mutating func failure() throws(BlobError) -> FailedAttempt {
         let start = offset
-        guard let kind = DeliveryFailure.Kind(rawValue: try text()) else {
+        guard let kind = FailedAttempt.Kind(rawValue: try text()) else {
             throw .invalidValue(field: "failure", offset: start)
         }
-        return DeliveryFailure(kind, status: try uint32(), reason: try text())
+        return FailedAttempt(kind, status: try uint32(), reason: try text())
     }
 }

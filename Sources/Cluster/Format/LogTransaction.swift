@@ -66,11 +66,11 @@ extension BlobWriter {
 
     private mutating func write(_ changes: OutboxChanges) {
         write(changes.removals) { $0.write(signed: $1.sequence) }
-        write(changes.burials) { writer, burial in
-            writer.write(signed: burial.key.sequence)
-            writer.write(burial.failure)
-            writer.write(burial.failedAt)
-            writer.write(signed: Int64(burial.attempts))
+        write(changes.newDeadLetters) { writer, newDeadLetter in
+            writer.write(signed: newDeadLetter.key.sequence)
+            writer.write(newDeadLetter.failure)
+            writer.write(newDeadLetter.failedAt)
+            writer.write(signed: Int64(newDeadLetter.attempts))
         }
         write(changes.reschedulings) { writer, change in
             writer.write(signed: change.key.sequence)
@@ -78,7 +78,7 @@ extension BlobWriter {
             writer.write(signed: Int64(change.attempts))
             writer.write(change.failure) { $0.write($1) }
         }
-        write(changes.hastenings) { writer, change in
+        write(changes.immediateRetries) { writer, change in
             writer.write(signed: change.key.sequence)
             writer.write(change.due)
         }
@@ -87,7 +87,7 @@ extension BlobWriter {
             writer.write(signed: end.device.rawValue)
             writer.write(end.delivery)
             writer.write(flag: end.counts)
-            writer.write(flag: end.standsAside)
+            writer.write(flag: end.stopsBlocking)
             writer.write(end.moment)
         }
     }
@@ -122,8 +122,8 @@ extension BlobReader {
     private mutating func outboxChanges() throws(BlobError) -> OutboxChanges {
         var changes = OutboxChanges()
         changes.removals = try list { reader throws(BlobError) in try reader.key() }
-        changes.burials = try list { reader throws(BlobError) in
-            OutboxChanges.Burial(
+        changes.newDeadLetters = try list { reader throws(BlobError) in
+            OutboxChanges.NewDeadLetter(
                 key: try reader.key(),
                 failure: try reader.failure(),
                 failedAt: try reader.moment(),
@@ -138,16 +138,16 @@ extension BlobReader {
                 failure: try reader.optional { reader throws(BlobError) in try reader.failure() }
             )
         }
-        changes.hastenings = try list { reader throws(BlobError) in
-            OutboxChanges.Hastening(key: try reader.key(), due: try reader.moment())
+        changes.immediateRetries = try list { reader throws(BlobError) in
+            OutboxChanges.ImmediateRetry(key: try reader.key(), due: try reader.moment())
         }
         changes.forgotten = try list { reader throws(BlobError) in try reader.device() }
         changes.ends = try list { reader throws(BlobError) in
-            PushEnd(
+            CompletedPush(
                 device: try reader.device(),
                 delivery: try reader.deliveryID(),
                 counts: try reader.flag(),
-                standsAside: try reader.flag(),
+                stopsBlocking: try reader.flag(),
                 moment: try reader.moment()
             )
         }

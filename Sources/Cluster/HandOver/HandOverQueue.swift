@@ -124,7 +124,7 @@ struct HandOverQueue: Sendable {
 /// The batches that the owner of a partition was asked to keep, until it can answer.
 struct HandOverReceiver<Reply> {
     /// A member that asks this often has given up its first requests.
-    private static var mostReplies: Int { 4 }
+    private static var maxReplies: Int { 4 }
 
     fileprivate struct Batch {
         var replies: [Reply]
@@ -146,7 +146,7 @@ struct HandOverReceiver<Reply> {
     mutating func receive(_ id: HandOverBatch.ID, reply: Reply) -> Bool {
         guard batches[id] == nil else {
             batches[id]?.replies.append(reply)
-            if let count = batches[id]?.replies.count, count > Self.mostReplies { batches[id]?.replies.removeFirst() }
+            if let count = batches[id]?.replies.count, count > Self.maxReplies { batches[id]?.replies.removeFirst() }
             return false
         }
         batches[id] = Batch(replies: [reply])

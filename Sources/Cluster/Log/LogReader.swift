@@ -19,11 +19,11 @@ struct LogReader: Sendable {
         case records
     }
 
-    private let mostContradictions: Int
+    private let maxContradictions: Int
     private var phase = Phase.head
     private var contradictions = 0
 
-    init(mostContradictions: Int) { self.mostContradictions = mostContradictions }
+    init(maxContradictions: Int) { self.maxContradictions = maxContradictions }
 
     /// What to ask first.
     mutating func begin() -> LogQuestion {
@@ -32,7 +32,7 @@ struct LogReader: Sendable {
     }
 
     /// Continues after the records read so far, because more have arrived.
-    mutating func goOn(behind contents: LogContents) -> LogQuestion {
+    mutating func continueReading(after contents: LogContents) -> LogQuestion {
         phase = .records
         return .records(after: contents.position)
     }
@@ -53,7 +53,7 @@ struct LogReader: Sendable {
     /// Restarts reading from the snapshot.
     mutating func contradiction(_ what: String) -> Step {
         contradictions += 1
-        guard contradictions <= mostContradictions else { return .failed(.damaged(what)) }
+        guard contradictions <= maxContradictions else { return .failed(.damaged(what)) }
         return .again(begin())
     }
 
@@ -97,7 +97,7 @@ struct LogReader: Sendable {
         } catch {
             return refuse(error)
         }
-        return .ask(goOn(behind: contents))
+        return .ask(continueReading(after: contents))
     }
 
     private mutating func take(

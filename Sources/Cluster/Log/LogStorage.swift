@@ -3,7 +3,7 @@ import RouterConfiguration
 /// Where a partition's newest snapshot is: what `HEAD.<partition>` holds. It is written after the parts, and the log is
 /// shortened after it.
 struct SnapshotHead: Hashable, Sendable, Codable {
-    static let mostParts = 4_096
+    static let maxParts = 4_096
     static let partSize = 512 << 10
 
     /// Names the parts: no two snapshots share it.
@@ -18,7 +18,7 @@ struct SnapshotHead: Hashable, Sendable, Codable {
 
     /// Whether the numbers can be true.
     var isPlausible: Bool {
-        (0...Self.mostParts).contains(parts) && (0...parts * Self.partSize).contains(byteCount) && sha256.count == 64
+        (0...Self.maxParts).contains(parts) && (0...parts * Self.partSize).contains(byteCount) && sha256.count == 64
             && MemberName(name) != nil
     }
 }

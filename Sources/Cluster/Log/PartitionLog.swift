@@ -21,7 +21,7 @@ struct PartitionLog: Sendable {
         /// Between two tries of what did not succeed; doubles up to the second.
         var pause: (first: Duration, longest: Duration) = (.milliseconds(50), .milliseconds(250))
         /// Contradictions in a row before it counts as damaged. A snapshot may be replaced while it is read.
-        var mostContradictions = 5
+        var maxContradictions = 5
     }
 
     enum Action: Equatable, Sendable {
@@ -99,7 +99,7 @@ struct PartitionLog: Sendable {
         self.author = author
         self.settings = settings
         contents = LogContents(limits: settings.limits)
-        reader = LogReader(mostContradictions: settings.mostContradictions)
+        reader = LogReader(maxContradictions: settings.maxContradictions)
     }
 
     // MARK: State
@@ -221,7 +221,7 @@ struct PartitionLog: Sendable {
             return begin(record, at: sequence, now)
         case (.claiming, .conflict):
             phase = .reading
-            return [ask(reader.goOn(behind: contents))]
+            return [ask(reader.continueReading(after: contents))]
         case (.appending(let append), .stored(let sequence)): return appended(append, at: sequence, now)
         case (.appending(let append), .conflict):
             phase = .checking(append)
@@ -304,7 +304,7 @@ struct PartitionLog: Sendable {
     // MARK: Appending
 
     private mutating func appendNext() -> [Action] {
-        guard case .ready = phase, let next = pending.takeRecord(behind: state) else { return [] }
+        guard case .ready = phase, let next = pending.takeRecord(after: state) else { return [] }
         let append = Append(next, in: partition, expecting: contents.position)
         phase = .appending(append)
         return [ask(append.question)]

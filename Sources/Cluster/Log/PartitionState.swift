@@ -19,7 +19,7 @@ struct PartitionState: Equatable, Sendable {
         var attempts = 0
         /// Nil: it waits for its first attempt.
         var due: Timestamp?
-        var failure: DeliveryFailure?
+        var failure: FailedAttempt?
     }
 
     typealias DeadLetter = OutboxTransfer.KeptLetter
@@ -127,24 +127,24 @@ struct PartitionState: Equatable, Sendable {
             entry.failure = change.failure ?? entry.failure
             waiting[change.key.sequence] = entry
         }
-        for change in changes.hastenings {
+        for change in changes.immediateRetries {
             guard let due = waiting[change.key.sequence]?.due, due > change.due else { continue }
             waiting[change.key.sequence]?.due = change.due
         }
-        for burial in changes.burials { bury(burial) }
+        for newDeadLetter in changes.newDeadLetters { addDeadLetter(newDeadLetter) }
         forgetLetters(of: changes.forgotten)
         for end in changes.ends { apply(end) }
         for key in changes.removals { waiting[key.sequence] = nil }
     }
 
-    private mutating func bury(_ burial: OutboxChanges.Burial) {
-        guard let entry = waiting[burial.key.sequence] else { return }
+    private mutating func addDeadLetter(_ newDeadLetter: OutboxChanges.NewDeadLetter) {
+        guard let entry = waiting[newDeadLetter.key.sequence] else { return }
         keep(
             DeadLetter(
                 delivery: entry.delivery,
-                failure: burial.failure,
-                failedAt: burial.failedAt,
-                attempts: burial.attempts
+                failure: newDeadLetter.failure,
+                failedAt: newDeadLetter.failedAt,
+                attempts: newDeadLetter.attempts
             )
         )
     }
@@ -164,15 +164,15 @@ struct PartitionState: Equatable, Sendable {
     }
 
     /// Applies the end of a delivery to its device's throttling state.
-    private mutating func apply(_ end: PushEnd) {
+    private mutating func apply(_ end: CompletedPush) {
         guard var row = paces[end.device], row.underWay == end.delivery else { return }
         if end.counts {
             row.pushedAt = end.moment
-            row.aside = 0
+            row.unblocked = 0
         } else {
-            if end.standsAside {
-                guard row.aside < PaceRow.mostAside else { return }
-                row.aside += 1
+            if end.stopsBlocking {
+                guard row.unblocked < PaceRow.maxUnblocked else { return }
+                row.unblocked += 1
             }
             let day = min(row.releasedAt, end.moment).milliseconds / 86_400_000
             if row.pushes > 0, Int64(row.dayOfPushes) == day { row.pushes -= 1 }
@@ -197,7 +197,7 @@ extension PartitionState {
     }
 
     /// The deliveries in the order in which they came.
-    var storedWaiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: DeliveryFailure?)] {
+    var storedWaiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: FailedAttempt?)] {
         waiting.sorted { $0.key < $1.key }.map {
             ($0.value.delivery, $0.value.attempts, $0.value.due, $0.value.failure)
         }

@@ -40,7 +40,7 @@ struct PendingRecords: Sendable {
     mutating func note(_ mark: RelayMark) { marks[mark.relay] = mark }
 
     /// The next record, which follows everything in `state`; nil: there is none. Marks wait for transactions.
-    mutating func takeRecord(behind state: PartitionState) -> Next? {
+    mutating func takeRecord(after state: PartitionState) -> Next? {
         var identity = state.identity
         identity.index += 1
         if !queue.isEmpty { return takeTransactions(identity, firstDelivery: state.nextDelivery) }

@@ -41,7 +41,7 @@ struct SnapshotWriter: Sendable {
         let parts = stride(from: 0, to: bytes.count, by: partSize).map {
             Array(bytes[$0..<min($0 + partSize, bytes.count)])
         }
-        guard let first = parts.first, parts.count <= SnapshotHead.mostParts else { return nil }
+        guard let first = parts.first, parts.count <= SnapshotHead.maxParts else { return nil }
         let head = SnapshotHead(
             name: name,
             parts: parts.count,

@@ -77,7 +77,7 @@ final class ClusterMember: Sendable {
         let stream = JetStream(line.client)
         try await settings.layout.ensure(in: stream, replicas: settings.replicas, settings.capacity)
         let bucket = KeyValueBucket(settings.layout.leaseBucket, in: stream, line.seal)
-        if !isTransfer, let obstacle = try await ClusterTransfer.record(in: bucket).record?.obstacle { throw obstacle }
+        if !isTransfer, let blocker = try await ClusterTransfer.record(in: bucket).record?.blocker { throw blocker }
         try await ClusterRecord.agree(on: settings.partitions, in: bucket)
         guard let partitioning = Partitioning(partitions: settings.partitions, key: line.seal.partitioningKey) else {
             throw ClusterError.unreadableRecord
@@ -101,9 +101,9 @@ final class ClusterMember: Sendable {
         self.work = work
         self.log = log
         // The lease is still renewed while one renewal is late.
-        let stream = JetStream(line.client, patience: .seconds(1))
+        let stream = JetStream(line.client, timeout: .seconds(1))
         leases = LeaseBucket(settings.layout, in: stream, line.seal)
-        let refusals = FailureLog("NATS refuses to keep something", level: .warning, logger: log)
+        let refusals = ErrorLog("NATS refuses to keep something", level: .warning, logger: log)
         logs = JetStreamLogs(settings.layout, stream, line.seal) { refusals.occurred($0, at: .now()) }
         let incarnation = UInt64.random(in: 1 ... .max)
         exchange = HandOverExchange(line, settings, sender: incarnation, work: work, log: log, now: Self.bootTime)

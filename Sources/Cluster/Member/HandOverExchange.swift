@@ -9,7 +9,7 @@ import Synchronization
 /// others, so that they do not wait for its former owner.
 final class HandOverExchange: Sendable {
     /// How long an owner may take to respond. Unanswered batches are sent again.
-    private static let patience: Duration = .seconds(3)
+    private static let timeout: Duration = .seconds(3)
 
     /// This member's ownership of a partition.
     struct Ownership {
@@ -117,7 +117,7 @@ final class HandOverExchange: Sendable {
         for action in actions {
             switch action {
             case .send(let batch):
-                line.request(layout.handOver(partition), batch.bytes, within: Self.patience) { [weak self] result in
+                line.request(layout.handOver(partition), batch.bytes, within: Self.timeout) { [weak self] result in
                     let answer = (try? result.get()).flatMap(HandOverAnswer.read)
                     let ended: HandOverQueue.Result =
                         switch answer?.answer {

@@ -20,7 +20,7 @@ struct RegistrySnapshots: Sendable {
         var before: UInt64
     }
 
-    enum Failure: Error, CustomStringConvertible {
+    enum SnapshotError: Error, CustomStringConvertible {
         case unreadable
         case damaged
         case otherFormat(found: Int)
@@ -54,7 +54,7 @@ struct RegistrySnapshots: Sendable {
 
     init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
-        stream = JetStream(line.client, patience: .seconds(5))
+        stream = JetStream(line.client, timeout: .seconds(5))
         heads = KeyValueBucket(layout.headBucket, in: stream, line.seal)
     }
 
@@ -65,8 +65,8 @@ struct RegistrySnapshots: Sendable {
         let found = try RegistryStream.blocking { [heads] in try await heads.entry(Self.key) }
         guard let entry = found else { return nil }
         guard let value = entry.value else { return (nil, entry.revision) }
-        guard let head = Head(bucketValue: value) else { throw Failure.unreadable }
-        guard head.version == 1 else { throw Failure.otherFormat(found: head.version) }
+        guard let head = Head(bucketValue: value) else { throw SnapshotError.unreadable }
+        guard head.version == 1 else { throw SnapshotError.otherFormat(found: head.version) }
         return (head, entry.revision)
     }
 
@@ -76,15 +76,15 @@ struct RegistrySnapshots: Sendable {
             guard let head = try head() else { return false }
             if try read(head, to: file) { return true }
             // A newer one took its place.
-            guard try self.head() != head else { throw Failure.damaged }
+            guard try self.head() != head else { throw SnapshotError.damaged }
         }
-        throw Failure.damaged
+        throw SnapshotError.damaged
     }
 
     private func read(_ head: Head, to file: String) throws -> Bool {
         guard FileManager.default.createFile(atPath: file, contents: nil, attributes: [.posixPermissions: 0o600]),
             let handle = FileHandle(forWritingAtPath: file)
-        else { throw Failure.cannotWrite(file) }
+        else { throw SnapshotError.cannotWrite(file) }
         defer { try? handle.close() }
         var (hashes, size): ([UInt8], Int) = ([], 0)
         for index in 0..<head.parts {
@@ -107,7 +107,7 @@ struct RegistrySnapshots: Sendable {
     func keep(_ file: String, at position: UInt64, name: String, isShort: Bool = false) throws {
         let former = try entry()
         guard former?.head.map({ $0.position < position }) ?? true else { return }
-        guard let handle = FileHandle(forReadingAtPath: file) else { throw Failure.cannotRead(file) }
+        guard let handle = FileHandle(forReadingAtPath: file) else { throw SnapshotError.cannotRead(file) }
         defer { try? handle.close() }
         var head = Head(name: name, parts: 0, byteCount: 0, sha256: "", position: position, before: 0)
         head.before = former?.head?.position ?? 0
@@ -145,7 +145,7 @@ struct RegistrySnapshots: Sendable {
     }
 
     /// How much the log of the registry has.
-    func logState() throws -> (last: UInt64, bytes: UInt64, mostBytes: Int64) {
+    func logState() throws -> (last: UInt64, bytes: UInt64, maxBytes: Int64) {
         let found = try RegistryStream.blocking { [stream, layout] in
             try await stream.describe(layout.registryStream)
         }

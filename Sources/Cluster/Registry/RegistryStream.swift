@@ -6,7 +6,7 @@ import Synchronization
 /// The changes of the registry of a cluster in JetStream, one message each. For threads that may block.
 struct RegistryStream: Sendable {
     /// How long an append is retried while its result is unknown.
-    private static let patience: Duration = .seconds(5)
+    private static let timeout: Duration = .seconds(5)
     /// Messages that are asked for at the same time.
     private static let readAhead: UInt64 = 64
 
@@ -17,13 +17,13 @@ struct RegistryStream: Sendable {
     init(_ layout: ClusterLayout, _ line: MemberLine) {
         self.layout = layout
         self.line = line
-        stream = JetStream(line.client, patience: .seconds(1))
+        stream = JetStream(line.client, timeout: .seconds(1))
     }
 
     /// Appends a record if nothing came behind `position`. Returns where it is; nil: something else came first. Throws
     /// when that is not known.
     func append(_ record: [UInt8], id: String, after position: UInt64) throws -> UInt64? {
-        let deadline = Deadline.now() + Self.patience
+        let deadline = Deadline.now() + Self.timeout
         let expectation = JetStream.Expectation(lastOfSubject: position, messageID: id)
         let sealed = line.seal.seal(record, for: layout.registry)
         while true {

@@ -63,7 +63,7 @@ package struct ClusterCheck {
         seal = identity.map { MemberSeal(secret: $0.secret.reveal()) }
     }
 
-    /// Throws an ``OperationFailure`` if files with credentials or certificates are invalid, or sockets cannot be
+    /// Throws an ``OperationError`` if files with credentials or certificates are invalid, or sockets cannot be
     /// opened.
     package func run() async throws -> ClusterReport {
         let settings = try cluster.settings()
@@ -91,7 +91,7 @@ package struct ClusterCheck {
                     found.problem = "version \(probe.info.version) is too old; \(needed) or newer is needed"
                 }
                 if client == nil, found.problem == nil { client = probe.client } else { probe.client.close() }
-            } catch let failure as OperationFailure {
+            } catch let failure as OperationError {
                 found.problem = failure.description
             }
             report.servers.append(found)
@@ -201,7 +201,7 @@ package struct ClusterCheck {
 
     private func lookAround(_ client: NATSClient, _ report: inout ClusterReport) async {
         // Before the servers elect a leader, there is no response.
-        let stream = JetStream(client, patience: .seconds(2))
+        let stream = JetStream(client, timeout: .seconds(2))
         do throws(NATSError) {
             try await stream.probe()
         } catch {
@@ -247,8 +247,8 @@ extension Configuration.Cluster {
     var layout: ClusterLayout { ClusterLayout(prefix: prefix) }
 
     /// How the servers are reached, with the credentials and certificates that the files hold now. Throws an
-    /// ``OperationFailure`` that names the key whose file is of no use.
-    func settings() throws(OperationFailure) -> NATSSettings {
+    /// ``OperationError`` that names the key whose file is of no use.
+    func settings() throws(OperationError) -> NATSSettings {
         var settings = NATSSettings(
             servers: servers.map { server in
                 var server = server
@@ -262,7 +262,7 @@ extension Configuration.Cluster {
         return settings
     }
 
-    private func readCredentials() throws(OperationFailure) -> NATSCredentials {
+    private func readCredentials() throws(OperationError) -> NATSCredentials {
         guard let file = credentials.file else { return .none }
         guard let data = FileManager.default.contents(atPath: file), data.count <= 64 << 10,
             let text = String(validating: data, as: UTF8.self)
@@ -285,7 +285,7 @@ extension Configuration.Cluster {
         }
     }
 
-    private func tlsConfiguration() throws(OperationFailure) -> TLSConfiguration? {
+    private func tlsConfiguration() throws(OperationError) -> TLSConfiguration? {
         guard let tls else { return nil }
         var configuration = TLSConfiguration.makeClientConfiguration()
         if let file = tls.caFile {
@@ -314,7 +314,7 @@ struct ServerProbe {
     let client: NATSClient
     let info: ServerInfo
 
-    /// Throws an ``OperationFailure`` with the reason when the server cannot be used.
+    /// Throws an ``OperationError`` with the reason when the server cannot be used.
     init(_ server: NATSServer, _ settings: NATSSettings, on loop: any EventLoop) async throws {
         var settings = settings
         settings.servers = settings.servers.filter { $0 == server }
@@ -331,9 +331,9 @@ struct ServerProbe {
                 return
             case .disconnected(let reason):
                 client.close()
-                throw OperationFailure.unavailable(reason)
+                throw OperationError.unavailable(reason)
             }
         }
-        throw OperationFailure.unavailable("the check was interrupted")
+        throw OperationError.unavailable("the check was interrupted")
     }
 }

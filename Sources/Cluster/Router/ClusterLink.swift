@@ -15,7 +15,7 @@ package final class ClusterLink: Sendable {
     /// Looks at servers that start together until one of them leads.
     private static let looks = 20
     /// How long servers may take to make streams: they elect a leader for each.
-    private static let patience: Duration = .seconds(45)
+    private static let timeout: Duration = .seconds(45)
 
     /// To the other members, by the router's key.
     let line: MemberLine
@@ -43,7 +43,7 @@ package final class ClusterLink: Sendable {
         self.group = group
     }
 
-    /// Joins with a store; nil: the configuration has no cluster. Throws an `OperationFailure` that names the obstacle.
+    /// Joins with a store; nil: the configuration has no cluster. Throws an `OperationError` that names the obstacle.
     /// `isTransfer`: the cluster is made of a store, or becomes one, and until that is done no member may join.
     package static func join(
         _ configuration: Configuration,
@@ -73,7 +73,7 @@ package final class ClusterLink: Sendable {
         let client = try NATSClient(servers, loop: group.next(), random: &random, log: logger) { _ in }
         client.start()
         let line = MemberLine(client, seal(claim.identity, logger))
-        let deadline = Deadline.now() + patience
+        let deadline = Deadline.now() + timeout
         while true {
             do {
                 let partitioning = try await ClusterMember.prepare(settings, line: line, isTransfer: isTransfer)
@@ -84,7 +84,7 @@ package final class ClusterLink: Sendable {
             } catch {
                 client.close()
                 try? await group.shutdownGracefully()
-                throw OperationFailure.unavailable("cluster: \(error)")
+                throw OperationError.unavailable("cluster: \(error)")
             }
         }
     }
@@ -97,13 +97,13 @@ package final class ClusterLink: Sendable {
             report = try await ClusterCheck(cluster, identity).run()
         }
         guard report.isUsable else {
-            throw OperationFailure.unavailable("cluster: " + report.problems.joined(separator: "; "))
+            throw OperationError.unavailable("cluster: " + report.problems.joined(separator: "; "))
         }
         for finding in report.findings { logger.info("The cluster's servers", metadata: ["finding": "\(finding)"]) }
     }
 
     private static func seal(_ identity: KeyPair, _ logger: Logger) -> MemberSeal {
-        let foreign = FailureLog(
+        let foreign = ErrorLog(
             "A message that no member of the cluster wrote was passed over",
             level: .warning,
             logger: logger

@@ -8,10 +8,10 @@ protocol ClusterControl: Sendable {
     var status: ClusterStatus? { get }
 
     /// Has this member transfer all its partitions and take none, or take its share again.
-    func drain(_ isOn: Bool) throws(OperationFailure)
+    func drain(_ isOn: Bool) throws(OperationError)
 
     /// Tells all members which one must own a partition; nil: the default owner.
-    func move(_ partition: Int, to member: String?) async throws(OperationFailure)
+    func move(_ partition: Int, to member: String?) async throws(OperationError)
 }
 
 /// The result of draining a member.
@@ -89,7 +89,7 @@ struct ClusterOperations: Sendable {
         let cluster = try known()
         let member = try cluster.member(name)
         if !undo, cluster.members.allSatisfy({ $0.name == name || !$0.isServing }) {
-            throw OperationFailure.unavailable(
+            throw OperationError.unavailable(
                 Sentence("drain-last", ["member": name], "no other member could take the partitions of \(name)")
             )
         }
@@ -97,7 +97,7 @@ struct ClusterOperations: Sendable {
             try control.drain(!undo)
         } else {
             guard member.isLiving else {
-                throw OperationFailure.unavailable(
+                throw OperationError.unavailable(
                     Sentence(
                         "drain-gone",
                         ["member": name],
@@ -121,7 +121,7 @@ struct ClusterOperations: Sendable {
         let cluster = try known()
         let partitions = cluster.partitions.count
         guard (0..<partitions).contains(partition) else {
-            throw OperationFailure.unknown(
+            throw OperationError.unknown(
                 Sentence(
                     "unknown-partition",
                     ["partition": "\(partition)", "limit": "\(partitions - 1)"],
@@ -131,7 +131,7 @@ struct ClusterOperations: Sendable {
         }
         if let name {
             guard try cluster.member(name).isServing else {
-                throw OperationFailure.unavailable(
+                throw OperationError.unavailable(
                     Sentence(
                         "takes-no-partitions",
                         ["member": name],
@@ -148,13 +148,13 @@ struct ClusterOperations: Sendable {
         return ClusterMove(partition: partition, to: name, owner: status.partitions[partition].owner)
     }
 
-    private func known() throws(OperationFailure) -> ClusterStatus {
+    private func known() throws(OperationError) -> ClusterStatus {
         guard let status = control.status else { throw ClusterPart.leaving }
         return status
     }
 
     /// The cluster as it is when that holds, or after a while.
-    private func look(_ isDone: (ClusterStatus) -> Bool) async throws(OperationFailure) -> ClusterStatus {
+    private func look(_ isDone: (ClusterStatus) -> Bool) async throws(OperationError) -> ClusterStatus {
         for _ in 0..<Self.looks {
             let status = try known()
             if isDone(status) { return status }
@@ -165,7 +165,7 @@ struct ClusterOperations: Sendable {
 }
 
 extension ClusterStatus {
-    fileprivate func member(_ name: String) throws(OperationFailure) -> Member {
+    fileprivate func member(_ name: String) throws(OperationError) -> Member {
         guard let member = members.first(where: { $0.name == name }) else {
             let names = members.map(\.name).joined(separator: ", ")
             throw .unknown(
@@ -197,7 +197,7 @@ extension ClusterPart {
     }
 
     /// The failure of all of them if the router is not in a cluster.
-    package static let alone = OperationFailure.unknown(
+    package static let alone = OperationError.unknown(
         Sentence("serves-alone", [:], "this router serves alone: its configuration has no block 'cluster'")
     )
 

@@ -118,8 +118,8 @@ package final class ClusterPart: Membership {
     package func stop(_ time: StopBudget) async {
         memberPeers.stop()
         let (member, work) = (box.member, state.withLock(\.self))
-        let timeout = Task { [patience = time.part(40)] in
-            guard (try? await Task.sleep(for: .milliseconds(patience.milliseconds))) != nil else { return }
+        let timeout = Task { [limit = time.part(40)] in
+            guard (try? await Task.sleep(for: .milliseconds(limit.milliseconds))) != nil else { return }
             work?.logger.warning("Leaving the cluster without handing everything over: that takes too long")
             member?.stop()
         }
@@ -200,12 +200,12 @@ extension ClusterPart: ClusterControl {
         )
     }
 
-    package func drain(_ isOn: Bool) throws(OperationFailure) {
+    package func drain(_ isOn: Bool) throws(OperationError) {
         guard let member = box.member else { throw Self.leaving }
         member.drain(isOn)
     }
 
-    package func move(_ partition: Int, to name: String?) async throws(OperationFailure) {
+    package func move(_ partition: Int, to name: String?) async throws(OperationError) {
         guard let member = box.member else { throw Self.leaving }
         do throws(NATSError) {
             try await member.move(partition, to: name.flatMap { MemberName($0) })
@@ -220,7 +220,7 @@ extension ClusterPart: ClusterControl {
         }
     }
 
-    static let leaving = OperationFailure.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
+    static let leaving = OperationError.unavailable(Sentence("leaving", [:], "this member is leaving the cluster"))
 }
 
 /// The member, which is made for the part that it works for.

@@ -22,7 +22,7 @@ final class RegistryFollower: Sendable {
     private let isCutOff: @Sendable (any Error) -> Void
     private let now: @Sendable () -> Timestamp
     private let queue = DispatchQueue(label: "carillon.cluster-registry")
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private let state = Mutex(State())
 
     /// `isCutOff` is called when this member is too far behind for the registry's log.
@@ -33,7 +33,7 @@ final class RegistryFollower: Sendable {
     ) {
         (registry, now, self.isCutOff) = (parts.stores.registry, parts.now, isCutOff)
         stream = RegistryStream(link.settings.layout, link.line)
-        trouble = FailureLog(
+        trouble = ErrorLog(
             "The cluster's registry cannot be followed; trying again",
             level: .warning,
             logger: parts.logger
@@ -134,7 +134,7 @@ final class RegistryShortening: Sendable {
             let last = try snapshots.head()?.position ?? 0
             guard log.last > last else { return }
             // A member that lags by less than a snapshot finds the missing changes, unless the stream lacks the space.
-            let isTight = log.mostBytes > 0 && log.bytes > UInt64(log.mostBytes) / 2
+            let isTight = log.maxBytes > 0 && log.bytes > UInt64(log.maxBytes) / 2
             guard isTight || log.last - last >= UInt64(changes) else { return }
             let file = SharedFile.path(besides: store.path)
             defer { try? SharedFile.remove(file) }

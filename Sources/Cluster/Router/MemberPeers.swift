@@ -8,7 +8,7 @@ import Synchronization
 /// The other members, as operators' questions reach them: by request and reply over NATS, one subject a member.
 final class MemberPeers: Sendable {
     /// Questions that are answered at a time. Members ask for few, and each may take a while.
-    private static let mostQuestions = 16
+    private static let maxQuestions = 16
 
     private struct State {
         var subscription: NATSClient.Subscription?
@@ -54,7 +54,7 @@ final class MemberPeers: Sendable {
     private func take(_ question: [UInt8], replyTo: String?) {
         guard let replyTo else { return }
         let answer = state.withLock { state -> (@Sendable ([UInt8]) async -> [UInt8])? in
-            guard let answer = state.answer, state.underWay < Self.mostQuestions else { return nil }
+            guard let answer = state.answer, state.underWay < Self.maxQuestions else { return nil }
             state.underWay += 1
             return answer
         }

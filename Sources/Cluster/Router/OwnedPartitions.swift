@@ -23,7 +23,7 @@ final class OwnedPartitions: Sendable {
         /// Numbers the openings of a partition, so that results for an earlier one are discarded.
         var openings: [Int: Int] = [:]
         /// Of partitions that could not be served since they were opened.
-        var failures: [Int: FailureLog] = [:]
+        var failures: [Int: ErrorLog] = [:]
         /// Deliveries that were due when they were taken over from a member that did not drain.
         var repeats = 0
     }
@@ -112,7 +112,7 @@ extension OwnedPartitions: PartitionWork {
             try registry.catchUp()
             let store = try LoggedStore(
                 waiting,
-                limit: parts.settings.configuration.mostWaiting,
+                limit: parts.settings.configuration.maxWaiting,
                 deadLetters: link.deadLetters
             ) {
                 [weak member] transaction throws(PartitionLogError) in
@@ -148,10 +148,10 @@ extension OwnedPartitions: PartitionWork {
         }
     }
 
-    private func failureLog(of partition: Int) -> FailureLog {
+    private func failureLog(of partition: Int) -> ErrorLog {
         state.withLock { state in
             if let known = state.failures[partition] { return known }
-            let made = FailureLog(
+            let made = ErrorLog(
                 "A partition cannot be served; trying again",
                 metadata: ["partition": "\(partition)"],
                 logger: parts.logger

@@ -16,7 +16,7 @@ import RouterConfiguration
 /// the partition's log.
 final class PartitionRunner: Sendable {
     /// How long a moving partition may take to finish accepted events and attempts in progress.
-    private static let patience: Duration = .seconds(5)
+    private static let timeout: Duration = .seconds(5)
 
     let intake = Intake()
     private let store: LoggedStore
@@ -93,8 +93,8 @@ final class PartitionRunner: Sendable {
                 continue
             }
             intake.submit(
-                Submission(events: events.map(\.1.json), source: source) { verdicts in
-                    guard verdicts.allSatisfy(\.result.isFinal) else { return join.end(nil) }
+                Submission(events: events.map(\.1.json), source: source) { decisions in
+                    guard decisions.allSatisfy(\.result.isFinal) else { return join.end(nil) }
                     guard case .api(let order) = source, let place = group.place, let counts = order.counts else {
                         return join.end([:])
                     }
@@ -114,9 +114,9 @@ final class PartitionRunner: Sendable {
     func drain() async {
         intake.close()
         // After the end there is nothing to abandon.
-        alarm.ring(at: now() + Self.patience) { [intake] in intake.abandon() }
+        alarm.ring(at: now() + Self.timeout) { [intake] in intake.abandon() }
         await pipeline.join()
-        await courier.shutdown(deadline: now() + Self.patience)
+        await courier.shutdown(deadline: now() + Self.timeout)
     }
 
     /// Ends immediately: drops uncommitted work, and sends no more pushes.

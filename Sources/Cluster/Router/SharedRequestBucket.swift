@@ -53,7 +53,7 @@ struct SharedRequestBucket: SharedRequests {
     init(_ link: ClusterLink) {
         bucket = KeyValueBucket(
             link.settings.layout.requestBucket,
-            in: JetStream(link.line.client, patience: .seconds(3)),
+            in: JetStream(link.line.client, timeout: .seconds(3)),
             link.line.seal
         )
     }
@@ -106,8 +106,8 @@ struct SharedRequestBucket: SharedRequests {
         record.key.map { "k.\(Hex.encode(SHA256.hash(record.sender + $0)))" }
     }
 
-    private static func problem(_ error: NATSError?) -> APIProblem {
+    private static func problem(_ error: NATSError?) -> APIError {
         let why = error.map { "\($0)" } ?? "others ask under the same key"
-        return APIProblem(503, "the cluster's servers do not keep it now: \(why)", retryAfter: 1)
+        return APIError(503, "the cluster's servers do not keep it now: \(why)", retryAfter: 1)
     }
 }

@@ -41,14 +41,14 @@ package struct StoreTransfer: Sendable {
         self.progress = progress
     }
 
-    /// Throws an `OperationFailure` with the obstacle.
+    /// Throws an `OperationError` with the obstacle.
     package func adopt() async throws -> Report { try await said { try await self.adoptStore() } }
 
     /// The same.
     package func export() async throws -> Report { try await said { try await self.exportCluster() } }
 
     /// Converts a member's store to a single router's, if the servers have lost the cluster: keeps registrations, loses
-    /// queued deliveries. Throws an `OperationFailure`.
+    /// queued deliveries. Throws an `OperationError`.
     package func rescue() async throws { _ = try await said { try await self.rescueStore() } }
 
     private func rescueStore() async throws -> Report {
@@ -56,7 +56,7 @@ package struct StoreTransfer: Sendable {
         defer { claim.release() }
         let store = try RegistryStore(path: configuration.storePath)
         guard try store.transfer() == nil, try store.position() != nil else {
-            throw OperationFailure.unavailable("the store is no cluster member's: run this where a member's store is")
+            throw OperationError.unavailable("the store is no cluster member's: run this where a member's store is")
         }
         progress("looking for the cluster")
         var isThere = false
@@ -71,7 +71,7 @@ package struct StoreTransfer: Sendable {
             progress("the servers do not answer as a cluster's: \(error)")
         }
         guard !isThere else {
-            throw OperationFailure.unavailable("the servers have the cluster: carillon cluster export moves all of it")
+            throw OperationError.unavailable("the servers have the cluster: carillon cluster export moves all of it")
         }
         try store.endSharing(marks: [:])
         store.settle()
@@ -81,16 +81,16 @@ package struct StoreTransfer: Sendable {
     private func said(_ body: () async throws -> Report) async throws -> Report {
         do {
             return try await body()
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             throw failure
         } catch {
-            throw OperationFailure.unavailable("\(error)")
+            throw OperationError.unavailable("\(error)")
         }
     }
 
     private func link(_ claim: StoreClaim) async throws -> ClusterLink {
         guard let link = try await ClusterLink.join(configuration, claim, isTransfer: true, logger: logger) else {
-            throw OperationFailure.unavailable(
+            throw OperationError.unavailable(
                 "there is no block 'cluster' in the configuration; the manual's page on scaling has an example"
             )
         }
@@ -102,7 +102,7 @@ package struct StoreTransfer: Sendable {
         guard let known = try store.transfer() else { return ("\(kind.rawValue)-\(DeliveryIDs.fresh())", false) }
         guard known.hasPrefix(kind.rawValue + "-") else {
             let other = kind == .adopt ? "export" : "adopt"
-            throw OperationFailure.unavailable(
+            throw OperationError.unavailable(
                 "the store is in the middle of carillon cluster \(other): finish that first"
             )
         }
@@ -118,14 +118,14 @@ package struct StoreTransfer: Sendable {
 
     private func adoptStore() async throws -> Report {
         guard FileManager.default.fileExists(atPath: configuration.storePath) else {
-            throw OperationFailure.unavailable("there is no store at \(configuration.storePath)")
+            throw OperationError.unavailable("there is no store at \(configuration.storePath)")
         }
         let claim = try StoreClaim(configuration, logger: logger)
         defer { claim.release() }
         let store = try RegistryStore(path: configuration.storePath)
         let (id, isKnown) = try id(.adopt, store)
         guard try isKnown || store.position() == nil else {
-            throw OperationFailure.unavailable("the store is a cluster member's already")
+            throw OperationError.unavailable("the store is a cluster member's already")
         }
         var link = try await link(claim)
         let formerSeal = try formerKey(store, claim).map { MemberSeal(secret: $0.secret.reveal()) }
@@ -175,7 +175,7 @@ package struct StoreTransfer: Sendable {
         }
         let outbox = try Outbox(
             path: configuration.outboxPath,
-            limit: configuration.mostWaiting,
+            limit: configuration.maxWaiting,
             deadLetters: configuration.deadLetters
         )
         var partitions: [DeviceID: Int] = [:]
@@ -224,7 +224,7 @@ package struct StoreTransfer: Sendable {
         let store = try RegistryStore(path: configuration.storePath)
         let (id, isKnown) = try id(.export, store)
         guard try isKnown || store.position() != nil else {
-            throw OperationFailure.unavailable("the store is no cluster member's: run this where a member's store is")
+            throw OperationError.unavailable("the store is no cluster member's: run this where a member's store is")
         }
         let link = try await link(claim)
         do {
@@ -250,7 +250,7 @@ package struct StoreTransfer: Sendable {
         if !report.wasDone {
             progress("waiting until no member lives")
             do {
-                try await transfer.checkThatNobodyLives()
+                try await transfer.requireNoLiveMembers()
             } catch {
                 try await transfer.abandon()
                 try store.endTransfer()
@@ -281,7 +281,7 @@ package struct StoreTransfer: Sendable {
         try Outbox(path: files.present).settle()
         let outbox = try Outbox(
             path: try files.begin(),
-            limit: configuration.mostWaiting,
+            limit: configuration.maxWaiting,
             deadLetters: configuration.deadLetters
         )
         var marks: [String: Int64] = [:]
@@ -290,7 +290,7 @@ package struct StoreTransfer: Sendable {
             let state = try await transfer.state(of: partition)
             progress("partition \(partition + 1) of \(link.partitioning.partitions): \(state.waiting.count) deliveries")
             try OutboxTransfer(outbox).add(state.storedWaiting)
-            try OutboxTransfer(outbox).bury(state.storedLetters)
+            try OutboxTransfer(outbox).addDeadLetters(state.storedLetters)
             let new = state.knownCauses.filter { causes.insert($0).inserted }
             try outbox.insert([], causes: new, pace: state.storedPaces) { _ in }
             marks.merge(state.relays) { max($0, $1) }

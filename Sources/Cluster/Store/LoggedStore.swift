@@ -76,8 +76,8 @@ final class LoggedStore: DeliveryStore {
         var changes = OutboxChanges()
         try outbox.insert(letters.map(\.delivery)) { stored in
             changes.removals = stored.map(\.key)
-            changes.burials = zip(letters, stored).map { letter, stored in
-                OutboxChanges.Burial(
+            changes.newDeadLetters = zip(letters, stored).map { letter, stored in
+                OutboxChanges.NewDeadLetter(
                     key: stored.key,
                     failure: letter.failure,
                     failedAt: letter.failedAt,
@@ -196,13 +196,13 @@ extension LoggedStore: DeadLetterStore {
     /// Reads the partition's outbox for operators.
     var reader: OutboxReader { OutboxReader(of: outbox) }
 
-    func revive(
+    func requeue(
         _ letters: [DeadLetterNumber],
         at now: Timestamp,
         handOver: ([StoredDelivery]) -> Void
     ) throws -> Int {
         try inserting.withLock { _ in
-            var revived = 0
+            var requeued = 0
             for portion in Self.portions(of: letters) {
                 var transaction = LogTransaction()
                 transaction.deliveries = try outbox.deadLetters(portion, at: now)
@@ -210,9 +210,9 @@ extension LoggedStore: DeadLetterStore {
                 transaction.letters = transaction.deliveries.map(\.id)
                 try insert(transaction, handOver)
                 _ = try outbox.removeDeadLetters(portion)
-                revived += transaction.deliveries.count
+                requeued += transaction.deliveries.count
             }
-            return revived
+            return requeued
         }
     }
 
@@ -313,8 +313,8 @@ extension OutboxChanges {
         var (one, other) = (self, self)
         one.removals = []
         one.ends = []
-        (other.reschedulings, other.hastenings, other.burials, other.forgotten) = ([], [], [], [])
-        if !one.isEmpty || !one.burials.isEmpty, !other.isEmpty { return (one, other) }
+        (other.reschedulings, other.immediateRetries, other.newDeadLetters, other.forgotten) = ([], [], [], [])
+        if !one.isEmpty || !one.newDeadLetters.isEmpty, !other.isEmpty { return (one, other) }
         if !other.ends.isEmpty, !other.removals.isEmpty {
             one.ends = ends
             other.ends = []
@@ -322,8 +322,8 @@ extension OutboxChanges {
         }
         (one, other) = (OutboxChanges(), OutboxChanges())
         (one.reschedulings, other.reschedulings) = reschedulings.halves
-        (one.hastenings, other.hastenings) = hastenings.halves
-        (one.burials, other.burials) = burials.halves
+        (one.immediateRetries, other.immediateRetries) = immediateRetries.halves
+        (one.newDeadLetters, other.newDeadLetters) = newDeadLetters.halves
         (one.forgotten, other.forgotten) = forgotten.halves
         (one.ends, other.ends) = ends.halves
         (one.removals, other.removals) = removals.halves
@@ -334,9 +334,9 @@ extension OutboxChanges {
     fileprivate func mappingKeys(_ key: (OutboxKey) -> OutboxKey?) -> OutboxChanges {
         var mapped = self
         mapped.removals = removals.compactMap(key)
-        mapped.burials = burials.compactMap { burial in
-            key(burial.key).map {
-                Burial(key: $0, failure: burial.failure, failedAt: burial.failedAt, attempts: burial.attempts)
+        mapped.newDeadLetters = newDeadLetters.compactMap { newDeadLetter in
+            key(newDeadLetter.key).map {
+                NewDeadLetter(key: $0, failure: newDeadLetter.failure, failedAt: newDeadLetter.failedAt, attempts: newDeadLetter.attempts)
             }
         }
         mapped.reschedulings = reschedulings.compactMap { change in
@@ -344,8 +344,8 @@ extension OutboxChanges {
                 Rescheduling(key: $0, due: change.due, attempts: change.attempts, failure: change.failure)
             }
         }
-        mapped.hastenings = hastenings.compactMap { change in
-            key(change.key).map { Hastening(key: $0, due: change.due) }
+        mapped.immediateRetries = immediateRetries.compactMap { change in
+            key(change.key).map { ImmediateRetry(key: $0, due: change.due) }
         }
         return mapped
     }

@@ -16,7 +16,7 @@ struct TransferRecord: Hashable, Sendable, Codable {
     var isDone = false
 
     /// The reason why no member may start; nil: members may start.
-    var obstacle: ClusterError? {
+    var blocker: ClusterError? {
         switch (kind, isDone) {
         case (.adopt, true): nil
         case (.adopt, false): .beingAdopted
@@ -53,7 +53,7 @@ struct ClusterTransfer: Sendable {
     private static let key = "transfer"
     /// The value that takes the place of a record. A deletion would not: it carries no code.
     private static let none: [UInt8] = []
-    private static let patience: Duration = .seconds(30)
+    private static let timeout: Duration = .seconds(30)
     /// Longer than a member may be silent.
     private static let silence = Swift.Duration.seconds(4)
 
@@ -104,7 +104,7 @@ struct ClusterTransfer: Sendable {
     func abandon() async throws { try await bucket.put(Self.key, Self.none) }
 
     /// Throws while any member lives. Takes some seconds.
-    func checkThatNobodyLives() async throws {
+    func requireNoLiveMembers() async throws {
         let before = try await members()
         try await Task.sleep(for: Self.silence)
         let living = try await members().filter { before[$0.key] != $0.value }
@@ -175,7 +175,7 @@ struct ClusterTransfer: Sendable {
         var limits = PartitionState.Limits()
         limits.deadLetters = DeadLettersOfAll.most
         var contents = LogContents(limits: limits)
-        var reader = LogReader(mostContradictions: 5)
+        var reader = LogReader(maxContradictions: 5)
         var question = reader.begin()
         while true {
             switch reader.answered(try await ask(question, partition), &contents) {
@@ -193,7 +193,7 @@ struct ClusterTransfer: Sendable {
     private enum DeadLettersOfAll { static let most = 1_000_000 }
 
     private func ask(_ question: LogQuestion, _ partition: Int) async throws -> LogAnswer {
-        let end = Deadline.now() + Self.patience
+        let end = Deadline.now() + Self.timeout
         while true {
             let answer = await logs.answer(question, partition)
             switch answer {

@@ -77,7 +77,7 @@ extension ConfigurationSchema {
             let silent = catalog[platform]?.pushes.backgroundPerHour ?? 0
             let budget = SchemaParts.integer(
                 "The maximum number of silent pushes to a device per hour; 0: unlimited. Default: \(silent).",
-                0...ConfigurationReader.mostSilentPerHour
+                0...ConfigurationReader.maxSilentPerHour
             )
             let members = defaults { _ in "Default: the setting for all platforms" } + [("background_per_hour", budget)]
             return (platform, SchemaParts.mapping("Defaults for devices of this platform.", members))

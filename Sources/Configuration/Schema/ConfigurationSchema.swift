@@ -79,7 +79,7 @@ enum ConfigurationSchema {
                             "max_waiting",
                             SchemaParts.integer(
                                 "The maximum number of queued deliveries on disk; above it, sources of events wait. Default: 1000000.",
-                                Configuration.mostWaitingRange
+                                Configuration.maxWaitingRange
                             )
                         ),
                     ]

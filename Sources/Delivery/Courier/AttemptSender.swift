@@ -8,20 +8,20 @@ struct AttemptSender: Sendable {
     /// The target of one attempt. `address` and `transport` are set if the attempt can be made.
     struct Target {
         let attempt: Attempt
-        let resolution: Resolution
+        let resolution: AddressLookup
         let address: DeviceAddress?
         let transport: (any Transport)?
     }
 
     private let environment: CourierEnvironment
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private let capacity: OutboxCapacity
     private let mailbox: SerialMailbox<CourierMessage>
 
     /// Outcomes go to `mailbox`.
     init(
         _ environment: CourierEnvironment,
-        trouble: FailureLog,
+        trouble: ErrorLog,
         capacity: OutboxCapacity,
         mailbox: SerialMailbox<CourierMessage>
     ) {
@@ -43,7 +43,7 @@ struct AttemptSender: Sendable {
             let delivery = attempt.stored.delivery
             let transport = last?.queue == attempt.queue ? last?.transport : environment.transport(delivery.queue)
             last = (attempt.queue, transport)
-            var (address, resolution): (DeviceAddress?, Resolution) = (nil, .unavailable)
+            var (address, resolution): (DeviceAddress?, AddressLookup) = (nil, .unavailable)
             do {
                 (address, resolution) = try resolve(delivery, isServed: transport != nil, accept)
             } catch {
@@ -63,7 +63,7 @@ struct AttemptSender: Sendable {
         _ delivery: Delivery,
         isServed: Bool,
         _ accept: (Delivery) throws -> Void
-    ) throws -> (DeviceAddress?, Resolution) {
+    ) throws -> (DeviceAddress?, AddressLookup) {
         guard let address = try environment.directory.address(of: delivery.device) else { return (nil, .unregistered) }
         guard address.platform == delivery.platform, address.app == delivery.app else {
             // A token is not valid at another push service. A crash between this and the end in the old queue repeats
@@ -161,7 +161,7 @@ struct NotFoundTable: Sendable {
     /// The reason of an outcome `gone` that may come from a proxy; `plugin.h` defines it.
     static let reason = "not-found"
 
-    private static let patience: Duration = .hours(1)
+    private static let timeout: Duration = .hours(1)
     private static let capacity = 65_536
 
     private var entries = BoundedCache<DeviceID, Entry>(capacity: capacity)
@@ -170,7 +170,7 @@ struct NotFoundTable: Sendable {
     /// without success since.
     mutating func hasLasted(_ device: DeviceID, registeredAt: Timestamp, now: Timestamp) -> Bool {
         if let first = entries.value(of: device), first.registeredAt == registeredAt, first.since <= now {
-            return now - first.since >= Self.patience
+            return now - first.since >= Self.timeout
         }
         entries.set(Entry(registeredAt: registeredAt, since: now), for: device)
         return false

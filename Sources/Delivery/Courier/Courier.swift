@@ -25,12 +25,12 @@ package final class Courier: Sendable {
     let state: Mutex<State>
     private let withdrawals: SharedWithdrawals
     private let sender: AttemptSender
-    private let fullTrouble: FailureLog
+    private let fullTrouble: ErrorLog
     /// How the outbox's capacity is divided.
     package let capacity: OutboxCapacity
     /// The number of deliveries that were passed on and not taken by the queues yet.
     private let onTheWay = Atomic<Int>(0)
-    private let mostOnTheWay: Int
+    private let maxInFlight: Int
     /// Couriers of the same router for other stores.
     private let others = Mutex<@Sendable () -> [Courier]>({ [] })
 
@@ -43,8 +43,8 @@ package final class Courier: Sendable {
     ) throws {
         self.environment = environment
         self.log = log
-        mostOnTheWay = limits.window
-        fullTrouble = FailureLog("The outbox is full; sources wait", level: .warning, logger: log)
+        maxInFlight = limits.window
+        fullTrouble = ErrorLog("The outbox is full; sources wait", level: .warning, logger: log)
         let waiting = try environment.store.outbox.waitingQueues()
         withdrawals = SharedWithdrawals(try environment.store.outbox.withdrawals())
         capacity = OutboxCapacity(
@@ -58,7 +58,7 @@ package final class Courier: Sendable {
         )
         sender = AttemptSender(
             environment,
-            trouble: FailureLog("Devices could not be looked up or removed; trying again", logger: log),
+            trouble: ErrorLog("Devices could not be looked up or removed; trying again", logger: log),
             capacity: capacity,
             mailbox: mailbox
         )
@@ -77,7 +77,7 @@ package final class Courier: Sendable {
             )
         )
         let observer = environment.observer
-        let trouble = FailureLog("The outbox could not be written or read; attempts are paused", logger: log)
+        let trouble = ErrorLog("The outbox could not be written or read; attempts are paused", logger: log)
         writer = OutboxWriter(
             store: environment.store,
             now: environment.now,
@@ -154,7 +154,7 @@ package final class Courier: Sendable {
     /// Takes deliveries that were just written to disk.
     private func take(_ stored: [StoredDelivery]) {
         capacity.add(stored)
-        guard onTheWay.load(ordering: .relaxed) < mostOnTheWay else { return leaveOnDisk(stored) }
+        guard onTheWay.load(ordering: .relaxed) < maxInFlight else { return leaveOnDisk(stored) }
         onTheWay.add(stored.count, ordering: .relaxed)
         mailbox.post(.event(.accepted(stored)))
     }
@@ -162,12 +162,12 @@ package final class Courier: Sendable {
     // MARK: Operators
 
     /// Requeues dead letters under their ids. Returns how many of them still existed.
-    package func revive(_ letters: [QueueEntry]) throws -> Int {
+    package func requeue(_ letters: [QueueEntry]) throws -> Int {
         let now = environment.now()
-        return try environment.store.revive(letters.compactMap(\.letter), at: now) { stored in
+        return try environment.store.requeue(letters.compactMap(\.letter), at: now) { stored in
             // This comes before the first attempt can end. A store may requeue them in several transactions.
-            let revived = Set(stored.map(\.delivery.id))
-            let reports = letters.filter { revived.contains($0.id) }.map { $0.report(.requeued, nextDue: now) }
+            let requeued = Set(stored.map(\.delivery.id))
+            let reports = letters.filter { requeued.contains($0.id) }.map { $0.report(.requeued, nextDue: now) }
             mailbox.post(.decided(reports, {}))
             take(stored)
         }
@@ -191,9 +191,9 @@ package final class Courier: Sendable {
     }
 
     /// Makes waiting deliveries due now, and ends all pauses of some queues.
-    package func hasten(_ entries: [QueueEntry], unpausing queues: Set<QueueName> = []) async -> QueueHastening {
+    package func expedite(_ entries: [QueueEntry], unpausing queues: Set<QueueName> = []) async -> ExpediteResult {
         await withCheckedContinuation { continuation in
-            mailbox.post(.hasten(entries, unpausing: queues) { continuation.resume(returning: $0) })
+            mailbox.post(.expedite(entries, unpausing: queues) { continuation.resume(returning: $0) })
         }
     }
 
@@ -273,10 +273,10 @@ package final class Courier: Sendable {
                     answers.append(answer)
                 case .drop(let entries, let answer):
                     drops.append((state.queues.drop(entries, into: &actions), answer))
-                case .hasten(let entries, let queues, let answer):
+                case .expedite(let entries, let queues, let answer):
                     let unpaused = state.queues.unpause(queues, now: now)
-                    let hastened = state.queues.hasten(entries, now: now, into: &actions)
-                    answers.append { answer(QueueHastening(hastened: hastened, unpaused: unpaused)) }
+                    let expedited = state.queues.expedite(entries, now: now, into: &actions)
+                    answers.append { answer(ExpediteResult(expedited: expedited, unpaused: unpaused)) }
                 case .decided(let reports, let answer):
                     decided += reports
                     answers.append(answer)
@@ -330,7 +330,7 @@ package final class Courier: Sendable {
             case .proven(let attempt, _):
                 proven.append(attempt.stored.delivery.device)
                 return message
-            case .event, .drain, .probe, .drop, .hasten, .decided: return message
+            case .event, .drain, .probe, .drop, .expedite, .decided: return message
             }
         }
         sender.markProven(proven)
@@ -346,7 +346,7 @@ package final class Courier: Sendable {
         capacity.remove(actions.reports)
         if !actions.changes.isEmpty {
             var changes = actions.changes
-            changes.ends = PushEnd.all(of: actions.reports, at: environment.now())
+            changes.ends = CompletedPush.all(of: actions.reports, at: environment.now())
             writer.post(.changes(changes))
         }
         // Pages that are requested after this do not contain them.

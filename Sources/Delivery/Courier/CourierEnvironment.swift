@@ -98,20 +98,20 @@ package struct CourierLimits: Sendable, Equatable {
     package var inFlightPerHost: Int
     /// The number of failed attempts after which a delivery no longer blocks later ones to its device. Until then they
     /// wait, in order.
-    package var standAsideAfter: Int
+    package var stopBlockingAfter: Int
 
     package init(
         inFlight: Int = 500,
         slow: Int? = nil,
         window: Int = 8192,
         inFlightPerHost: Int = 16,
-        standAsideAfter: Int = 4
+        stopBlockingAfter: Int = 4
     ) {
         self.inFlight = max(1, inFlight)
         self.slow = slow ?? 4 * self.inFlight
         self.window = max(window, 2 * self.inFlight, 16)
         self.inFlightPerHost = max(1, inFlightPerHost)
-        self.standAsideAfter = max(1, standAsideAfter)
+        self.stopBlockingAfter = max(1, stopBlockingAfter)
     }
 
     /// The time after which an attempt is slow, if users choose endpoints. A slow attempt frees its slot, so that

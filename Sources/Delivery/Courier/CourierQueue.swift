@@ -107,7 +107,7 @@ struct CourierQueue: Sendable {
     /// Handles the result of a lookup. Returns whether the attempt should be made.
     mutating func resolved(
         _ attempt: Attempt,
-        _ resolution: Resolution,
+        _ resolution: AddressLookup,
         now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
@@ -121,7 +121,7 @@ struct CourierQueue: Sendable {
 
     private mutating func decide(
         _ device: Int,
-        _ resolution: Resolution,
+        _ resolution: AddressLookup,
         now: Timestamp,
         random: inout some RandomNumberGenerator,
         into actions: inout CourierActions
@@ -252,16 +252,16 @@ struct CourierQueue: Sendable {
     ) {
         if throttles.succeed(isDelivered: kind == .delivered) { actions.resumed.append(name) }
         let failure =
-            kind == .rejected ? DeliveryFailure(.rejected, status: outcome.status, reason: outcome.reason) : nil
+            kind == .rejected ? FailedAttempt(.rejected, status: outcome.status, reason: outcome.reason) : nil
         end(device, kind, after: outcome, failure: failure, now: now, into: &actions)
         devices.proceed(device)
     }
 
     /// The reason for abandoning a delivery at the end of its lifetime.
-    private func lastFailure(of stored: StoredDelivery) -> DeliveryFailure {
+    private func lastFailure(of stored: StoredDelivery) -> FailedAttempt {
         if let failure = stored.failure { return failure }
-        guard let pause = throttles.lastPause else { return DeliveryFailure(.retry, reason: "lifetime") }
-        return DeliveryFailure(pause.cause == .misconfigured ? .misconfigured : .retry, reason: pause.reason)
+        guard let pause = throttles.lastPause else { return FailedAttempt(.retry, reason: "lifetime") }
+        return FailedAttempt(pause.cause == .misconfigured ? .misconfigured : .retry, reason: pause.reason)
     }
 
     /// Ends the device's first delivery, with or without the outcome of an attempt. If there is a `failure`, it becomes
@@ -270,7 +270,7 @@ struct CourierQueue: Sendable {
         _ device: Int,
         _ kind: DeliveryReport.Kind,
         after outcome: Outcome? = nil,
-        failure: DeliveryFailure? = nil,
+        failure: FailedAttempt? = nil,
         now: Timestamp,
         into actions: inout CourierActions
     ) {
@@ -279,8 +279,8 @@ struct CourierQueue: Sendable {
         let attempts = stored.attempts + (outcome == nil ? 0 : 1)
         actions.changes.removals.append(stored.key)
         if let failure {
-            actions.changes.burials.append(
-                OutboxChanges.Burial(key: stored.key, failure: failure, failedAt: now, attempts: attempts)
+            actions.changes.newDeadLetters.append(
+                OutboxChanges.NewDeadLetter(key: stored.key, failure: failure, failedAt: now, attempts: attempts)
             )
         }
         if kind == .gone || kind == .unregistered { actions.changes.forgotten.append(stored.delivery.device) }
@@ -314,7 +314,7 @@ struct CourierQueue: Sendable {
             random: &random
         )
         let isMisconfigured = outcome.kind == .misconfigured
-        let failure = DeliveryFailure(
+        let failure = FailedAttempt(
             isMisconfigured ? .misconfigured : .retry,
             status: outcome.status,
             reason: outcome.reason
@@ -329,15 +329,15 @@ struct CourierQueue: Sendable {
             OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: attempts, failure: failure)
         )
         // A failure of the device affects all its deliveries, and a failure of the router none of them.
-        let standsAside = attempts >= limits.standAsideAfter && outcome.scope != .device && !outcome.isOfRouter
+        let stopsBlocking = attempts >= limits.stopBlockingAfter && outcome.scope != .device && !outcome.isOfRouter
         let kind: DeliveryReport.Kind = isMisconfigured ? .misconfigured : .retry
         var report = stored.report(kind, status: outcome.status, reason: outcome.reason, attempt: attempts)
         report.nextDue = due
-        report.standsAside = standsAside
+        report.stopsBlocking = stopsBlocking
         actions.reports.append(report)
         paging.noteRetry(stored.key)
         let rescheduled = stored.rescheduled(attempts: attempts, due: due, failure: failure)
-        if standsAside {
+        if stopsBlocking {
             _ = devices.removeFirst(of: device)
             devices.delay(rescheduled, until: due)
             devices.proceed(device)
@@ -384,9 +384,9 @@ struct CourierQueue: Sendable {
     }
 
     /// Makes waiting deliveries of this queue due now. Returns their number.
-    mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
-        let (hastened, onDisk) = paging.hasten(entries, in: &devices, now: now)
-        for stored in hastened {
+    mutating func expedite(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
+        let (expedited, onDisk) = paging.expedite(entries, in: &devices, now: now)
+        for stored in expedited {
             if let due = stored.due {
                 actions.changes.reschedulings.append(
                     OutboxChanges.Rescheduling(key: stored.key, due: due, attempts: stored.attempts)
@@ -398,10 +398,10 @@ struct CourierQueue: Sendable {
         }
         for entry in onDisk {
             guard let key = entry.key else { continue }
-            actions.changes.hastenings.append(OutboxChanges.Hastening(key: key, due: now))
+            actions.changes.immediateRetries.append(OutboxChanges.ImmediateRetry(key: key, due: now))
             actions.reports.append(entry.report(.requeued, nextDue: now))
         }
-        return hastened.count + onDisk.count
+        return expedited.count + onDisk.count
     }
 
     // MARK: The disk

@@ -88,10 +88,10 @@ struct CourierQueues: Sendable {
     }
 
     /// Makes waiting deliveries due now. Returns their number.
-    mutating func hasten(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
+    mutating func expedite(_ entries: [QueueEntry], now: Timestamp, into actions: inout CourierActions) -> Int {
         Self.byQueue(entries).reduce(0) { count, group in
             guard let index = indices[group.key] else { return count }
-            return count + queues[index].hasten(group.value, now: now, into: &actions)
+            return count + queues[index].expedite(group.value, now: now, into: &actions)
         }
     }
 
@@ -113,7 +113,7 @@ struct CourierQueues: Sendable {
     /// Handles the result of a lookup. Returns whether the attempt should be made.
     mutating func resolved(
         _ attempt: Attempt,
-        _ resolution: Resolution,
+        _ resolution: AddressLookup,
         now: Timestamp,
         into actions: inout CourierActions
     ) -> Bool {
@@ -202,7 +202,7 @@ struct Attempt: Sendable {
 }
 
 /// The result of looking up the address of a delivery's device.
-enum Resolution: Sendable, Equatable {
+enum AddressLookup: Sendable, Equatable {
     /// It has an address; `host` is set if attempts per host are counted.
     case found(host: String?)
     /// The device is no longer registered.
@@ -240,7 +240,7 @@ enum CourierMessage: Sendable {
     /// Drop queued deliveries.
     case drop([QueueEntry], @Sendable (QueueDrop) -> Void)
     /// Make waiting deliveries due now, and end the pauses of queues.
-    case hasten([QueueEntry], unpausing: Set<QueueName>, @Sendable (QueueHastening) -> Void)
+    case expedite([QueueEntry], unpausing: Set<QueueName>, @Sendable (ExpediteResult) -> Void)
     /// Decisions made elsewhere, and a function to call after they are reported.
     case decided([DeliveryReport], @Sendable () -> Void)
     /// A function to call when no attempt is in progress and all outcomes are on disk.

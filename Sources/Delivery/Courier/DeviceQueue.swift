@@ -166,19 +166,19 @@ struct DeviceQueues: Sendable {
     }
 
     /// Removes the entry with the latest due time: a device with all its deliveries, or a single delivery.
-    mutating func removeLast() -> (deliveries: Deque<StoredDelivery>, standsAside: Bool)? {
+    mutating func removeLast() -> (deliveries: Deque<StoredDelivery>, stopsBlocking: Bool)? {
         guard let last = delayed.popMax() else { return nil }
-        let standsAside: Bool
+        let stopsBlocking: Bool
         let deliveries: Deque<StoredDelivery>
         switch last.content {
-        case .single(let stored): (deliveries, standsAside) = ([stored], true)
+        case .single(let stored): (deliveries, stopsBlocking) = ([stored], true)
         case .device(let index):
-            (deliveries, standsAside) = (queues[index].waiting, false)
+            (deliveries, stopsBlocking) = (queues[index].waiting, false)
             release(index)
         }
         count -= deliveries.count
         delayedCount -= deliveries.count
-        return (deliveries, standsAside)
+        return (deliveries, stopsBlocking)
     }
 
     /// Moves all due times back by `step`, like the clock. Returns the changes to store, because a restart would lose
@@ -257,11 +257,11 @@ struct DeviceQueues: Sendable {
     }
 
     /// Makes deliveries in memory due at `now`. Returns the rescheduled ones, and those of `keys` that are in memory.
-    mutating func hasten(
+    mutating func expedite(
         _ keys: Set<OutboxKey>,
         now: Timestamp
-    ) -> (hastened: [StoredDelivery], inMemory: Set<OutboxKey>) {
-        var hastened: [StoredDelivery] = []
+    ) -> (expedited: [StoredDelivery], inMemory: Set<OutboxKey>) {
+        var expedited: [StoredDelivery] = []
         var inMemory: Set<OutboxKey> = []
         for index in indices.values { inMemory.formUnion(queues[index].waiting.lazy.map(\.key).filter(keys.contains)) }
         let entries = delayed.unordered
@@ -272,24 +272,24 @@ struct DeviceQueues: Sendable {
                     guard keys.contains(stored.key) else { return entry }
                     inMemory.insert(stored.key)
                     let due = stored.rescheduled(attempts: stored.attempts, due: now)
-                    hastened.append(due)
+                    expedited.append(due)
                     return Delayed(place: RetryPlace(due: now, key: stored.key), content: .single(due))
                 case .device(let index):
-                    var isHastened = false
+                    var isExpedited = false
                     for position in queues[index].waiting.indices {
                         let stored = queues[index].waiting[position]
                         guard keys.contains(stored.key) else { continue }
-                        isHastened = true
+                        isExpedited = true
                         let due = stored.due.map { _ in stored.rescheduled(attempts: stored.attempts, due: now) }
                         queues[index].waiting[position] = due ?? stored
-                        hastened.append(due ?? stored)
+                        expedited.append(due ?? stored)
                     }
-                    guard isHastened else { return entry }
+                    guard isExpedited else { return entry }
                     return Delayed(place: RetryPlace(due: now, key: entry.place.key), content: entry.content)
                 }
             }
         )
-        return (hastened, inMemory)
+        return (expedited, inMemory)
     }
 
     private mutating func enqueue(_ stored: StoredDelivery) {

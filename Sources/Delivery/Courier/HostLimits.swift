@@ -16,7 +16,7 @@ import DequeModule
 /// choose. One of them is tried at a time, and one more after each that is accepted until none is left: made-up tokens
 /// harm the operator's reputation there.
 struct HostLimits: Sendable {
-    enum Admission: Equatable {
+    enum Decision: Equatable {
         case send
         /// The device waits here until it is called, after another attempt to the host has ended.
         case wait
@@ -81,7 +81,7 @@ struct HostLimits: Sendable {
             waitingLimit: Int,
             longestWait: Duration,
             now: Timestamp
-        ) -> Admission {
+        ) -> Decision {
             if let end = pause.end(at: now) {
                 lineUp(device)
                 return .paused(end)
@@ -163,7 +163,7 @@ struct HostLimits: Sendable {
     func pausedUntil(_ name: String, now: Timestamp) -> Timestamp? { hosts[name]?.pause.end(at: now) }
 
     /// Decides whether an attempt for `device`, an index in the queue, may be sent to a host.
-    mutating func admit(_ device: Int, to name: String, now: Timestamp) -> Admission {
+    mutating func admit(_ device: Int, to name: String, now: Timestamp) -> Decision {
         sweep(now: now)
         let (places, waitingLimit) = (places(of: name), waiting < capacity ? max(limit, capacity / 4) : limit)
         let newHost = newHost

@@ -28,9 +28,9 @@ struct QueuePaging: Sendable {
     private var endedWhileReading: [OutboxKey] = []
     /// Deliveries on disk that were dropped or expedited while a page was read, which may contain their old state.
     private var droppedWhileReading: Set<OutboxKey> = []
-    private var hastenedWhileReading: Set<OutboxKey> = []
+    private var expeditedWhileReading: Set<OutboxKey> = []
     /// The first retry on disk after that.
-    private var hastenedTo: RetryPlace?
+    private var expeditedTo: RetryPlace?
 
     /// Creates a queue with deliveries on disk up to `last`, or with none if nil.
     init(index: Int, number: Int, last: OutboxKey?, limits: CourierLimits) {
@@ -63,12 +63,12 @@ struct QueuePaging: Sendable {
         var reschedulings: [OutboxChanges.Rescheduling] = []
         while var place = devices.lastPlace,
             devices.delayedCount > limits.delayed || isBeyondHorizon(place),
-            let (deliveries, standsAside) = devices.removeLast()
+            let (deliveries, stopsBlocking) = devices.removeLast()
         {
             for stored in deliveries {
                 retrying.remove(stored.key)
                 place.key = min(place.key, stored.key)
-                guard !standsAside, stored.due != place.due else { continue }
+                guard !stopsBlocking, stored.due != place.due else { continue }
                 reschedulings.append(
                     OutboxChanges.Rescheduling(key: stored.key, due: place.due, attempts: stored.attempts)
                 )
@@ -110,7 +110,7 @@ struct QueuePaging: Sendable {
             for stored in page.deliveries {
                 last = RetryPlace(due: stored.due ?? .distantPast, key: stored.key)
                 guard !isDropped(stored.key), noteRetry(stored.key) else { continue }
-                devices.delay(stored, until: isHastened(stored.key) ? now : Self.due(stored, at: now))
+                devices.delay(stored, until: isExpedited(stored.key) ? now : Self.due(stored, at: now))
             }
             endReadingRetries(last: last, isLast: page.isLast)
         }
@@ -143,18 +143,18 @@ struct QueuePaging: Sendable {
 
     /// Makes waiting ones of `entries` due now. Returns those in memory in their new state, and those to reschedule on
     /// disk.
-    mutating func hasten(
+    mutating func expedite(
         _ entries: [QueueEntry],
         in devices: inout DeviceQueues,
         now: Timestamp
-    ) -> (hastened: [StoredDelivery], onDisk: [QueueEntry]) {
-        let (hastened, inMemory) = devices.hasten(Set(entries.compactMap(\.key)), now: now)
+    ) -> (expedited: [StoredDelivery], onDisk: [QueueEntry]) {
+        let (expedited, inMemory) = devices.expedite(Set(entries.compactMap(\.key)), now: now)
         let onDisk = entries.filter { entry in
             guard let key = entry.key, let due = entry.due else { return false }
             return due > now && !inMemory.contains(key)
         }
-        guard !onDisk.isEmpty, hasten(Set(onDisk.compactMap(\.key)), now: now) else { return (hastened, []) }
-        return (hastened, onDisk)
+        guard !onDisk.isEmpty, expedite(Set(onDisk.compactMap(\.key)), now: now) else { return (expedited, []) }
+        return (expedited, onDisk)
     }
 
     // MARK: Keys
@@ -196,9 +196,9 @@ struct QueuePaging: Sendable {
         retrying.subtract(endedWhileReading)
         endedWhileReading.removeAll()
         if !isReadingFirstTries { droppedWhileReading.removeAll() }
-        hastenedWhileReading.removeAll()
-        if let due = hastenedTo { lowerHorizon(to: due) }
-        hastenedTo = nil
+        expeditedWhileReading.removeAll()
+        if let due = expeditedTo { lowerHorizon(to: due) }
+        expeditedTo = nil
     }
 
     /// Records that deliveries which are not in memory are being removed from disk.
@@ -209,11 +209,11 @@ struct QueuePaging: Sendable {
     private func isDropped(_ key: OutboxKey) -> Bool { droppedWhileReading.contains(key) }
 
     /// Records that retries which are not in memory become due at `now` on disk. Returns whether there can be any.
-    private mutating func hasten(_ keys: Set<OutboxKey>, now: Timestamp) -> Bool {
+    private mutating func expedite(_ keys: Set<OutboxKey>, now: Timestamp) -> Bool {
         let place = RetryPlace(due: now, key: OutboxKey(rawValue: 0))
         if isReadingRetries {
-            hastenedWhileReading.formUnion(keys)
-            hastenedTo = place
+            expeditedWhileReading.formUnion(keys)
+            expeditedTo = place
             return true
         }
         guard horizon != nil else { return false }
@@ -221,7 +221,7 @@ struct QueuePaging: Sendable {
         return true
     }
 
-    private func isHastened(_ key: OutboxKey) -> Bool { hastenedWhileReading.contains(key) }
+    private func isExpedited(_ key: OutboxKey) -> Bool { expeditedWhileReading.contains(key) }
 
     /// Records that a delivery in memory has a due time on disk. Returns whether that is new.
     @discardableResult

@@ -8,9 +8,9 @@ import Push
 /// host, or the whole app. The requested pause of a host or a service is limited to a quarter of an hour at a time; a
 /// device's is not. After a pause, first one attempt is sent to the host, or four to the service.
 struct QueueThrottles: Sendable {
-    enum Admission {
+    enum Decision {
         case send
-        /// The device waits here until it is called (``HostLimits/Admission/wait``).
+        /// The device waits here until it is called (``HostLimits/Decision/wait``).
         case wait
         /// Its host or endpoint is paused until then.
         case postponed(until: Timestamp, reason: String)
@@ -37,7 +37,7 @@ struct QueueThrottles: Sendable {
         credentials = .credentials(CourierLimits.pauses)
         service = .service(CourierLimits.breaks, longestAsked: policy.cap)
         hosts = HostLimits(limits, longestWait: policy.cap)
-        endpoints = EndpointPauses(limit: limits.standAsideAfter, length: CourierLimits.doubts)
+        endpoints = EndpointPauses(limit: limits.stopBlockingAfter, length: CourierLimits.doubts)
     }
 
     // MARK: The queue
@@ -121,7 +121,7 @@ struct QueueThrottles: Sendable {
     // MARK: Hosts and endpoints
 
     /// Decides whether an attempt for `device`, whose index in the queue is `index`, may be sent to `host`.
-    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> Admission {
+    mutating func admit(_ device: DeviceID, _ index: Int, to host: String, now: Timestamp) -> Decision {
         if host != HostLimits.newDevices, let until = endpoints.pausedUntil(device, now: now) {
             return .postponed(until: until, reason: "endpoint-refuses")
         }

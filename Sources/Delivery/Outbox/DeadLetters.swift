@@ -4,7 +4,7 @@ import Push
 import Storage
 
 /// The failure of a delivery's last attempt.
-package struct DeliveryFailure: Sendable, Hashable {
+package struct FailedAttempt: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The push service will never accept it, or its plugin crashed on it.
         case rejected
@@ -56,8 +56,8 @@ package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendabl
 /// Reads and writes the rows of dead letters, within the caller's transaction.
 enum DeadLetterRows {
     /// Copies deliveries that will be removed. Deletes the oldest rows beyond `limit`.
-    static func bury(_ burials: [OutboxChanges.Burial], atMost limit: Int, _ database: Database) throws {
-        guard !burials.isEmpty else { return }
+    static func addDeadLetters(_ newDeadLetters: [OutboxChanges.NewDeadLetter], atMost limit: Int, _ database: Database) throws {
+        guard !newDeadLetters.isEmpty else { return }
         try database.run(
             """
             INSERT INTO outbox_dead_letter
@@ -66,14 +66,14 @@ enum DeadLetterRows {
             FROM outbox_delivery JOIN outbox_queue ON outbox_queue.number = outbox_delivery.queue
             WHERE outbox_delivery.number = ?
             """,
-            for: burials
-        ) { insert, burial in
-            try insert.bind(burial.failedAt.milliseconds, at: 1)
-            try insert.bind(Int64(burial.attempts), at: 2)
-            try insert.bind(burial.failure.kind.rawValue, at: 3)
-            try insert.bind(Int64(burial.failure.status), at: 4)
-            try insert.bind(burial.failure.reason, at: 5)
-            try insert.bind(burial.key.rawValue, at: 6)
+            for: newDeadLetters
+        ) { insert, newDeadLetter in
+            try insert.bind(newDeadLetter.failedAt.milliseconds, at: 1)
+            try insert.bind(Int64(newDeadLetter.attempts), at: 2)
+            try insert.bind(newDeadLetter.failure.kind.rawValue, at: 3)
+            try insert.bind(Int64(newDeadLetter.failure.status), at: 4)
+            try insert.bind(newDeadLetter.failure.reason, at: 5)
+            try insert.bind(newDeadLetter.key.rawValue, at: 6)
         }
         let excess = try count(database) - limit
         guard excess > 0 else { return }

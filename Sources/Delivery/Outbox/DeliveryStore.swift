@@ -33,7 +33,7 @@ package protocol DeliveryStore: Sendable {
 
     /// Requeues dead letters under their ids and accepted at `now`, in one transaction that survives a power failure.
     /// `handOver` is called as for an insertion. Returns how many of them existed.
-    func revive(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
+    func requeue(_ letters: [DeadLetterNumber], at now: Timestamp, handOver: ([StoredDelivery]) -> Void) throws -> Int
 }
 
 extension DeliveryStore {
@@ -65,9 +65,9 @@ package struct OutboxChanges: Sendable, Equatable {
         /// Attempts that have ended so far.
         package var attempts: Int
         /// The failure of the last one; nil keeps the stored one.
-        package var failure: DeliveryFailure?
+        package var failure: FailedAttempt?
 
-        package init(key: OutboxKey, due: Timestamp, attempts: Int, failure: DeliveryFailure? = nil) {
+        package init(key: OutboxKey, due: Timestamp, attempts: Int, failure: FailedAttempt? = nil) {
             self.key = key
             self.due = due
             self.attempts = attempts
@@ -76,7 +76,7 @@ package struct OutboxChanges: Sendable, Equatable {
     }
 
     /// A delivery to attempt immediately, for an operator.
-    package struct Hastening: Sendable, Equatable {
+    package struct ImmediateRetry: Sendable, Equatable {
         package var key: OutboxKey
         package var due: Timestamp
 
@@ -87,14 +87,14 @@ package struct OutboxChanges: Sendable, Equatable {
     }
 
     /// A removed delivery that failed permanently, and becomes a dead letter.
-    package struct Burial: Sendable, Equatable {
+    package struct NewDeadLetter: Sendable, Equatable {
         package var key: OutboxKey
-        package var failure: DeliveryFailure
+        package var failure: FailedAttempt
         package var failedAt: Timestamp
         /// Attempts that were made.
         package var attempts: Int
 
-        package init(key: OutboxKey, failure: DeliveryFailure, failedAt: Timestamp, attempts: Int) {
+        package init(key: OutboxKey, failure: FailedAttempt, failedAt: Timestamp, attempts: Int) {
             self.key = key
             self.failure = failure
             self.failedAt = failedAt
@@ -105,20 +105,20 @@ package struct OutboxChanges: Sendable, Equatable {
     /// Deliveries that have a final outcome.
     package var removals: [OutboxKey] = []
     /// Those of them that become dead letters.
-    package var burials: [Burial] = []
+    package var newDeadLetters: [NewDeadLetter] = []
     /// Applied in this order, before the removals.
     package var reschedulings: [Rescheduling] = []
     /// Waiting deliveries to make due, unless they are due earlier; applied after ``reschedulings``.
-    package var hastenings: [Hastening] = []
+    package var immediateRetries: [ImmediateRetry] = []
     /// Devices that are no longer registered: their dead letters are deleted.
     package var forgotten: [DeviceID] = []
     /// The ends of deliveries, for their devices' paces.
-    package var ends: [PushEnd] = []
+    package var ends: [CompletedPush] = []
 
     package init() {}
 
     package var isEmpty: Bool {
-        removals.isEmpty && reschedulings.isEmpty && ends.isEmpty && hastenings.isEmpty && forgotten.isEmpty
+        removals.isEmpty && reschedulings.isEmpty && ends.isEmpty && immediateRetries.isEmpty && forgotten.isEmpty
     }
 
     mutating func append(_ later: OutboxChanges) {
@@ -126,9 +126,9 @@ package struct OutboxChanges: Sendable, Equatable {
             self = later
         } else {
             removals += later.removals
-            burials += later.burials
+            newDeadLetters += later.newDeadLetters
             reschedulings += later.reschedulings
-            hastenings += later.hastenings
+            immediateRetries += later.immediateRetries
             forgotten += later.forgotten
             ends += later.ends
         }
@@ -145,14 +145,14 @@ package final class StoredDelivery: Sendable {
     /// When the next attempt is due; nil if it waits for its first turn, in order.
     package let due: Timestamp?
     /// The failure of the last attempt; nil before the first.
-    package let failure: DeliveryFailure?
+    package let failure: FailedAttempt?
 
     package init(
         key: OutboxKey,
         delivery: Delivery,
         attempts: Int = 0,
         due: Timestamp? = nil,
-        failure: DeliveryFailure? = nil
+        failure: FailedAttempt? = nil
     ) {
         self.key = key
         self.delivery = delivery
@@ -162,7 +162,7 @@ package final class StoredDelivery: Sendable {
     }
 
     /// Returns the same delivery after a failed attempt, or with another due time.
-    func rescheduled(attempts: Int, due: Timestamp, failure: DeliveryFailure? = nil) -> StoredDelivery {
+    func rescheduled(attempts: Int, due: Timestamp, failure: FailedAttempt? = nil) -> StoredDelivery {
         StoredDelivery(
             key: key,
             delivery: delivery,

@@ -26,7 +26,7 @@ package final class Outbox: DeliveryStore {
     }
 
     private let writer: any DatabaseWriter
-    private let watch: DamageWatch
+    private let watch: CorruptionGuard
     private let state: Mutex<State>
     private let stored = Atomic<Int>(0)
     /// Only used within the writer's connection.
@@ -46,13 +46,13 @@ package final class Outbox: DeliveryStore {
         causeLimit: Int = 500_000,
         deadLetters: DeadLetterLimits = DeadLetterLimits()
     ) throws {
-        let watch = DamageWatch(StoreFile(path: "in memory", kind: Self.kind)) { _ in }
+        let watch = CorruptionGuard(StoreFile(path: "in memory", kind: Self.kind)) { _ in }
         try self.init(writer, watch, limit: limit, causeLimit: causeLimit, deadLetters: deadLetters)
     }
 
     private init(
         _ writer: any DatabaseWriter,
-        _ watch: DamageWatch,
+        _ watch: CorruptionGuard,
         limit: Int,
         causeLimit: Int,
         deadLetters: DeadLetterLimits
@@ -80,13 +80,13 @@ package final class Outbox: DeliveryStore {
     }
 
     /// Opens or creates the outbox in a separate file, which only this user can read. Calls `damaged` once if damage is
-    /// found later; the file is no longer written after that. Throws a `StoreFault` for an unusable file, and leaves it
+    /// found later; the file is no longer written after that. Throws a `StoreError` for an unusable file, and leaves it
     /// unchanged.
     package convenience init(
         path: String,
         limit: Int = 1_000_000,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
-        damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }
+        damaged: @escaping @Sendable (StoreError) -> Void = { _ in }
     ) throws {
         let file = StoreFile(path: path, kind: Self.kind)
         var configuration = Configuration()
@@ -95,12 +95,12 @@ package final class Outbox: DeliveryStore {
         // An operator may read or copy the file while the router runs.
         configuration.busyMode = .timeout(10)
         let pool = try file.open(configuration)
-        let watch = DamageWatch(file, report: damaged)
+        let watch = CorruptionGuard(file, report: damaged)
         try self.init(pool, watch, limit: limit, causeLimit: 500_000, deadLetters: deadLetters)
     }
 
     /// Whether the outbox at `path`, if there is one, contains data from a router with a registry: deliveries, held
-    /// groups or accepted events. Throws a `StoreFault` if this is unknown. Changes nothing.
+    /// groups or accepted events. Throws a `StoreError` if this is unknown. Changes nothing.
     package static func isFilled(at path: String) throws -> Bool {
         let file = StoreFile(path: path, kind: kind)
         guard try file.exists() else { return false }
@@ -113,7 +113,7 @@ package final class Outbox: DeliveryStore {
     }
 
     /// The damage found since the outbox was opened; nil if there is none.
-    package var damage: StoreFault? { watch.damage }
+    package var damage: StoreError? { watch.damage }
 
     package var count: Int { stored.load(ordering: .relaxed) }
 
@@ -264,7 +264,7 @@ extension Outbox: DeadLetterStore {
         try watch.reading { try writer.writeWithoutTransaction { try OutboxRows.present(keys, $0) } }
     }
 
-    package func revive(
+    package func requeue(
         _ letters: [DeadLetterNumber],
         at now: Timestamp,
         handOver: ([StoredDelivery]) -> Void

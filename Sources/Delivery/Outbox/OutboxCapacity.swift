@@ -26,7 +26,7 @@ package protocol DeliveryCapacity: Sendable {
 package final class OutboxCapacity: DeliveryCapacity {
     private struct State: Sendable {
         var quotas: [QueueName: QueueQuota] = [:]
-        var troubles: [QueueName: FailureLog] = [:]
+        var troubles: [QueueName: ErrorLog] = [:]
     }
 
     private let limit: Int
@@ -49,13 +49,13 @@ package final class OutboxCapacity: DeliveryCapacity {
     }
 
     package func take(for device: DeviceID, of queue: QueueName) -> Bool {
-        var verdict = withQuota(of: queue) { $0.take(device) }
-        if verdict == .dependsOnHost {
+        var decision = withQuota(of: queue) { $0.take(device) }
+        if decision == .dependsOnHost {
             // This may read the disk, so it runs without the lock.
             let host = host(device)
-            verdict = withQuota(of: queue) { $0.take(device, at: host) }
+            decision = withQuota(of: queue) { $0.take(device, at: host) }
         }
-        guard verdict != .taken else { return true }
+        guard decision != .taken else { return true }
         trouble(of: queue)?.occurred(at: now())
         return false
     }
@@ -89,7 +89,7 @@ package final class OutboxCapacity: DeliveryCapacity {
     /// Releases the capacity of deliveries that ended.
     func remove(_ reports: [DeliveryReport]) {
         let passed = state.withLock { state in
-            var passed: [FailureLog] = []
+            var passed: [ErrorLog] = []
             for report in reports where report.kind.isFinal {
                 let wasBehind = state.quotas[report.queue]?.isBehind ?? false
                 state.quotas[report.queue]?.remove(for: report.device)
@@ -117,11 +117,11 @@ package final class OutboxCapacity: DeliveryCapacity {
 
     /// The log for a queue that is behind; nil if it is not, and devices were only limited to one delivery at a time.
     /// The log contains no host, because a user chose it.
-    private func trouble(of queue: QueueName) -> FailureLog? {
+    private func trouble(of queue: QueueName) -> ErrorLog? {
         state.withLock { state in
             guard state.quotas[queue]?.isBehind == true else { return nil }
             if let trouble = state.troubles[queue] { return trouble }
-            let trouble = FailureLog(
+            let trouble = ErrorLog(
                 "A push service or a user's server is behind; its new events are batched",
                 level: .warning,
                 metadata: ["platform": "\(queue.platform)", "app": "\(queue.app)"],
@@ -142,7 +142,7 @@ package final class OutboxCapacity: DeliveryCapacity {
 /// It counts waiting deliveries and ignores the reason. A server that takes half a minute for each push has no visible
 /// problem, and delays the others as much as one that hangs.
 struct QueueQuota: Sendable {
-    enum Verdict: Equatable, Sendable {
+    enum Decision: Equatable, Sendable {
         case taken
         /// It must wait.
         case refused
@@ -199,7 +199,7 @@ struct QueueQuota: Sendable {
     var capacityForCallers: Int { max(0, max(1, limit / 2) - count) }
 
     /// Reserves capacity for a device, if its host does not matter.
-    mutating func take(_ device: DeviceID) -> Verdict {
+    mutating func take(_ device: DeviceID) -> Decision {
         guard count + taken >= hostLimit else {
             taken += 1
             return .taken
@@ -216,9 +216,9 @@ struct QueueQuota: Sendable {
     }
 
     /// Reserves capacity for a device at `host`, or at none that users chose if nil.
-    mutating func take(_ device: DeviceID, at host: String?) -> Verdict {
-        let verdict = take(device)
-        guard verdict == .dependsOnHost else { return verdict }
+    mutating func take(_ device: DeviceID, at host: String?) -> Decision {
+        let decision = take(device)
+        guard decision == .dependsOnHost else { return decision }
         if let host {
             guard hosts[host, default: 0] + takenTowards[host, default: 0] < hostLimit else {
                 fullHosts.insert(host)

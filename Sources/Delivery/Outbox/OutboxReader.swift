@@ -84,7 +84,7 @@ package struct OutboxReader: Sendable {
                 }
                 // A delivery with more failures no longer blocks the others.
                 let attempts: Int = row[3]
-                if firstDue[device] == nil, attempts < CourierLimits().standAsideAfter { firstDue[device] = due }
+                if firstDue[device] == nil, attempts < CourierLimits().stopBlockingAfter { firstDue[device] = due }
             }
             return found
         }
@@ -216,7 +216,7 @@ package struct OutboxExamination: Sendable {
         file = StoreFile(path: path, kind: Outbox.kind)
     }
 
-    /// Throws a `StoreFault` if the file cannot be opened, or is not an outbox.
+    /// Throws a `StoreError` if the file cannot be opened, or is not an outbox.
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())

@@ -179,12 +179,12 @@ enum OutboxRows {
     }
 
     /// Reads the failure of the last attempt from three columns.
-    static func failure(_ row: RawStatement, at column: Int32) -> DeliveryFailure? {
-        guard !row.isNull(at: column), let kind = DeliveryFailure.Kind(rawValue: row.text(at: column)) else {
+    static func failure(_ row: RawStatement, at column: Int32) -> FailedAttempt? {
+        guard !row.isNull(at: column), let kind = FailedAttempt.Kind(rawValue: row.text(at: column)) else {
             return nil
         }
         let status = UInt32(clamping: row.integer(at: column + 1))
-        return DeliveryFailure(kind, status: status, reason: row.text(at: column + 2))
+        return FailedAttempt(kind, status: status, reason: row.text(at: column + 2))
     }
 
     /// Returns those of `keys` whose deliveries are stored.
@@ -249,12 +249,12 @@ enum OutboxRows {
     /// Applies `changes` except for the removals, with up to `deadLetters` dead letters.
     static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws {
         for change in changes.reschedulings { try apply(change, database) }
-        try database.run("UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1", for: changes.hastenings)
+        try database.run("UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1", for: changes.immediateRetries)
         {
             try $0.bind($1.due.milliseconds, at: 1)
             try $0.bind($1.key.rawValue, at: 2)
         }
-        if deadLetters > 0 { try DeadLetterRows.bury(changes.burials, atMost: deadLetters, database) }
+        if deadLetters > 0 { try DeadLetterRows.addDeadLetters(changes.newDeadLetters, atMost: deadLetters, database) }
         try DeadLetterRows.forget(changes.forgotten, database)
         try PaceStatements.apply(changes.ends, database)
     }

@@ -9,11 +9,11 @@ package struct OutboxTransfer: Sendable {
     /// A dead letter as it is stored.
     package struct KeptLetter: Equatable, Sendable {
         package var delivery: Delivery
-        package var failure: DeliveryFailure
+        package var failure: FailedAttempt
         package var failedAt: Timestamp
         package var attempts: Int
 
-        package init(delivery: Delivery, failure: DeliveryFailure, failedAt: Timestamp, attempts: Int) {
+        package init(delivery: Delivery, failure: FailedAttempt, failedAt: Timestamp, attempts: Int) {
             self.delivery = delivery
             self.failure = failure
             self.failedAt = failedAt
@@ -84,7 +84,7 @@ package struct OutboxTransfer: Sendable {
     private static func letter(_ row: Row) -> KeptLetter? {
         let blob: [UInt8] = Array(row[10] as Data)
         guard let id = DeliveryID(row[0]), let notification = blob.withUnsafeBytes({ try? Notification(blob: $0) }),
-            let kind = DeliveryFailure.Kind(rawValue: row[7])
+            let kind = FailedAttempt.Kind(rawValue: row[7])
         else { return nil }
         let delivery = Delivery(
             id: id,
@@ -96,7 +96,7 @@ package struct OutboxTransfer: Sendable {
         )
         return KeptLetter(
             delivery: delivery,
-            failure: DeliveryFailure(kind, status: UInt32(clamping: row[8] as Int64), reason: row[9]),
+            failure: FailedAttempt(kind, status: UInt32(clamping: row[8] as Int64), reason: row[9]),
             failedAt: Timestamp(milliseconds: row[5]),
             attempts: row[6]
         )
@@ -119,7 +119,7 @@ package struct OutboxTransfer: Sendable {
 
     /// Adds deliveries with their attempts so far.
     package func add(
-        _ waiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: DeliveryFailure?)]
+        _ waiting: [(delivery: Delivery, attempts: Int, due: Timestamp?, failure: FailedAttempt?)]
     ) throws {
         for start in stride(from: 0, to: waiting.count, by: Self.portion) {
             let portion = waiting[start..<min(start + Self.portion, waiting.count)]
@@ -142,12 +142,12 @@ package struct OutboxTransfer: Sendable {
     }
 
     /// Adds dead letters.
-    package func bury(_ letters: [KeptLetter]) throws {
+    package func addDeadLetters(_ letters: [KeptLetter]) throws {
         var changes = OutboxChanges()
         try outbox.insert(letters.map(\.delivery)) { stored in
             changes.removals = stored.map(\.key)
-            changes.burials = zip(letters, stored).map { letter, stored in
-                OutboxChanges.Burial(
+            changes.newDeadLetters = zip(letters, stored).map { letter, stored in
+                OutboxChanges.NewDeadLetter(
                     key: stored.key,
                     failure: letter.failure,
                     failedAt: letter.failedAt,

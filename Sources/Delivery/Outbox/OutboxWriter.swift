@@ -90,7 +90,7 @@ final class OutboxWriter: Sendable {
         let removed = entries.filter { entry in entry.key.map(present.contains) ?? false }
         var changes = OutboxChanges()
         changes.removals = Array(present)
-        changes.ends = PushEnd.all(of: removed.map { $0.report(.discarded) }, at: now())
+        changes.ends = CompletedPush.all(of: removed.map { $0.report(.discarded) }, at: now())
         try store.apply(changes)
         return removed
     }

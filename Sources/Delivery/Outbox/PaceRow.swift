@@ -16,12 +16,12 @@ package struct PaceRow: Sendable, Hashable {
     package var underWay: DeliveryID?
     package var releasedAt: Timestamp
     /// The number of consecutive deliveries that failed and stopped blocking the next.
-    package var aside: Int32
+    package var unblocked: Int32
     /// When the last silent pushes were released, up to the hourly limit. Empty if they are not limited.
     package var silentPushes: [Timestamp]
 
     /// After this many in a row the push service counts as down, and later events are merged.
-    package static let mostAside: Int32 = 3
+    package static let maxUnblocked: Int32 = 3
 
     package init(
         device: DeviceID,
@@ -32,7 +32,7 @@ package struct PaceRow: Sendable, Hashable {
         pushes: Int32 = 0,
         underWay: DeliveryID? = nil,
         releasedAt: Timestamp = .epoch,
-        aside: Int32 = 0,
+        unblocked: Int32 = 0,
         silentPushes: [Timestamp] = []
     ) {
         self.device = device
@@ -43,38 +43,38 @@ package struct PaceRow: Sendable, Hashable {
         self.pushes = pushes
         self.underWay = underWay
         self.releasedAt = releasedAt
-        self.aside = aside
+        self.unblocked = unblocked
         self.silentPushes = silentPushes
     }
 }
 
 /// The end of a delivery for its device's pace. A delivery that no longer blocks others ends here too, even if it is
 /// delivered later.
-package struct PushEnd: Sendable, Hashable {
+package struct CompletedPush: Sendable, Hashable {
     package var device: DeviceID
     /// The delivery's id.
     package var delivery: DeliveryID
     /// Whether it counts as a push: it was delivered, or the push service received and refused it.
     package var counts: Bool
     /// Whether it may still be delivered, but no longer blocks others.
-    package var standsAside: Bool
+    package var stopsBlocking: Bool
     package var moment: Timestamp
 
     /// Returns the ends among `reports`. It excludes deliveries that continue, perhaps in another queue, and those of
     /// the sealed ingress, which have no pace.
-    package static func all(of reports: [DeliveryReport], at moment: Timestamp) -> [PushEnd] {
-        var ends: [PushEnd] = []
+    package static func all(of reports: [DeliveryReport], at moment: Timestamp) -> [CompletedPush] {
+        var ends: [CompletedPush] = []
         ends.reserveCapacity(reports.count)
         // Iterates over indices, because a report contains many strings.
         for place in reports.indices {
-            let (kind, standsAside) = (reports[place].kind, reports[place].standsAside)
-            guard standsAside || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else { continue }
+            let (kind, stopsBlocking) = (reports[place].kind, reports[place].stopsBlocking)
+            guard stopsBlocking || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else { continue }
             ends.append(
-                PushEnd(
+                CompletedPush(
                     device: reports[place].device,
                     delivery: reports[place].delivery,
                     counts: kind == .delivered || kind == .rejected,
-                    standsAside: standsAside,
+                    stopsBlocking: stopsBlocking,
                     moment: moment
                 )
             )
@@ -86,13 +86,13 @@ package struct PushEnd: Sendable, Hashable {
         device: DeviceID,
         delivery: DeliveryID,
         counts: Bool,
-        standsAside: Bool = false,
+        stopsBlocking: Bool = false,
         moment: Timestamp
     ) {
         self.device = device
         self.delivery = delivery
         self.counts = counts
-        self.standsAside = standsAside
+        self.stopsBlocking = stopsBlocking
         self.moment = moment
     }
 }

@@ -47,7 +47,7 @@ enum PaceStatements {
                     pushes: Int32(clamping: select.integer(at: 5)),
                     underWay: DeliveryID(text: select.bytes(at: 6)),
                     releasedAt: select.timestamp(at: 7),
-                    aside: Int32(clamping: select.integer(at: 8)),
+                    unblocked: Int32(clamping: select.integer(at: 8)),
                     silentPushes: moments(select.bytes(at: 9))
                 )
             )
@@ -155,21 +155,21 @@ enum PaceStatements {
     }
 
     /// Records the ends of deliveries, in the transaction that removes them from the outbox.
-    static func apply(_ ends: [PushEnd], _ database: Database) throws {
+    static func apply(_ ends: [CompletedPush], _ database: Database) throws {
         guard !ends.isEmpty, try hasRows(database) else { return }
         let counted = try RawStatement(
             database,
             "UPDATE outbox_pace SET under_way = NULL, pushed = ?3, aside = 0 WHERE device = ?1 AND under_way = ?2"
         )
         let failed = try RawStatement(database, failure("aside"))
-        let aside = try RawStatement(database, failure("aside + 1") + " AND aside < \(PaceRow.mostAside)")
+        let unblocked = try RawStatement(database, failure("aside + 1") + " AND aside < \(PaceRow.maxUnblocked)")
         defer {
             counted.reset()
             failed.reset()
-            aside.reset()
+            unblocked.reset()
         }
         for end in ends {
-            let update = end.counts ? counted : end.standsAside ? aside : failed
+            let update = end.counts ? counted : end.stopsBlocking ? unblocked : failed
             try update.bind(end.device.rawValue, at: 1)
             try update.bind(end.moment.milliseconds, at: 3)
             try update.bind(end.delivery, at: 2) { try update.run() }
@@ -184,10 +184,10 @@ enum PaceStatements {
         return try select.step()
     }
 
-    /// The statement for a push that does not count. `aside` is the new value of that column.
-    private static func failure(_ aside: String) -> String {
+    /// The statement for a push that does not count. `unblocked` is the new value of that column.
+    private static func failure(_ unblocked: String) -> String {
         """
-        UPDATE outbox_pace SET under_way = NULL, aside = \(aside),
+        UPDATE outbox_pace SET under_way = NULL, aside = \(unblocked),
             pushes = pushes - (pushes > 0 AND day = min(released, ?3) / 86400000)
         WHERE device = ?1 AND under_way = ?2
         """
@@ -218,7 +218,7 @@ enum PaceStatements {
         ) { insert, row in
             let integers = [
                 row.device.rawValue, row.pushedAt.milliseconds, row.windowStart.milliseconds, Int64(row.matches),
-                Int64(row.dayOfPushes), Int64(row.pushes), row.releasedAt.milliseconds, Int64(row.aside),
+                Int64(row.dayOfPushes), Int64(row.pushes), row.releasedAt.milliseconds, Int64(row.unblocked),
             ]
             for (index, value) in integers.enumerated() { try insert.bind(value, at: Int32(index) + 1) }
             try insert.bind(row.underWay?.description, at: 9)

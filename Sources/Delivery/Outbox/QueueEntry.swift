@@ -23,7 +23,7 @@ package struct QueueEntry: Sendable, Hashable {
     /// When the next attempt is due; nil before the first attempt, or if it failed.
     package var due: Timestamp?
     /// The failure of the last attempt.
-    package var failure: DeliveryFailure?
+    package var failure: FailedAttempt?
     /// Nil if the notification cannot be read.
     package var mode: Mode?
     /// The notification's own expiry; nil if it has none, or cannot be read.
@@ -66,7 +66,7 @@ package struct QueueSelection: Sendable, Hashable {
     package var platform: String?
     package var app: String?
     package var device: DeviceID?
-    /// The reason of a push service or a plugin, or the kind of failure (``DeliveryFailure/Kind``).
+    /// The reason of a push service or a plugin, or the kind of failure (``FailedAttempt/Kind``).
     package var reason: String?
     /// The earliest time of failure, or of acceptance for queued ones.
     package var since: Timestamp?
@@ -180,9 +180,9 @@ enum QueueRows {
     private static func entry(_ row: Row) -> QueueEntry {
         let number: Int64 = row["number"]
         let failedAt = (row["failed"] as Int64?).map(Timestamp.init(milliseconds:))
-        var failure: DeliveryFailure?
-        if let kind = (row["failure"] as String?).flatMap(DeliveryFailure.Kind.init) {
-            failure = DeliveryFailure(
+        var failure: FailedAttempt?
+        if let kind = (row["failure"] as String?).flatMap(FailedAttempt.Kind.init) {
+            failure = FailedAttempt(
                 kind,
                 status: UInt32(clamping: row["status"] as Int64? ?? 0),
                 reason: row["reason"] ?? ""

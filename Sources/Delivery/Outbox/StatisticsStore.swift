@@ -3,7 +3,7 @@ import GRDB
 
 /// The subject of a daily number, without data about users.
 package struct DailyFigure: Hashable, Sendable {
-    package enum What: String, Sendable, Hashable, CaseIterable {
+    package enum Category: String, Sendable, Hashable, CaseIterable {
         /// The number of notifications for devices, including batched ones.
         case matched
         /// The number of notifications that a rule, a filter or the device's settings prevented.
@@ -20,7 +20,7 @@ package struct DailyFigure: Hashable, Sendable {
 
     /// The UTC day, counted from 1970.
     package var day: Int
-    package var what: What
+    package var what: Category
     /// Empty if it is unknown or does not matter; the same applies to the fields below.
     package var platform = ""
     package var app = ""
@@ -29,7 +29,7 @@ package struct DailyFigure: Hashable, Sendable {
 
     package init(
         day: Int,
-        _ what: What,
+        _ what: Category,
         platform: String = "",
         app: String = "",
         mode: String = "",
@@ -86,14 +86,14 @@ package struct StatisticsStore: Sendable {
 
     private struct Pair: Hashable {
         let day: Int
-        let what: DailyFigure.What
+        let what: DailyFigure.Category
     }
 
     static func all(since day: Int, _ database: Database) throws -> [DailyFigure: Int] {
         var figures: [DailyFigure: Int] = [:]
         let rows = try Row.fetchCursor(database, sql: "SELECT * FROM outbox_figure WHERE day >= ?", arguments: [day])
         while let row = try rows.next() {
-            guard let what = DailyFigure.What(rawValue: row["what"]) else { continue }
+            guard let what = DailyFigure.Category(rawValue: row["what"]) else { continue }
             let figure = DailyFigure(
                 day: row["day"],
                 what,

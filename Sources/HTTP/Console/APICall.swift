@@ -33,17 +33,17 @@ package struct APICall: Sendable {
 
     /// The hexadecimal key of the account that signed the request. Throws if no account signed it.
     package var owner: String {
-        get throws(APIProblem) {
-            guard case .owner(let key)? = principal else { throw APIProblem(401, "expected a signed request") }
+        get throws(APIError) {
+            guard case .owner(let key)? = principal else { throw APIError(401, "expected a signed request") }
             return key
         }
     }
 }
 
 /// An error response of the API (RFC 9457).
-package struct APIProblem: Error, Sendable, Equatable {
+package struct APIError: Error, Sendable, Equatable {
     /// An error at one place of the body.
-    package struct Mistake: Sendable, Equatable {
+    package struct FieldError: Sendable, Equatable {
         /// A JSON pointer as a fragment (RFC 6901), as in `#/to/account`.
         package let pointer: String
         package let detail: String
@@ -61,7 +61,7 @@ package struct APIProblem: Error, Sendable, Equatable {
     package private(set) var says: Statement?
     /// More lists of sentences, by name.
     package var lists: [String: [String]] = [:]
-    package var mistakes: [Mistake] = []
+    package var mistakes: [FieldError] = []
     /// Seconds until the client may retry.
     package var retryAfter: Int64?
     /// The allowed methods, if the request used another one.
@@ -71,7 +71,7 @@ package struct APIProblem: Error, Sendable, Equatable {
         _ status: Int,
         _ detail: String,
         lists: [String: [String]] = [:],
-        mistakes: [Mistake] = [],
+        mistakes: [FieldError] = [],
         retryAfter: Int64? = nil
     ) {
         self.status = status
@@ -86,8 +86,8 @@ package struct APIProblem: Error, Sendable, Equatable {
         says = sentence.says
     }
 
-    static func wrongMethod(allow methods: [String]) -> APIProblem {
-        var problem = APIProblem(405, "expected one of these methods here: \(methods.joined(separator: ", "))")
+    static func wrongMethod(allow methods: [String]) -> APIError {
+        var problem = APIError(405, "expected one of these methods here: \(methods.joined(separator: ", "))")
         problem.allow = methods
         return problem
     }
@@ -164,8 +164,8 @@ package struct APIRequestHead: Sendable {
 
 /// Identifies the client of a request. Called from any thread for each request; must be quick.
 package protocol APIAuthenticator: Sendable {
-    /// Returns nil for an unauthenticated client. Throws an ``APIProblem`` if the request's credentials are invalid.
-    func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal?
+    /// Returns nil for an unauthenticated client. Throws an ``APIError`` if the request's credentials are invalid.
+    func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal?
 }
 
 /// A secret that grants access to the API.

@@ -11,7 +11,7 @@ package struct APIEndpoint: Sendable {
         case delete = "DELETE"
     }
 
-    /// Throws an ``APIProblem``; any other error becomes a 500 response.
+    /// Throws an ``APIError``; any other error becomes a 500 response.
     package typealias Answer = @Sendable (APICall) async throws -> ConsoleAnswer
 
     package let method: Method
@@ -183,9 +183,9 @@ extension APIEndpoint {
         _ query: QueryString,
         _ head: APIRequestHead,
         isStrict: Bool
-    ) throws(APIProblem) -> [String: String] {
+    ) throws(APIError) -> [String: String] {
         if isStrict, query.isUnclear {
-            throw APIProblem(400, "the query: expected each parameter once, percent-encoded UTF-8")
+            throw APIError(400, "the query: expected each parameter once, percent-encoded UTF-8")
         }
         for parameter in parameters {
             let text =
@@ -198,18 +198,18 @@ extension APIEndpoint {
                 }
             guard let text else {
                 if parameter.isRequired, parameter.place == .query {
-                    throw APIProblem(400, "\(parameter.name): expected \(parameter.summary)")
+                    throw APIError(400, "\(parameter.name): expected \(parameter.summary)")
                 }
                 continue
             }
             if let expected = parameter.expectation(insteadOf: text) {
-                throw APIProblem(parameter.place == .path ? 404 : 400, "\(parameter.name): expected \(expected)")
+                throw APIError(parameter.place == .path ? 404 : 400, "\(parameter.name): expected \(expected)")
             }
         }
         let known = parameters.filter { $0.place == .query }.map(\.name)
         if isStrict, let unknown = query.parameters.keys.sorted().first(where: { !known.contains($0) }) {
             let names = known.isEmpty ? "no parameters" : known.sorted().joined(separator: ", ")
-            throw APIProblem(400, "\(unknown.prefix(40)): expected \(names)")
+            throw APIError(400, "\(unknown.prefix(40)): expected \(names)")
         }
         return query.parameters
     }

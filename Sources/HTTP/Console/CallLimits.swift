@@ -15,7 +15,7 @@ final class CallLimits: Sendable {
     }
 
     /// Up to this many addresses, and as many principals, are tracked.
-    private static let mostKnown = 10_000
+    private static let maxKnown = 10_000
 
     private let limits: ConsoleConfiguration.Limits
     private let isTrustedProxy: @Sendable (String) -> Bool
@@ -33,12 +33,12 @@ final class CallLimits: Sendable {
                 strangers: RateTable(
                     burst: limits.strangersBurst,
                     perSecond: Double(limits.strangersPerSecond),
-                    capacity: Self.mostKnown
+                    capacity: Self.maxKnown
                 ),
                 principals: RateTable(
                     burst: limits.principalBurst,
                     perSecond: Double(limits.perPrincipalPerSecond),
-                    capacity: Self.mostKnown
+                    capacity: Self.maxKnown
                 )
             )
         )
@@ -46,14 +46,14 @@ final class CallLimits: Sendable {
 
     // MARK: Rate limits
 
-    func admit(_ principal: APIPrincipal) throws(APIProblem) {
+    func admit(_ principal: APIPrincipal) throws(APIError) {
         let (isAdmitted, pause) = state.withLock { state in
             (state.principals.take(principal, now: now()), state.principals.pause)
         }
         if !isAdmitted { throw tooMany(pause) }
     }
 
-    func admitStranger(_ head: APIRequestHead) throws(APIProblem) {
+    func admitStranger(_ head: APIRequestHead) throws(APIError) {
         let forwarded = head.fields("x-forwarded-for")
         let client =
             ClientAddress(peer: head.peer, forwardedFor: forwarded, isTrustedProxy: isTrustedProxy)
@@ -66,9 +66,9 @@ final class CallLimits: Sendable {
         if !isAdmitted { throw tooMany(pause) }
     }
 
-    private func tooMany(_ pause: Duration) -> APIProblem {
+    private func tooMany(_ pause: Duration) -> APIError {
         counts.refused(by: .requests)
-        return APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
+        return APIError(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
     }
 
     // MARK: Concurrency limits
@@ -94,7 +94,7 @@ final class CallLimits: Sendable {
         }
         guard isAdmitted else {
             counts.refused(by: .work)
-            throw APIProblem(503, "too many calls are in progress: try again later", retryAfter: 1)
+            throw APIError(503, "too many calls are in progress: try again later", retryAfter: 1)
         }
         defer { end(access) }
         return try await body()
@@ -113,7 +113,7 @@ final class CallLimits: Sendable {
     }
 
     /// Takes a slot until ``endLongBody()``.
-    func admitLongBody() throws(APIProblem) {
+    func admitLongBody() throws(APIError) {
         let isAdmitted = state.withLock { state in
             guard state.longBodies < limits.longBodiesAtATime else { return false }
             state.longBodies += 1
@@ -121,7 +121,7 @@ final class CallLimits: Sendable {
         }
         guard !isAdmitted else { return }
         counts.refused(by: .work)
-        throw APIProblem(503, "too many calls with long bodies are in progress: try again later", retryAfter: 1)
+        throw APIError(503, "too many calls with long bodies are in progress: try again later", retryAfter: 1)
     }
 
     func endLongBody() { state.withLock { $0.longBodies -= 1 } }
@@ -134,17 +134,17 @@ struct GatheredBody {
     /// Whether a body above the usual limit was permitted.
     private(set) var isLong = false
     private var limit: ByteCount
-    private var refusal: APIProblem?
+    private var refusal: APIError?
 
     init(usual: ByteCount) {
         limit = usual
     }
 
     /// `leave` is called at most once; it returns the permitted length.
-    mutating func add(_ part: ByteBuffer, leave: () throws(APIProblem) -> ByteCount) throws(RequestError) {
+    mutating func add(_ part: ByteBuffer, leave: () throws(APIError) -> ByteCount) throws(RequestError) {
         let count = bytes.readableBytes + part.readableBytes
         if count > limit.bytes, !isLong {
-            do throws(APIProblem) {
+            do throws(APIError) {
                 limit = try leave()
                 isLong = true
             } catch {
@@ -156,9 +156,9 @@ struct GatheredBody {
     }
 
     /// The error for a body that was too long.
-    var problem: APIProblem { refusal ?? Self.tooLong(limit) }
+    var problem: APIError { refusal ?? Self.tooLong(limit) }
 
-    static func tooLong(_ limit: ByteCount) -> APIProblem {
-        APIProblem(413, "the body: expected at most \(limit.bytes) bytes")
+    static func tooLong(_ limit: ByteCount) -> APIError {
+        APIError(413, "the body: expected at most \(limit.bytes) bytes")
     }
 }

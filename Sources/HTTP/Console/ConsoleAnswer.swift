@@ -36,7 +36,7 @@ package struct ConsoleAnswer: Sendable {
     }
 
     /// An RFC 9457 problem.
-    init(_ problem: APIProblem, requestID: String) {
+    init(_ problem: APIError, requestID: String) {
         var members: [(name: String, json: String)] = [
             ("type", "\"about:blank\""),
             ("title", JSONText.quoted(Self.titles[problem.status] ?? "Problem")),

@@ -37,7 +37,7 @@ final class ConsoleHandler: Sendable {
                 within: configuration.limits.bodyTimeout,
                 on: channel
             ) { part throws(RequestError) in
-                try body.add(part) { () throws(APIProblem) in try admitLongBody(head) }
+                try body.add(part) { () throws(APIError) in try admitLongBody(head) }
             }
         } catch RequestError.tooLong {
             return tooLong(head, body.problem, on: channel)
@@ -48,7 +48,7 @@ final class ConsoleHandler: Sendable {
 
     /// Permits a body above the usual limit, and returns its limit. The endpoint must take long bodies, the client must
     /// have access, and a slot must be free.
-    private func admitLongBody(_ head: APIRequestHead) throws(APIProblem) -> ByteCount {
+    private func admitLongBody(_ head: APIRequestHead) throws(APIError) -> ByteCount {
         let usual = configuration.limits.bodyBytes
         let match = routes.match(head.method, head.target.prefix { $0 != "?" })
         guard case .endpoint(let endpoint, _) = match, let limit = endpoint.body?.limit else {
@@ -64,15 +64,15 @@ final class ConsoleHandler: Sendable {
 
     /// Drops the rest of the body for a moment: if the connection closed while the client still sends, the response
     /// would be lost.
-    private func tooLong(_ head: APIRequestHead, _ problem: APIProblem, on channel: any Channel) -> HTTPAnswer {
-        channel.eventLoop.scheduleTask(in: Self.patienceForRests) { channel.close(promise: nil) }
+    private func tooLong(_ head: APIRequestHead, _ problem: APIError, on channel: any Channel) -> HTTPAnswer {
+        channel.eventLoop.scheduleTask(in: Self.restTimeout) { channel.close(promise: nil) }
         var answer = ConsoleAnswer(problem, requestID: Self.requestID(head.fields("x-request-id")))
         answer.fields["connection"] = "close"
         answer.fields["cache-control"] = "no-store"
         return HTTPAnswer(answer)
     }
 
-    private static let patienceForRests: TimeAmount = .seconds(5)
+    private static let restTimeout: TimeAmount = .seconds(5)
 
     /// A file for browsers. Files are cheap and public, so the limits for unauthenticated clients do not apply.
     private func page(_ request: Request) -> HTTPAnswer? {
@@ -93,11 +93,11 @@ final class ConsoleHandler: Sendable {
         var answer: ConsoleAnswer
         do {
             answer = try await self.answer(to: head, isVersioned: isVersioned)
-        } catch let problem as APIProblem {
+        } catch let problem as APIError {
             answer = ConsoleAnswer(problem, requestID: requestID)
         } catch {
             // The error may hold details that must not be exposed; they are logged.
-            let problem = APIProblem(500, "the request failed; see the router's log")
+            let problem = APIError(500, "the request failed; see the router's log")
             answer = ConsoleAnswer(problem, requestID: requestID)
         }
         if methods != nil {
@@ -133,8 +133,8 @@ final class ConsoleHandler: Sendable {
         case .nothing:
             // A NIP-46 session has neither pages nor probes.
             let others = configuration.pages.isEmpty ? "" : "/console/, /me/, /healthz, /readyz, /metrics or "
-            throw APIProblem(404, "expected \(others)a path of /v1/openapi.json")
-        case .wrongMethod(let allow): throw APIProblem.wrongMethod(allow: allow)
+            throw APIError(404, "expected \(others)a path of /v1/openapi.json")
+        case .wrongMethod(let allow): throw APIError.wrongMethod(allow: allow)
         case .endpoint(let endpoint, let path):
             if let principal, !principal.may(access) { throw Self.forbidden(access) }
             guard principal?.may(access) ?? (access == .everybody) else { throw Self.unauthorized(access) }
@@ -170,7 +170,7 @@ final class ConsoleHandler: Sendable {
         _ head: APIRequestHead,
         _ access: APIAccess,
         _ match: RouteTable.Match
-    ) throws(APIProblem) -> APIPrincipal? {
+    ) throws(APIError) -> APIPrincipal? {
         guard let authenticator else { return .agent("this machine", Set(APIScope.allCases)) }
         // Checking an owner's proof means verifying a signature, so the limits for unauthenticated clients come first.
         if access == .owner { try limits.admitStranger(head) }
@@ -210,25 +210,25 @@ final class ConsoleHandler: Sendable {
 
     /// The response to a request with no Host field, or with two.
     static var answerWithoutHost: HTTPAnswer {
-        let problem = APIProblem(400, HostField.expectation)
+        let problem = APIError(400, HostField.expectation)
         var answer = ConsoleAnswer(problem, requestID: requestID([]))
         answer.fields["cache-control"] = "no-store"
         return HTTPAnswer(answer)
     }
 
-    private static func unauthorized(_ access: APIAccess) -> APIProblem {
+    private static func unauthorized(_ access: APIAccess) -> APIError {
         let expected =
             access == .owner
             ? "Nostr and an event of kind 27235 (NIP-98)"
             : "Bearer and a token: from the file of api.token_file, or from carillon tokens"
-        return APIProblem(401, "expected the header Authorization: \(expected)")
+        return APIError(401, "expected the header Authorization: \(expected)")
     }
 
-    private static func forbidden(_ access: APIAccess) -> APIProblem {
+    private static func forbidden(_ access: APIAccess) -> APIError {
         guard case .scope(let scope) = access else {
-            return APIProblem(403, "this needs a request signed with a Nostr key (NIP-98), not a token")
+            return APIError(403, "this needs a request signed with a Nostr key (NIP-98), not a token")
         }
-        return APIProblem(
+        return APIError(
             403,
             Sentence(
                 "scope",

@@ -199,12 +199,12 @@ package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelH
     package typealias InboundIn = NIOAny
     package typealias InboundOut = NIOAny
 
-    private let patience: TimeAmount
+    private let timeout: TimeAmount
     private var timer: Scheduled<Void>?
 
-    /// Closes the connection if no write succeeds for `patience`.
-    package init(patience: TimeAmount) {
-        self.patience = patience
+    /// Closes the connection if no write succeeds for `timeout`.
+    package init(timeout: TimeAmount) {
+        self.timeout = timeout
     }
 
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -212,7 +212,7 @@ package final class UnreadAnswersGuard: ChannelInboundHandler, RemovableChannelH
         timer = nil
         if !context.channel.isWritable {
             let channel = context.channel
-            timer = context.eventLoop.scheduleTask(in: patience) { channel.close(promise: nil) }
+            timer = context.eventLoop.scheduleTask(in: timeout) { channel.close(promise: nil) }
         }
         context.fireChannelWritabilityChanged()
     }

@@ -23,7 +23,7 @@ package final class HTTPServer: Sendable {
     private let logger: Logger
     private let answer: Answer
     private let executor: LoopExecutor?
-    private let places: Mutex<SocketPlaces<any Channel>>
+    private let places: Mutex<ConnectionSlots<any Channel>>
     private let running = Mutex<Running?>(nil)
 
     /// - Parameters:
@@ -49,7 +49,7 @@ package final class HTTPServer: Sendable {
         self.answer = answer
         executor = terms.isOnLoop ? LoopExecutor(loop) : nil
         places = Mutex(
-            SocketPlaces(
+            ConnectionSlots(
                 counts: ConnectionCounts(
                     limit: terms.connections,
                     limitPerAddress: terms.connectionsPerAddress,
@@ -90,13 +90,13 @@ package final class HTTPServer: Sendable {
         throw CancellationError()
     }
 
-    /// Stops listening immediately. Requests in progress may take up to `patience`; then their connections are closed.
-    package func stop(within patience: Duration) async {
+    /// Stops listening immediately. Requests in progress may take up to `timeout`; then their connections are closed.
+    package func stop(within timeout: Duration) async {
         guard let running = running.withLock({ $0.take() }) else { return }
-        let impatience = loop.scheduleTask(in: TimeAmount(patience)) { running.task.cancel() }
+        let timeoutTask = loop.scheduleTask(in: TimeAmount(timeout)) { running.task.cancel() }
         try? await running.server.shutdownGracefully()
         await running.task.value
-        impatience.cancel()
+        timeoutTask.cancel()
     }
 
     private var respond: HTTPChannelHandler.Responder {
@@ -129,7 +129,7 @@ package final class HTTPServer: Sendable {
     private var channelConfiguration: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                self.keeper(), UnreadAnswersGuard(patience: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
+                self.keeper(), UnreadAnswersGuard(timeout: TimeAmount(self.terms.idleTimeout)), ContinueHandler(),
                 LiveAnswerGuard(),
             ],
             idleTimeout: TimeAmount(terms.idleTimeout),

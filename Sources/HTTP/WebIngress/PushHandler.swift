@@ -144,7 +144,7 @@ final class SenderLimits: Sendable {
     private struct Tables {
         var clients: ClientRates
         /// The number of refusals sent as responses before a client's connections are closed.
-        var patience: ClientRates
+        var rates: ClientRates
         var bytes: ClientRates
         /// By the hash of the device token, so that memory holds no tokens.
         var devices: RateTable<Int>
@@ -163,7 +163,7 @@ final class SenderLimits: Sendable {
                     perSecond: Double(limits.perClientPerSecond),
                     capacity: Self.capacity
                 ),
-                patience: ClientRates(
+                rates: ClientRates(
                     burst: limits.clientBurst * 4,
                     perSecond: Double(limits.perClientPerSecond),
                     capacity: Self.capacity
@@ -197,7 +197,7 @@ final class SenderLimits: Sendable {
         guard let client, !client.isLoopback else { return nil }
         let (isAdmitted, isTold, pause) = tables.withLock { tables in
             let isAdmitted = tables.clients.take(client, now: now)
-            return (isAdmitted, isAdmitted || tables.patience.take(client, now: now), tables.clients.pause)
+            return (isAdmitted, isAdmitted || tables.rates.take(client, now: now), tables.clients.pause)
         }
         guard !isAdmitted else { return nil }
         counts.refused(by: .requests)

@@ -47,8 +47,8 @@ package final class WebIngress: Sendable {
     /// Starts listening and returns the port. Throws a `ListenError` if the address is not available.
     package func start() async throws -> Int { try await server.start() }
 
-    /// Stops listening immediately. Requests in progress may take up to `patience`; then their connections are closed.
-    package func stop(within patience: Duration) async { await server.stop(within: patience) }
+    /// Stops listening immediately. Requests in progress may take up to `timeout`; then their connections are closed.
+    package func stop(within timeout: Duration) async { await server.stop(within: timeout) }
 }
 
 extension IngressPlatform {

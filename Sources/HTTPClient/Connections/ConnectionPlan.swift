@@ -10,7 +10,7 @@ struct ConnectionPlan {
     }
 
     /// The existing connections.
-    struct Census {
+    struct Stats {
         var connecting = 0
         /// Open and not draining.
         var usable = 0
@@ -27,23 +27,23 @@ struct ConnectionPlan {
     }
 
     /// Decides for `waiting` requests that no connection has capacity for.
-    func decide(waiting: Int, census: Census, now: Deadline) -> Decision {
-        guard waiting > 0, census.connecting == 0 else { return .none }
-        if census.usable == 0 { return now >= backoff.retryAt ? .connect : .connectAt(backoff.retryAt) }
-        return census.usable < limit && !census.hasUnproven && now >= backoff.retryAt ? .connect : .none
+    func decide(waiting: Int, stats: Stats, now: Deadline) -> Decision {
+        guard waiting > 0, stats.connecting == 0 else { return .none }
+        if stats.usable == 0 { return now >= backoff.retryAt ? .connect : .connectAt(backoff.retryAt) }
+        return stats.usable < limit && !stats.hasUnproven && now >= backoff.retryAt ? .connect : .none
     }
 
     /// Whether to open another connection in advance because the last one takes no more requests. Only while requests
     /// keep coming.
-    func wantsReplacement(census: Census, lastRequest: Deadline, now: Deadline) -> Bool {
-        census.usable == 0 && census.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
+    func wantsReplacement(stats: Stats, lastRequest: Deadline, now: Deadline) -> Bool {
+        stats.usable == 0 && stats.connecting == 0 && now >= backoff.retryAt && now - lastRequest < Self.busyFor
     }
 
     /// How long after a request more are expected.
     private static let busyFor: Duration = .minutes(1)
 
     /// Notes that a connection ended without any response.
-    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
+    mutating func failed(_ reason: HTTPError.Reason, now: Deadline, jitter: Double) {
         backoff.failed(reason, now: now, jitter: jitter)
     }
 
@@ -52,7 +52,7 @@ struct ConnectionPlan {
     }
 
     /// Why a new request with this deadline would fail, if it needs a new connection; nil if it can succeed.
-    func hopeless(deadline: Deadline, now: Deadline) -> HTTPFailure.Reason? {
+    func immediateFailure(deadline: Deadline, now: Deadline) -> HTTPError.Reason? {
         guard let reason = backoff.lastReason, now < backoff.retryAt else { return nil }
         return reason == .forbiddenAddress || deadline <= backoff.retryAt ? reason : nil
     }
@@ -66,7 +66,7 @@ struct Backoff {
     private var failures = 0
     /// When the next attempt may be made.
     private(set) var retryAt: Deadline = .distantPast
-    private(set) var lastReason: HTTPFailure.Reason?
+    private(set) var lastReason: HTTPError.Reason?
 
     init(start: Duration, limit: Duration) {
         self.start = start
@@ -77,7 +77,7 @@ struct Backoff {
     ///   - reason: The failure of requests that cannot wait.
     ///   - now: The current time.
     ///   - jitter: From 0 to 1.
-    mutating func failed(_ reason: HTTPFailure.Reason, now: Deadline, jitter: Double) {
+    mutating func failed(_ reason: HTTPError.Reason, now: Deadline, jitter: Double) {
         let full = min(limit, start * (1 << min(failures, 20)))
         failures += 1
         lastReason = reason

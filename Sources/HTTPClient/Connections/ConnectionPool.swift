@@ -24,7 +24,7 @@ final class ConnectionPool: Sendable {
     }
 
     private let group: any EventLoopGroup
-    private let surroundings: OriginConnections.Surroundings
+    private let surroundings: OriginConnections.PoolContext
     private let now: @Sendable () -> Deadline
     private let shared: Shared
 
@@ -35,7 +35,7 @@ final class ConnectionPool: Sendable {
     ///   - now: The event loops' clock.
     init(
         group: any EventLoopGroup,
-        surroundings: OriginConnections.Surroundings,
+        surroundings: OriginConnections.PoolContext,
         originLimit: Int,
         now: @escaping @Sendable () -> Deadline = Deadline.now
     ) {

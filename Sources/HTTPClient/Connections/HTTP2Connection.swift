@@ -20,7 +20,7 @@ final class HTTP2Connection {
     private var handler: ConnectionHandler?
     private var health: ConnectionHealth
     private let connectDeadline: Deadline
-    private var closeReason: HTTPFailure.Reason?
+    private var closeReason: HTTPError.Reason?
 
     init(owner: OriginConnections, loop: any EventLoop, settings: ConnectionSettings) {
         self.owner = owner
@@ -83,7 +83,7 @@ final class HTTP2Connection {
                 close(.closed)
                 return nil
             case .idle:
-                session.sayGoodbye()
+                session.sendGoAway()
                 next = now + settings.pingTimeout
             }
             deliver(session)
@@ -93,10 +93,10 @@ final class HTTP2Connection {
     }
 
     /// Closes the connection; requests in flight fail with `reason`.
-    func close(_ reason: HTTPFailure.Reason) {
+    func close(_ reason: HTTPError.Reason) {
         if closeReason == nil { closeReason = reason }
         if let session {
-            session.sayGoodbye()
+            session.sendGoAway()
             handler?.send(session)
         }
         handler?.close()
@@ -149,7 +149,7 @@ final class HTTP2Connection {
     }
 
     /// `tlsFlaw` is the reason if TLS failed.
-    func failed(_ tlsFlaw: HTTPFailure.Reason?) {
+    func failed(_ tlsFlaw: HTTPError.Reason?) {
         guard closeReason == nil else { return }
         closeReason = isConnecting ? tlsFlaw ?? .closed : .closed
     }
@@ -172,7 +172,7 @@ final class HTTP2Connection {
     }
 
     /// Called when no channel could be made.
-    func connectFailed(_ reason: HTTPFailure.Reason) {
+    func connectFailed(_ reason: HTTPError.Reason) {
         if closeReason == nil { closeReason = reason }
         channelClosed()
     }
@@ -266,7 +266,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        connection.failed(TLSFlaw(error, in: context).reason)
+        connection.failed(TLSErrorReason(error, in: context).reason)
         context.close(promise: nil)
     }
 
@@ -296,9 +296,9 @@ final class ConnectionHandler: ChannelInboundHandler {
 }
 
 /// A TLS failure found in a channel's error.
-package struct TLSFlaw {
+package struct TLSErrorReason {
     /// Nil if the error is not from TLS.
-    package let reason: HTTPFailure.Reason?
+    package let reason: HTTPError.Reason?
 
     package init(_ error: any Error, in context: ChannelHandlerContext) {
         switch error {
@@ -320,7 +320,7 @@ extension NIOSSLCertificate {
 
 /// Watches a silent connection: when to send a PING, when to give up, and when to close it as idle.
 struct ConnectionHealth {
-    enum Verdict: Equatable {
+    enum Decision: Equatable {
         /// Check again at `next` at the latest.
         case fine(next: Deadline)
         case ping(next: Deadline)
@@ -360,7 +360,7 @@ struct ConnectionHealth {
         if pingSent == nil, lastReceived <= submittedAt { pingWanted = true }
     }
 
-    mutating func check(now: Deadline, inFlight: Int) -> Verdict {
+    mutating func check(now: Deadline, inFlight: Int) -> Decision {
         if inFlight > 0 { lastBusy = now }
         if let pingSent {
             let limit = pingSent + settings.pingTimeout

@@ -307,8 +307,8 @@ package final class GuardedResolver: Resolver, @unchecked Sendable {
     private func answer(_ found: [SocketAddress]) {
         let permitted = found.filter { addressGuard?.permits($0) ?? true }
         guard !permitted.isEmpty else {
-            let reason = found.isEmpty ? HTTPFailure.Reason.unresolved : .forbiddenAddress
-            let failure = HTTPFailure(reason, mayHaveBeenProcessed: false)
+            let reason = found.isEmpty ? HTTPError.Reason.unresolved : .forbiddenAddress
+            let failure = HTTPError(reason, mayHaveBeenProcessed: false)
             v4.fail(failure)
             v6.fail(failure)
             return

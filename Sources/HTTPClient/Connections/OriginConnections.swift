@@ -7,7 +7,7 @@ import Synchronization
 /// `@unchecked Sendable`: everything except the locked inbox and `lastRequest` is touched only on `loop`.
 final class OriginConnections: @unchecked Sendable {
     /// State shared by the origins of a pool.
-    struct Surroundings: Sendable {
+    struct PoolContext: Sendable {
         var connector: any Connector
         /// Limits and times.
         var settings: ConnectionSettings
@@ -24,7 +24,7 @@ final class OriginConnections: @unchecked Sendable {
     let route: ConnectionRoute
     let loop: any EventLoop
     let settings: ConnectionSettings
-    private let surroundings: Surroundings
+    private let surroundings: PoolContext
     private let inbox = Mutex(OriginInbox())
     /// Milliseconds on the loop's clock: a `Deadline`, which cannot be atomic.
     private let lastArrival: Synchronization.Atomic<Int64>
@@ -44,7 +44,7 @@ final class OriginConnections: @unchecked Sendable {
     ///   - route: The destination of the connections.
     ///   - loop: Runs everything.
     ///   - surroundings: Shared with other origins.
-    init(route: ConnectionRoute, loop: any EventLoop, surroundings: Surroundings) {
+    init(route: ConnectionRoute, loop: any EventLoop, surroundings: PoolContext) {
         self.route = route
         self.loop = loop
         self.surroundings = surroundings
@@ -114,7 +114,7 @@ final class OriginConnections: @unchecked Sendable {
                 exchange.fail(.shutdown, mayHaveBeenProcessed: false)
             } else if now < leftToCurlUntil {
                 surroundings.withoutHTTP2(exchange)
-            } else if !hasLanes, let reason = plan.hopeless(deadline: exchange.deadline, now: now) {
+            } else if !hasLanes, let reason = plan.immediateFailure(deadline: exchange.deadline, now: now) {
                 exchange.fail(reason, mayHaveBeenProcessed: false)
             } else if waiting.append(exchange) {
                 wake(by: exchange.deadline)
@@ -132,7 +132,7 @@ final class OriginConnections: @unchecked Sendable {
         let now = loop.time
         if !waiting.isEmpty { spread(now: now) }
         guard !isShutDown, !waiting.isEmpty else { return }
-        switch plan.decide(waiting: waiting.count, census: census(), now: now) {
+        switch plan.decide(waiting: waiting.count, stats: stats(), now: now) {
         case .none:
             break
         case .connect:
@@ -180,12 +180,12 @@ final class OriginConnections: @unchecked Sendable {
         return best
     }
 
-    private func census() -> ConnectionPlan.Census {
-        connections.reduce(into: ConnectionPlan.Census()) { census, connection in
-            if connection.isConnecting { census.connecting += 1 }
+    private func stats() -> ConnectionPlan.Stats {
+        connections.reduce(into: ConnectionPlan.Stats()) { stats, connection in
+            if connection.isConnecting { stats.connecting += 1 }
             guard connection.isUsable else { return }
-            census.usable += 1
-            if !connection.hasAnswered { census.hasUnproven = true }
+            stats.usable += 1
+            if !connection.hasAnswered { stats.hasUnproven = true }
         }
     }
 
@@ -196,7 +196,7 @@ final class OriginConnections: @unchecked Sendable {
         let bound = NIOLoopBound(connection, eventLoop: loop)
         surroundings.connector.connect(bound, along: route, timeout: settings.connectTimeout, on: loop)
             .whenFailure { error in
-                bound.value.connectFailed((error as? HTTPFailure)?.reason ?? .unreachable)
+                bound.value.connectFailed((error as? HTTPError)?.reason ?? .unreachable)
             }
     }
 
@@ -204,7 +204,7 @@ final class OriginConnections: @unchecked Sendable {
     private func replaceDrained() {
         let now = loop.time
         guard !isShutDown, !isLeaving, waiting.isEmpty else { return }
-        if plan.wantsReplacement(census: census(), lastRequest: lastRequest, now: now) { connect() }
+        if plan.wantsReplacement(stats: stats(), lastRequest: lastRequest, now: now) { connect() }
     }
 
     private func leaveSoonIfDone() {
@@ -272,7 +272,7 @@ extension OriginConnections {
     }
 
     /// The last event of a connection.
-    func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPFailure.Reason) {
+    func connectionClosed(_ connection: HTTP2Connection, hasAnswered: Bool, _ reason: HTTPError.Reason) {
         connections.removeAll { $0 === connection }
         let now = loop.time
         if !hasAnswered, now >= leftToCurlUntil {

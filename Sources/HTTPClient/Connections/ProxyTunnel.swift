@@ -68,7 +68,7 @@ package struct ProxyTunnel: Sendable {
             .flatMapErrorThrowing { error in
                 channel.close(promise: nil)
                 note(error)
-                throw HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+                throw HTTPError(.unreachable, mayHaveBeenProcessed: false)
             }
     }
 

@@ -7,7 +7,7 @@ import NIOSSL
 /// Opens the channels of connections.
 protocol Connector: Sendable {
     /// Opens a channel on `loop` and ends its pipeline with a `ConnectionHandler` for `connection`. Fails with an
-    /// `HTTPFailure` if no channel could be made; the connection itself receives later events.
+    /// `HTTPError` if no channel could be made; the connection itself receives later events.
     ///
     /// - Parameters:
     ///   - connection: Receives the channel's bytes.
@@ -35,7 +35,7 @@ struct TLSConnector: Connector {
         on loop: any EventLoop
     ) -> EventLoopFuture<Void> {
         guard let context = context(of: route.scope) else {
-            return loop.makeFailedFuture(HTTPFailure(.tls, mayHaveBeenProcessed: false))
+            return loop.makeFailedFuture(HTTPError(.tls, mayHaveBeenProcessed: false))
         }
         return dialer.dial(route.origin, isGuarded: route.isGuarded, timeout: timeout, on: loop)
             .flatMapThrowing { channel in
@@ -59,15 +59,15 @@ struct TLSConnector: Connector {
         }
     }
 
-    private static func failure(of error: any Error) -> HTTPFailure {
-        if let failure = error as? HTTPFailure { return failure }
+    private static func failure(of error: any Error) -> HTTPError {
+        if let failure = error as? HTTPError { return failure }
         guard let error = error as? NIOConnectionError else {
-            return HTTPFailure(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
+            return HTTPError(error is NIOSSLExtraError ? .tls : .unreachable, mayHaveBeenProcessed: false)
         }
-        if error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure {
+        if error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPError {
             return cause
         }
-        return HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+        return HTTPError(.unreachable, mayHaveBeenProcessed: false)
     }
 }
 
@@ -126,7 +126,7 @@ package struct OriginDialer: Sendable {
         _ prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in }
     ) -> EventLoopFuture<any Channel> {
         if isGuarded, let address = origin.address, !addressGuard.permits(address) {
-            return loop.makeFailedFuture(HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+            return loop.makeFailedFuture(HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false))
         }
         let timeout = TimeAmount(timeout)
         let deadline = loop.now + timeout

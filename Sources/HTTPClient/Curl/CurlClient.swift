@@ -7,7 +7,7 @@ import Synchronization
 /// transfers, which share connections.
 final class CurlClient: Sendable {
     private struct State {
-        var errand = CurlWorker.Errand()
+        var errand = CurlWorker.WorkItem()
         var outstanding = 0
         var hasEnded = false
         /// Callers that wait for the thread's end.
@@ -76,7 +76,7 @@ final class CurlClient: Sendable {
             worker.run { finished in
                 shared.state.withLock { state in
                     state.outstanding -= finished
-                    defer { state.errand = CurlWorker.Errand(end: state.errand.end) }
+                    defer { state.errand = CurlWorker.WorkItem(end: state.errand.end) }
                     return state.errand
                 }
             }
@@ -262,7 +262,7 @@ final class CurlClients: Sendable {
     }
 
     private func makeSpace(_ state: inout State) -> Bool {
-        guard state.scoped.count >= Self.mostClients else { return true }
+        guard state.scoped.count >= Self.maxClients else { return true }
         let idle = state.scoped.filter { $0.value.client.isIdle }
         guard let stalest = idle.min(by: { $0.value.turn < $1.value.turn }) else { return false }
         state.scoped[stalest.key] = nil
@@ -277,5 +277,5 @@ final class CurlClients: Sendable {
     }
 
     /// Each uses a thread.
-    private static let mostClients = 32
+    private static let maxClients = 32
 }

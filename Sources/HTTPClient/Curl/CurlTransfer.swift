@@ -144,11 +144,11 @@ final class CurlTransfer {
         lists.removeAll()
     }
 
-    func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
+    func result(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
         if wasForbidden, code != CURLE_OK {
-            return .failure(HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+            return .failure(HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false))
         }
-        if wasRepeated { return .failure(HTTPFailure(.closed, mayHaveBeenProcessed: true)) }
+        if wasRepeated { return .failure(HTTPError(.closed, mayHaveBeenProcessed: true)) }
         let status = ccurl_response_code(easy)
         if status >= 200, code == CURLE_OK || isCutOff {
             return .success(HTTPResponse(status: status, headers: headers, body: body))
@@ -156,7 +156,7 @@ final class CurlTransfer {
         return .failure(failure(code))
     }
 
-    private var certificateFlaw: HTTPFailure.Reason {
+    private var certificateFlaw: HTTPError.Reason {
         switch ccurl_certificate_flaw(easy) {
         case CCURL_CERTIFICATE_FOR_OTHER_NAMES: .tlsName
         case CCURL_CERTIFICATE_EXPIRED: .tlsExpired
@@ -164,27 +164,27 @@ final class CurlTransfer {
         }
     }
 
-    private func failure(_ code: CURLcode) -> HTTPFailure {
+    private func failure(_ code: CURLcode) -> HTTPError {
         switch code {
         // The URL was checked before; libcurl also reports this for responses that are not HTTP (HTTP/0.9).
         case CURLE_URL_MALFORMAT where !mayHaveBeenProcessed:
-            HTTPFailure(.invalidURL, mayHaveBeenProcessed: false)
+            HTTPError(.invalidURL, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
+            HTTPError(.unresolved, mayHaveBeenProcessed: false)
         case CURLE_COULDNT_CONNECT, CURLE_PROXY:
-            HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+            HTTPError(.unreachable, mayHaveBeenProcessed: false)
         case CURLE_PEER_FAILED_VERIFICATION:
-            HTTPFailure(certificateFlaw, mayHaveBeenProcessed: false)
+            HTTPError(certificateFlaw, mayHaveBeenProcessed: false)
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE:
-            HTTPFailure(.tls, mayHaveBeenProcessed: false)
+            HTTPError(.tls, mayHaveBeenProcessed: false)
         case CURLE_OPERATION_TIMEDOUT:
-            HTTPFailure(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
+            HTTPError(.timeout, mayHaveBeenProcessed: mayHaveBeenProcessed)
         case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE:
-            HTTPFailure(.closed, mayHaveBeenProcessed: mayHaveBeenProcessed)
+            HTTPError(.closed, mayHaveBeenProcessed: mayHaveBeenProcessed)
         case CURLE_OUT_OF_MEMORY:
-            HTTPFailure(.overloaded, mayHaveBeenProcessed: mayHaveBeenProcessed)
+            HTTPError(.overloaded, mayHaveBeenProcessed: mayHaveBeenProcessed)
         default:
-            HTTPFailure(.protocolError, mayHaveBeenProcessed: mayHaveBeenProcessed)
+            HTTPError(.protocolError, mayHaveBeenProcessed: mayHaveBeenProcessed)
         }
     }
 }

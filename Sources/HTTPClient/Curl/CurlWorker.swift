@@ -7,15 +7,15 @@ import NIOCore
 /// `@unchecked Sendable`: once made, it is used only on that thread.
 final class CurlWorker: @unchecked Sendable {
     /// The next work for the thread.
-    struct Errand {
-        enum End {
+    struct WorkItem {
+        enum Shutdown {
             case none, whenDone, now
         }
 
         var arrivals: [Exchange] = []
         /// Requests with the addresses of their hosts.
         var found: [(exchange: Exchange, addresses: [SocketAddress])] = []
-        var end = End.none
+        var end = Shutdown.none
 
         var isEmpty: Bool { arrivals.isEmpty && found.isEmpty }
     }
@@ -42,10 +42,10 @@ final class CurlWorker: @unchecked Sendable {
     private var addresses = HostAddresses()
     private var queue: TransferQueue
     private var transfers: [UnsafeMutableRawPointer: CurlTransfer] = [:]
-    private var spareHandles: [UnsafeMutableRawPointer] = []
+    private var idleHandles: [UnsafeMutableRawPointer] = []
     private var soonestDeadline: Deadline = .distantFuture
     private var placesMadeAt: Deadline = .distantPast
-    private var floodsSoughtAt: Deadline = .distantPast
+    private var floodsCheckedAt: Deadline = .distantPast
     /// The number of ended requests.
     private var finished = 0
 
@@ -75,7 +75,7 @@ final class CurlWorker: @unchecked Sendable {
     /// Works until an errand requests a stop, then fails all remaining requests.
     ///
     /// - Parameter nextErrand: Called with the number of requests that completed since the last call.
-    func run(nextErrand: (_ finished: Int) -> Errand) {
+    func run(nextErrand: (_ finished: Int) -> WorkItem) {
         while true {
             let errand = nextErrand(finished)
             finished = 0
@@ -112,8 +112,8 @@ final class CurlWorker: @unchecked Sendable {
     }
 
     func close() {
-        for easy in spareHandles { curl_easy_cleanup(easy) }
-        spareHandles.removeAll()
+        for easy in idleHandles { curl_easy_cleanup(easy) }
+        idleHandles.removeAll()
         curl_multi_cleanup(multi)
     }
 
@@ -139,7 +139,7 @@ final class CurlWorker: @unchecked Sendable {
     }
 
     private func begin(_ exchange: Exchange) {
-        guard let easy = spareHandles.popLast() ?? curl_easy_init() else {
+        guard let easy = idleHandles.popLast() ?? curl_easy_init() else {
             queue.ended(exchange)
             return refuse(exchange, .overloaded)
         }
@@ -197,15 +197,15 @@ final class CurlWorker: @unchecked Sendable {
     /// Ends transfers whose servers send endlessly.
     private func stopFloods() {
         let now = Deadline.now()
-        guard now - floodsSoughtAt >= Self.floodInterval else { return }
-        floodsSoughtAt = now
+        guard now - floodsCheckedAt >= Self.floodInterval else { return }
+        floodsCheckedAt = now
         for transfer in transfers.values where transfer.isFlooded {
             transfer.dropConnection()
             giveUp(transfer, .protocolError)
         }
     }
 
-    private func refuse(_ exchange: Exchange, _ reason: HTTPFailure.Reason) {
+    private func refuse(_ exchange: Exchange, _ reason: HTTPError.Reason) {
         ended(exchange)
         exchange.fail(reason, mayHaveBeenProcessed: false)
     }
@@ -251,7 +251,7 @@ final class CurlWorker: @unchecked Sendable {
     }
 
     /// Ends a transfer that took too long, or received too much.
-    private func giveUp(_ transfer: CurlTransfer, _ reason: HTTPFailure.Reason) {
+    private func giveUp(_ transfer: CurlTransfer, _ reason: HTTPError.Reason) {
         curl_multi_remove_handle(multi, transfer.easy)
         transfers[transfer.easy] = nil
         let mayHaveBeenProcessed = transfer.mayHaveBeenProcessed
@@ -270,7 +270,7 @@ final class CurlWorker: @unchecked Sendable {
     /// Releases a transfer's handle and slot, and returns the exchange to complete.
     private func end(_ transfer: CurlTransfer, isAnswered: Bool = false) -> Exchange {
         reset(transfer)
-        if spareHandles.count < 64 { spareHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
+        if idleHandles.count < 64 { idleHandles.append(transfer.easy) } else { curl_easy_cleanup(transfer.easy) }
         queue.ended(transfer.exchange, isAnswered: isAnswered)
         return transfer.exchange
     }

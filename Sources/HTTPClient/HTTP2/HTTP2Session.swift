@@ -16,7 +16,7 @@ final class HTTP2Session {
         case answered(Exchange, HTTPResponse)
         /// The peer has not processed it; it may be resent immediately.
         case refused(Exchange)
-        case failed(Exchange, HTTPFailure)
+        case failed(Exchange, HTTPError)
     }
 
     /// The most bytes that a response's header fields may take together, as RFC 9113 counts them.
@@ -110,7 +110,7 @@ final class HTTP2Session {
     }
 
     /// Sends GOAWAY with the next `pump`, and no frames after it.
-    func sayGoodbye(_ code: HTTP2ErrorCode = .noError) {
+    func sendGoAway(_ code: HTTP2ErrorCode = .noError) {
         guard !hasSaidGoodbye else { return }
         hasSaidGoodbye = true
         budget.drain()
@@ -119,7 +119,7 @@ final class HTTP2Session {
 
     /// Ends all streams after the connection was lost. Provably unprocessed requests finish as refused, all others fail
     /// with `reason`. No bytes are sent or received after this.
-    func abandon(_ reason: HTTPFailure.Reason) {
+    func abandon(_ reason: HTTPError.Reason) {
         isAbandoned = true
         budget.drain()
         control.removeAll()
@@ -157,13 +157,13 @@ final class HTTP2Session {
     ///   - stream: The one that fails.
     ///   - reason: Why.
     ///   - code: The reset's code, if the peer does not know yet.
-    private func fail(_ stream: RequestStream, _ reason: HTTPFailure.Reason, reset code: HTTP2ErrorCode? = nil) {
+    private func fail(_ stream: RequestStream, _ reason: HTTPError.Reason, reset code: HTTP2ErrorCode? = nil) {
         let isSent = stream.isSent
         if let code, isSent {
             control.reset(streamID: stream.id, code)
             resetStreams.insert(stream.id)
         }
-        finished.append(.failed(close(stream), HTTPFailure(reason, mayHaveBeenProcessed: isSent)))
+        finished.append(.failed(close(stream), HTTPError(reason, mayHaveBeenProcessed: isSent)))
     }
 
     private func close(_ stream: RequestStream) -> Exchange {
@@ -249,7 +249,7 @@ final class HTTP2Session {
             guard !control.isFlooded else { throw .connection(.enhanceYourCalm) }
             return true
         } catch {
-            if case .connection(let code) = error { sayGoodbye(code) }
+            if case .connection(let code) = error { sendGoAway(code) }
             return false
         }
     }

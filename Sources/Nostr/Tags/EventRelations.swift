@@ -28,19 +28,19 @@ package struct EventRelations: Sendable {
     /// It depends on the author of the event that is replied to or quoted: from `authors`, if known there, else from
     /// the tag that names the event (NIP-10, NIP-18, NIP-22). If neither has the author, a key in a `p` tag is assumed
     /// to be the author, because clients name the author there. With several `p` tags, that is a guess.
-    package func relation(to key: PublicKey, authors: (EventID) -> [PublicKey]? = { _ in nil }) -> RelationFinding {
+    package func relation(to key: PublicKey, authors: (EventID) -> [PublicKey]? = { _ in nil }) -> RelationMatch {
         let answered = answered.map { ($0, isBy($0, key, authors)) }
-        if let answered, answered.1 == true { return RelationFinding(relation: .reply) }
+        if let answered, answered.1 == true { return RelationMatch(relation: .reply) }
         let quoted = quoted.map { ($0, isBy($0, key, authors)) }
-        if quoted.contains(where: { $0.1 == true }) { return RelationFinding(relation: .quote) }
-        guard named.contains(key) else { return RelationFinding() }
+        if quoted.contains(where: { $0.1 == true }) { return RelationMatch(relation: .quote) }
+        guard named.contains(key) else { return RelationMatch() }
         if let (target, isTheirs) = answered, isTheirs == nil, let id = target.eventID {
-            return RelationFinding(relation: .reply, openQuestion: isForOne ? nil : id)
+            return RelationMatch(relation: .reply, openQuestion: isForOne ? nil : id)
         }
         if let id = quoted.lazy.filter({ $0.1 == nil }).compactMap(\.0.eventID).first {
-            return RelationFinding(relation: .quote, openQuestion: isForOne ? nil : id)
+            return RelationMatch(relation: .quote, openQuestion: isForOne ? nil : id)
         }
-        return RelationFinding(relation: .mention)
+        return RelationMatch(relation: .mention)
     }
 
     /// Nil when the author is unknown.
@@ -65,7 +65,7 @@ package enum Relation: String, CaseIterable, Hashable, Sendable {
 }
 
 /// The relation of an event to a user, from its tags and the known events that they name.
-package struct RelationFinding: Hashable, Sendable {
+package struct RelationMatch: Hashable, Sendable {
     /// Nil if there is no relation.
     package var relation: Relation?
     /// The event whose author would decide the relation; nil if it is decided. Until then ``relation`` is a guess.

@@ -10,7 +10,7 @@ package struct DeviceStatus: Sendable, Hashable {
         package var status: Int
     }
 
-    package struct Failure: Sendable, Hashable {
+    package struct FailedPush: Sendable, Hashable {
         package var at: Timestamp
         /// A word of `DeliveryReport.Kind`.
         package var kind: String
@@ -21,9 +21,9 @@ package struct DeviceStatus: Sendable, Hashable {
     }
 
     package var lastSuccess: Success?
-    package var lastFailure: Failure?
+    package var lastFailure: FailedPush?
 
-    package init(lastSuccess: Success? = nil, lastFailure: Failure? = nil) {
+    package init(lastSuccess: Success? = nil, lastFailure: FailedPush? = nil) {
         self.lastSuccess = lastSuccess
         self.lastFailure = lastFailure
     }
@@ -40,7 +40,7 @@ package struct DeviceStatus: Sendable, Hashable {
         case .delivered:
             lastSuccess = Success(at: time, status: Int(status))
         case .gone, .rejected, .retry, .misconfigured, .expired:
-            lastFailure = Failure(at: time, kind: kind.name, status: Int(status), reason: reason())
+            lastFailure = FailedPush(at: time, kind: kind.name, status: Int(status), reason: reason())
         case .reduced, .postponed, .unregistered, .moved, .unreadable, .requeued, .discarded, .deleted: break
         }
     }
@@ -52,7 +52,7 @@ struct PendingStatuses: Sendable {
     /// The minimum time between two rows of a device.
     static let span: Duration = .seconds(1)
     /// Up to this many devices wait; more are written as if they were new.
-    static let mostWaiting = 8_192
+    static let maxWaiting = 8_192
 
     /// Statuses of the devices that wait to be written.
     private(set) var statuses: [DeviceID: DeviceStatus] = [:]
@@ -93,7 +93,7 @@ struct PendingStatuses: Sendable {
             begin = now
             written.removeAll(keepingCapacity: true)
         }
-        for device in due.keys where written.count < Self.mostWaiting { written.insert(device) }
+        for device in due.keys where written.count < Self.maxWaiting { written.insert(device) }
         return due
     }
 }

@@ -24,20 +24,20 @@ package final class KeptEvents: Sendable {
     }
 
     /// The maximum of kept events, in bytes of JSON.
-    package static let mostBytes = 64 << 20
+    package static let maxBytes = 64 << 20
     /// Longer events are dropped.
     private static let longest = 32 << 10
     /// The maximum of bytes that wait for the disk.
-    private static let mostPending = 4 << 20
+    private static let maxPending = 4 << 20
     /// Up to this many deletions may wait for the disk; one names at most 256 events.
-    package static let mostWithdrawn = 1_024
+    package static let maxWithdrawn = 1_024
     /// How long events wait to be written together.
     private static let delay: Duration = .seconds(1)
 
     private let path: String
     private let age: Duration
     private let limit: Int
-    private let mostWithdrawn: Int
+    private let maxWithdrawn: Int
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
     private let pending = Mutex(Pending())
@@ -49,15 +49,15 @@ package final class KeptEvents: Sendable {
     package init(
         path: String,
         age: Duration,
-        limit: Int = KeptEvents.mostBytes,
-        mostWithdrawn: Int = KeptEvents.mostWithdrawn,
+        limit: Int = KeptEvents.maxBytes,
+        maxWithdrawn: Int = KeptEvents.maxWithdrawn,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
     ) {
         self.path = path
         self.age = age
         self.limit = limit
-        self.mostWithdrawn = mostWithdrawn
+        self.maxWithdrawn = maxWithdrawn
         self.now = now
         self.logger = logger
     }
@@ -152,15 +152,15 @@ extension KeptEvents {
         let size = event.size
         guard size <= Self.longest else { return }
         add { pending in
-            guard pending.bytes + size <= Self.mostPending else { return }
+            guard pending.bytes + size <= Self.maxPending else { return }
             pending.bytes += size
             pending.events.append(event)
         }
     }
 
     package func withdrawn(_ deletion: Deletion) {
-        add { [mostWithdrawn] pending in
-            guard pending.withdrawn.count < mostWithdrawn, !pending.isOverrun else {
+        add { [maxWithdrawn] pending in
+            guard pending.withdrawn.count < maxWithdrawn, !pending.isOverrun else {
                 // The deleted events are among the kept or waiting ones.
                 pending.isOverrun = true
                 pending.events = []

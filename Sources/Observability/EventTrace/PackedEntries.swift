@@ -94,7 +94,7 @@ struct PackedEntries {
             let delivery = has.contains(.delivery) ? try delivery(&reader) : nil
             let reason = try reader.text()
             let word = try reader.text()
-            var what = TraceEntry.What.step(word)
+            var what = TraceEntry.Content.step(word)
             if has.contains(.report) {
                 what = .report(
                     TraceEntry.Report(

@@ -6,7 +6,7 @@ import Push
 
 /// One step of an event or a delivery.
 package struct TraceEntry: Sendable, Hashable {
-    package enum What: Sendable, Hashable {
+    package enum Content: Sendable, Hashable {
         /// A step of the pipeline, by its word; other versions have other words.
         case step(String)
         /// A decision about a delivery.
@@ -59,7 +59,7 @@ package struct TraceEntry: Sendable, Hashable {
     }
 
     package var time: Timestamp
-    package var what: What
+    package var what: Content
     /// Nil in a report, and in a step of all events that were held under `delivery`.
     package var event: EventID?
     package var account: PublicKey?
@@ -109,7 +109,7 @@ package struct TraceEntry: Sendable, Hashable {
 
     package init(
         time: Timestamp,
-        what: What,
+        what: Content,
         event: EventID?,
         account: PublicKey?,
         device: DeviceID?,

@@ -30,9 +30,9 @@ struct TraceFile {
     }
 
     /// How long a step waits for the end of its push.
-    static let patience: Duration = .milliseconds(300)
+    static let timeout: Duration = .milliseconds(300)
     /// The maximum of waiting steps: a crowd's steps share rows anyway, and would take megabytes.
-    private static let mostWaiting = 4_096
+    private static let maxWaiting = 4_096
 
     /// The number of entries that wait for the next ``write(_:_:pauses:isLast:at:)``.
     var waiting: Int { heldBack.places.count }
@@ -149,7 +149,7 @@ struct TraceFile {
         places.removeAll { place in
             let since = place.index < former.places.count ? former.places[place.index].since : now
             // A clock that was set back ends the wait.
-            guard waiting.places.count < mostWaiting, since <= now, now - since < patience,
+            guard waiting.places.count < maxWaiting, since <= now, now - since < timeout,
                 open.isUnderWay(entries[place.index])
             else { return false }
             entries.copy(place.index, to: &waiting.entries)

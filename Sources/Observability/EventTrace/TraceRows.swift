@@ -101,7 +101,7 @@ package enum TraceError: Error, Hashable, Sendable, CustomStringConvertible {
 /// The rows of a trace within one access to its database.
 struct TraceRows {
     /// An event that names thousands of devices is shown up to this many entries.
-    private static let mostEntries = 10_000
+    private static let maxEntries = 10_000
 
     let db: Database
 
@@ -202,7 +202,7 @@ struct TraceRows {
             status.lastSuccess = DeviceStatus.Success(at: at, status: row["delivered_status"] ?? 0)
         }
         if let at = row["failed_at"] as Timestamp? {
-            status.lastFailure = DeviceStatus.Failure(
+            status.lastFailure = DeviceStatus.FailedPush(
                 at: at,
                 kind: row["failed_kind"] ?? "",
                 status: row["failed_status"] ?? 0,
@@ -222,7 +222,7 @@ struct TraceRows {
             let sql = "SELECT \(Self.columns) FROM entries_\(segment) WHERE event = ?1 AND head = ?2 ORDER BY row"
             try read(sql, event.bytes.array, head: TraceSchema.head(of: event)) {
                 guard $1.event != nil else { return reports.append(($0, $1)) }
-                guard found.count < Self.mostEntries, recipient == nil || $1.account == nil || $1.account == recipient
+                guard found.count < Self.maxEntries, recipient == nil || $1.account == nil || $1.account == recipient
                 else { return }
                 if let delivery = $1.delivery { deliveries.insert(delivery) }
                 found.append(($0, $1))
@@ -264,11 +264,11 @@ struct TraceRows {
 
     /// How many of the newest entries of each segment are scanned. There is no index by account, because each push
     /// would pay for it.
-    private static let mostLookedAt = 100_000
+    private static let maxRowsRead = 100_000
 
     func recentEvents(of account: PublicKey, limit: Int) throws -> [EventID] {
         var events: [EventID] = []
-        var rest = Self.mostLookedAt
+        var rest = Self.maxRowsRead
         for segment in try segments().reversed() where rest > 0 {
             let select = try RawStatement(db, "SELECT \(Self.columns) FROM entries_\(segment) ORDER BY row DESC")
             defer { select.reset() }

@@ -15,7 +15,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
         var isAlarmSet = false
         var isLast = false
         var waiter: CheckedContinuation<Void, Never>?
-        var toldAt: Timestamp?
+        var loggedAt: Timestamp?
     }
 
     /// Results of spans since the start, by word.
@@ -146,21 +146,21 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
         sender.send(request) { [self] result in
             let outcome = SpanQueue.Outcome(result)
             let now = now()
-            let isWorthALine = state.withLock { state in
+            let shouldLog = state.withLock { state in
                 state.queue.finish(outcome, now: now)
                 // At the end there is no time for a retry.
                 if state.isLast, case .later = outcome { state.queue = SpanQueue() }
                 if case .taken(refused: 0) = outcome { return false }
-                let isQuiet = state.toldAt.map { now >= $0 && now - $0 < Self.quiet } ?? false
-                if !isQuiet { state.toldAt = now }
+                let isQuiet = state.loggedAt.map { now >= $0 && now - $0 < Self.quiet } ?? false
+                if !isQuiet { state.loggedAt = now }
                 return !isQuiet
             }
-            if isWorthALine { report(result) }
+            if shouldLog { report(result) }
             act()
         }
     }
 
-    private func report(_ result: Result<HTTPResponse, HTTPFailure>) {
+    private func report(_ result: Result<HTTPResponse, HTTPError>) {
         let reason =
             switch result {
             case .success(let response): "status \(response.status)"
@@ -171,7 +171,7 @@ package final class Tracer: PipelineObserver, DeliveryObserver {
 }
 
 extension SpanQueue.Outcome {
-    init(_ result: Result<HTTPResponse, HTTPFailure>) {
+    init(_ result: Result<HTTPResponse, HTTPError>) {
         switch result {
         case .failure: self = .later(.zero)
         case .success(let response):

@@ -91,8 +91,8 @@ package struct APIOperation: Sendable {
         ) { call in
             do {
                 return ConsoleAnswer(body: try await answer(call).json + "\n")
-            } catch let failure as OperationFailure {
-                throw APIProblem(failure)
+            } catch let failure as OperationError {
+                throw APIError(failure)
             }
         }
         return APIOperation(endpoint, group, summary, .json(AnswerSchema.of(Answer.self)), body: body?.schema)
@@ -122,8 +122,8 @@ enum DiskWork {
     }
 }
 
-extension APIProblem {
-    init(_ failure: OperationFailure) {
+extension APIError {
+    init(_ failure: OperationError) {
         let status =
             switch failure.kind {
             case .invalid: 400
@@ -134,7 +134,7 @@ extension APIProblem {
     }
 
     /// Takes a status that the operation chooses.
-    init(_ status: Int, _ failure: OperationFailure) {
+    init(_ status: Int, _ failure: OperationError) {
         if let says = failure.says {
             self.init(status, Sentence(says.code, says.values, failure.description))
         } else {
@@ -148,20 +148,20 @@ struct RequestObject {
     let object: JSONObject
     private let text: String
 
-    /// Throws an ``APIProblem`` if the body is not a JSON object, or has a member that is not in `members`.
-    init(_ call: APICall, members: [String]) throws(APIProblem) {
+    /// Throws an ``APIError`` if the body is not a JSON object, or has a member that is not in `members`.
+    init(_ call: APICall, members: [String]) throws(APIError) {
         guard let text = String(validating: call.body.readableBytesView, as: UTF8.self) else {
-            throw APIProblem(400, "the body: expected JSON in UTF-8")
+            throw APIError(400, "the body: expected JSON in UTF-8")
         }
         let value: JSONValue
         do {
             value = try JSONValue(parsing: text)
         } catch {
-            throw APIProblem(400, "the body: \(error)")
+            throw APIError(400, "the body: \(error)")
         }
-        guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
+        guard case .object(let object) = value else { throw APIError(400, "the body: expected a JSON object") }
         if let unknown = object.members.first(where: { !members.contains($0.name) }) {
-            throw APIProblem(400, "\(unknown.name.prefix(40)): expected \(members.joined(separator: ", "))")
+            throw APIError(400, "\(unknown.name.prefix(40)): expected \(members.joined(separator: ", "))")
         }
         self.object = object
         self.text = text
@@ -169,23 +169,23 @@ struct RequestObject {
 
     func has(_ name: String) -> Bool { object.members.contains { $0.name == name } }
 
-    func text(_ name: String) throws(APIProblem) -> String? {
+    func text(_ name: String) throws(APIError) -> String? {
         try value(name, "a string") { if case .string(let text) = $0 { text } else { nil } }
     }
 
     /// Returns a required string of up to `limit` characters.
-    func required(_ name: String, atMost limit: Int) throws(APIProblem) -> String {
+    func required(_ name: String, atMost limit: Int) throws(APIError) -> String {
         guard let text = try text(name), text.unicodeScalars.count <= limit else {
-            throw APIProblem(400, "\(name): expected a string of up to \(limit) characters")
+            throw APIError(400, "\(name): expected a string of up to \(limit) characters")
         }
         return text
     }
 
-    func flag(_ name: String) throws(APIProblem) -> Bool? {
+    func flag(_ name: String) throws(APIError) -> Bool? {
         try value(name, "true or false") { if case .bool(let flag) = $0 { flag } else { nil } }
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int64>) throws(APIProblem) -> Int64? {
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(APIError) -> Int64? {
         try value(name, "a whole number from \(range.lowerBound) to \(range.upperBound)") { value in
             guard case .number(let digits) = value, let number = Int64(digits), range.contains(number) else {
                 return nil
@@ -194,7 +194,7 @@ struct RequestObject {
         }
     }
 
-    func texts(_ name: String) throws(APIProblem) -> [String]? {
+    func texts(_ name: String) throws(APIError) -> [String]? {
         try value(name, "a list of strings") { value in
             guard case .array(let elements) = value else { return nil }
             let texts = elements.compactMap { if case .string(let text) = $0 { text } else { nil as String? } }
@@ -202,7 +202,7 @@ struct RequestObject {
         }
     }
 
-    func objects(_ name: String) throws(APIProblem) -> [JSONObject]? {
+    func objects(_ name: String) throws(APIError) -> [JSONObject]? {
         try value(name, "a list of objects") { value in
             guard case .array(let elements) = value else { return nil }
             let objects = elements.compactMap { if case .object(let object) = $0 { object } else { nil } }
@@ -210,12 +210,12 @@ struct RequestObject {
         }
     }
 
-    /// Returns the JSON text of an object. Throws an ``APIProblem`` if it is missing.
-    func json(_ name: String) throws(APIProblem) -> [UInt8] {
+    /// Returns the JSON text of an object. Throws an ``APIError`` if it is missing.
+    func json(_ name: String) throws(APIError) -> [UInt8] {
         guard case .object? = object[name],
             let whole = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any],
             let part = whole[name] as? [String: Any], let data = try? JSONSerialization.data(withJSONObject: part)
-        else { throw APIProblem(400, "\(name): expected an object") }
+        else { throw APIError(400, "\(name): expected an object") }
         return Array(data)
     }
 
@@ -224,9 +224,9 @@ struct RequestObject {
         _ name: String,
         _ expected: String,
         _ read: (JSONValue) -> Value?
-    ) throws(APIProblem) -> Value? {
+    ) throws(APIError) -> Value? {
         guard let member = object.members.first(where: { $0.name == name }) else { return nil }
-        guard let value = read(member.value) else { throw APIProblem(400, "\(name): expected \(expected)") }
+        guard let value = read(member.value) else { throw APIError(400, "\(name): expected \(expected)") }
         return value
     }
 }

@@ -111,7 +111,7 @@ struct DeviceAPI {
 extension APICall {
     /// The device's number in the path.
     fileprivate var device: Int64 {
-        get throws(OperationFailure) {
+        get throws(OperationError) {
             guard let number = Int64(path("device")) else { throw .unknown("device: expected a number") }
             return number
         }

@@ -9,7 +9,7 @@ import Rules
 struct GroupAPI {
     private static let page = 1_000
     /// The limit of accounts to add, and of accounts to remove, in one request.
-    private static let mostChanges = 2_500
+    private static let maxChanges = 2_500
     private static let app = APIParameter.query("app", .text(64), "the app of the group", isRequired: true)
     private static let group = APIParameter.path(
         "group",
@@ -42,7 +42,7 @@ struct GroupAPI {
             "Lists the members of a group, in the order of their keys.",
             [Self.group, Self.app, .query("after", .plain(64), "`next` of the previous response.")]
         ) { [registry] call in
-            let after = try call.query["after"].map { text throws(OperationFailure) in
+            let after = try call.query["after"].map { text throws(OperationError) in
                 try OperatorWords.key(text, "after")
             }
             let found = try registry.members(of: Self.name(call), after: after, limit: Self.page + 1)
@@ -53,7 +53,7 @@ struct GroupAPI {
 
     private var change: APIOperation {
         let accounts: JSONValue = [
-            "type": "array", "maxItems": .number(Self.mostChanges),
+            "type": "array", "maxItems": .number(Self.maxChanges),
             "items": ["type": "string", "pattern": "^([0-9a-f]{64}|npub1[02-9ac-hj-np-z]{58})$"],
         ]
         let body: JSONValue = [
@@ -71,7 +71,7 @@ struct GroupAPI {
             let name = try Self.name(call)
             let apps = apps()
             guard apps.contains(call.query["app"] ?? "") else {
-                throw APIProblem(404, "app: expected an app of the configuration: \(apps.joined(separator: ", "))")
+                throw APIError(404, "app: expected an app of the configuration: \(apps.joined(separator: ", "))")
             }
             let object = try RequestObject(call, members: ["add", "remove"])
             let (adding, removing) = (try Self.accounts(object, "add"), try Self.accounts(object, "remove"))
@@ -81,25 +81,25 @@ struct GroupAPI {
         }
     }
 
-    private static func accounts(_ object: RequestObject, _ member: String) throws(APIProblem) -> [PublicKey] {
+    private static func accounts(_ object: RequestObject, _ member: String) throws(APIError) -> [PublicKey] {
         let texts = try object.texts(member) ?? []
-        guard texts.count <= mostChanges else {
-            throw APIProblem(400, "\(member): expected at most \(mostChanges) accounts")
+        guard texts.count <= maxChanges else {
+            throw APIError(400, "\(member): expected at most \(maxChanges) accounts")
         }
         var keys: [PublicKey] = []
         for (number, text) in texts.enumerated() {
             guard let key = PublicKey(hex: text) ?? NIP19.publicKey(npub: text) else {
-                throw APIProblem(400, "\(member)/\(number): expected 64 lowercase hex digits or npub1…")
+                throw APIError(400, "\(member)/\(number): expected 64 lowercase hex digits or npub1…")
             }
             keys.append(key)
         }
         return keys
     }
 
-    /// Throws an ``APIProblem``.
-    private static func name(_ call: APICall) throws(APIProblem) -> GroupName {
+    /// Throws an ``APIError``.
+    private static func name(_ call: APICall) throws(APIError) -> GroupName {
         guard let name = GroupName(app: call.query["app"] ?? "", group: call.path("group")) else {
-            throw APIProblem(400, "group: expected 1 to \(GroupName.longest) letters, digits, `.`, `_` and `-`")
+            throw APIError(400, "group: expected 1 to \(GroupName.longest) letters, digits, `.`, `_` and `-`")
         }
         return name
     }

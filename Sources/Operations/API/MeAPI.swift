@@ -105,7 +105,7 @@ struct MeAPI {
             let key = try call.key
             try rates.admit(.changes, key)
             guard let name = GroupName(app: call.path("app"), group: call.path("group")) else {
-                throw APIProblem(404, Sentence("no-group", "there is no such group"))
+                throw APIError(404, Sentence("no-group", "there is no such group"))
             }
             return try await body(name, key)
         }
@@ -128,8 +128,8 @@ struct MeAPI {
 extension APICall {
     /// The account that signed the request.
     fileprivate var key: PublicKey {
-        get throws(APIProblem) {
-            guard let key = PublicKey(hex: try owner) else { throw APIProblem(401, "expected a signed request") }
+        get throws(APIError) {
+            guard let key = PublicKey(hex: try owner) else { throw APIError(401, "expected a signed request") }
             return key
         }
     }
@@ -159,7 +159,7 @@ private final class OwnRates: Sendable {
         self.now = now
     }
 
-    func admit(_ kind: Kind, _ key: PublicKey) throws(APIProblem) {
+    func admit(_ kind: Kind, _ key: PublicKey) throws(APIError) {
         let place = Place(kind: kind, key: key)
         let pause: Duration? = state.withLock { state in
             if kind == .looks {
@@ -169,7 +169,7 @@ private final class OwnRates: Sendable {
             }
         }
         if let pause {
-            throw APIProblem(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
+            throw APIError(429, "too many requests: wait \(pause.seconds) s", retryAfter: pause.seconds)
         }
     }
 }

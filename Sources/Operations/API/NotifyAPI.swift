@@ -37,7 +37,7 @@ struct NotifyAPI {
                 body: APIBody(limit: NotifyRequest.longest),
                 isBrief: true
             ) { [notifier, rules] call in
-                guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
+                guard case .agent(let sender, _)? = call.principal else { throw APIError(401, "expected a token") }
                 let origin = Notifier.Origin(sender: sender, key: call.field("idempotency-key"))
                 let answer = try await notifier.send(Array(call.body.readableBytesView), from: origin) {
                     let (configuration, book) = rules()
@@ -71,7 +71,7 @@ struct NotifyAPI {
                 .query("after", .integer(0...1_000_000), "`next` of the previous response."),
             ]
         ) { [notifier, view] call in
-            guard case .agent(let sender, _)? = call.principal else { throw APIProblem(401, "expected a token") }
+            guard case .agent(let sender, _)? = call.principal else { throw APIError(401, "expected a token") }
             let record = try await notifier.record(call.path("id"), of: sender)
             let number = call.query["after"].flatMap { Int($0) } ?? 0
             let event = record.events.dropFirst(number).first
@@ -95,14 +95,14 @@ struct NotifyAPI {
         ]
         let object: JSONValue = ["type": "object"]
         let data: JSONValue = [
-            "type": "object", "maxProperties": .number(CustomKeys.mostMembers),
+            "type": "object", "maxProperties": .number(CustomKeys.maxMembers),
             "description": "Keys for the app, next to the notification's own.",
         ]
         let values: JSONValue = [
-            "type": "object", "maxProperties": .number(NotifyRequest.mostValues),
+            "type": "object", "maxProperties": .number(NotifyRequest.maxValues),
             "additionalProperties": ["type": "string", "maxLength": .number(NotifyRequest.longestValue)],
         ]
-        let most: JSONValue = .number(NotifyRequest.mostRecipients)
+        let most: JSONValue = .number(NotifyRequest.maxRecipients)
         let to: JSONValue = [
             "type": "object", "additionalProperties": .bool(false),
             "description": "Exactly one of device, devices, account, accounts, group, tag and everybody.",

@@ -49,7 +49,7 @@ struct RulesAPI {
             do {
                 return try await DiskWork.run { try RulesInForce(configuration, KnownPlatforms(plugins)) }
             } catch let mistakes as Diagnostics {
-                throw APIProblem(
+                throw APIError(
                     503,
                     "the active rules can no longer be read: \(mistakes.all.first?.message ?? "")"
                 )
@@ -77,15 +77,15 @@ struct RulesAPI {
             return try await saves.run {
                 let configuration = inForce().configuration
                 let former = try await DiskWork.run { try saving.write(configuration, platforms) }
-                let problem: APIProblem
+                let problem: APIError
                 switch await reload() {
                 case .done: return try await DiskWork.run { try RulesInForce(configuration, platforms) }
                 case .busy:
                     let words = "a reload is in progress: try again in a moment"
-                    problem = APIProblem(409, Sentence("busy", words), retryAfter: 1)
+                    problem = APIError(409, Sentence("busy", words), retryAfter: 1)
                 case .refused(let mistakes):
                     let lists = ["mistakes": mistakes.all.map(\.description)]
-                    problem = APIProblem(422, "the configuration has errors; the old rules stay active", lists: lists)
+                    problem = APIError(422, "the configuration has errors; the old rules stay active", lists: lists)
                 }
                 try await DiskWork.run { try saving.restore(former) }
                 throw problem
@@ -164,10 +164,10 @@ struct RulesAPI {
                     do {
                         let report = try await RulesTrial.run(order) { try await $0.run(subject) }
                         return ConsoleAnswer(body: report.json + "\n")
-                    } catch let failure as TrialFailure {
-                        throw APIProblem(failure)
+                    } catch let failure as TrialError {
+                        throw APIError(failure)
                     } catch let mistakes as Diagnostics {
-                        throw APIProblem(422, mistakes: mistakes)
+                        throw APIError(422, mistakes: mistakes)
                     }
                 }
             },
@@ -232,7 +232,7 @@ struct RulesAPI {
         }
     }
 
-    /// Throws an ``APIProblem`` with the errors in the rules.
+    /// Throws an ``APIError`` with the errors in the rules.
     private static func book(
         _ text: String?,
         inPlaceOf file: String?,
@@ -242,7 +242,7 @@ struct RulesAPI {
         do {
             switch (text, file) {
             case (let text?, let file?) where !file.isEmpty:
-                guard configuration.namesRules(file) else { throw APIProblem(400, RulesSaving.expectedFile) }
+                guard configuration.namesRules(file) else { throw APIError(400, RulesSaving.expectedFile) }
                 return try RulesFiles(
                     configuration.rulesFiles,
                     ofApps: configuration.rulesFilesOfApps,
@@ -252,10 +252,10 @@ struct RulesAPI {
                 .read()
             case (let text?, _): return try RuleBook(text, platforms)
             case (nil, nil): return try configuration.loadRules(platforms)
-            case (nil, _?): throw APIProblem(400, "file: expected rules as well")
+            case (nil, _?): throw APIError(400, "file: expected rules as well")
             }
         } catch let mistakes as Diagnostics {
-            throw APIProblem(422, mistakes: mistakes)
+            throw APIError(422, mistakes: mistakes)
         }
     }
 
@@ -297,7 +297,7 @@ final class OneAtATime: Sendable {
             return !isTaken
         }
         guard isFree else {
-            throw APIProblem(503, Sentence("busy", "\(refusal): try again in a moment"), retryAfter: 1)
+            throw APIError(503, Sentence("busy", "\(refusal): try again in a moment"), retryAfter: 1)
         }
         defer { isTaken.withLock { $0 = false } }
         return try await body()
@@ -349,7 +349,7 @@ struct SignalCatalogue: Sendable {
         }
     }
 
-    /// Runs fixtures until each signal that a fixture raises has an example. Throws an ``APIProblem``.
+    /// Runs fixtures until each signal that a fixture raises has an example. Throws an ``APIError``.
     func withExamples(_ configuration: Configuration) async throws -> SignalCatalogue {
         var order = TrialOrder()
         order.configuration = configuration
@@ -367,10 +367,10 @@ struct SignalCatalogue: Sendable {
                 }
                 return catalogue
             }
-        } catch let failure as TrialFailure {
-            throw APIProblem(503, failure.description)
+        } catch let failure as TrialError {
+            throw APIError(503, failure.description)
         } catch let mistakes as Diagnostics {
-            throw APIProblem(503, "the active rules can no longer be read: \(mistakes.all.first?.message ?? "")")
+            throw APIError(503, "the active rules can no longer be read: \(mistakes.all.first?.message ?? "")")
         }
     }
 

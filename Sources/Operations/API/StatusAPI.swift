@@ -9,7 +9,7 @@ import Storage
 /// configuration.
 struct StatusAPI {
     /// The timeout of health checks.
-    private static let patience: Duration = .seconds(5)
+    private static let timeout: Duration = .seconds(5)
 
     let health: RouterHealth
     let metrics: RouterMetrics
@@ -29,7 +29,7 @@ struct StatusAPI {
     private var alive: APIOperation {
         APIOperation(
             APIEndpoint(.get, "/healthz", for: .everybody, isProbe: true) { [health] _ in
-                let stuck = await health.stuck(within: Self.patience)
+                let stuck = await health.stuck(within: Self.timeout)
                 let parts = stuck.map(JSONText.quoted).joined(separator: ",")
                 return ConsoleAnswer(
                     status: stuck.isEmpty ? 200 : 503,
@@ -52,7 +52,7 @@ struct StatusAPI {
     private var ready: APIOperation {
         APIOperation(
             APIEndpoint(.get, "/readyz", for: .everybody, isProbe: true) { [health] call in
-                let readiness = await health.readiness(within: Self.patience)
+                let readiness = await health.readiness(within: Self.timeout)
                 return readiness.answer(details: call.principal?.isAgent ?? false)
             },
             .now,
@@ -90,13 +90,13 @@ struct StatusAPI {
 
     private var overview: APIOperation {
         .report(.get("/v1/status"), .now, "Returns the router's status, problems and fixes.") { [view] _ in
-            try await view.status(within: Self.patience)
+            try await view.status(within: Self.timeout)
         }
     }
 
     private var issues: APIOperation {
         .report(.get("/v1/issues"), .now, "Lists all problems and their fixes.") { [view] _ in
-            IssueList(issues: try await view.status(within: Self.patience).issues)
+            IssueList(issues: try await view.status(within: Self.timeout).issues)
         }
     }
 
@@ -158,12 +158,12 @@ struct StatusAPI {
                     refused: refused.map(\.description)
                 )
             case .refused(let mistakes):
-                throw APIProblem(
+                throw APIError(
                     422,
                     "the new configuration has errors; the old one stays active",
                     lists: ["mistakes": mistakes.all.map(\.description)]
                 )
-            case .busy: throw APIProblem(409, "another reload is in progress: try again in a moment", retryAfter: 1)
+            case .busy: throw APIError(409, "another reload is in progress: try again in a moment", retryAfter: 1)
             }
         }
     }

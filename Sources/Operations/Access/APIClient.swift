@@ -37,7 +37,7 @@ package struct APIClient {
 
     /// Uses the router's admin socket, or the API if the socket is missing or this user may not write to it.
     ///
-    /// Throws an unreachable ``OperationFailure`` if there is neither, and `Diagnostics` for an unreadable API token.
+    /// Throws an unreachable ``OperationError`` if there is neither, and `Diagnostics` for an unreadable API token.
     package init(configuration: Configuration) throws {
         let socket = configuration.adminSocketPath
         if access(socket, W_OK) == 0 {
@@ -46,14 +46,14 @@ package struct APIClient {
         }
         let isForbidden = errno == EACCES
         guard let api = configuration.api else {
-            throw OperationFailure.unreachable(
+            throw OperationError.unreachable(
                 isForbidden
                     ? "this user has no access to the router's socket: run this as root or as the user that runs Carillon"
                     : "no router runs on this configuration: \(socket) does not exist"
             )
         }
         guard api.console.port > 0 else {
-            throw OperationFailure.unreachable("api.listen: with port 0 the router's port is unknown. Set a fixed port")
+            throw OperationError.unreachable("api.listen: with port 0 the router's port is unknown. Set a fixed port")
         }
         way = .network(
             Network(
@@ -66,7 +66,7 @@ package struct APIClient {
 
     /// Returns the response to a request for `target`, such as `/v1/reload`, even if its status is an error.
     ///
-    /// Throws an unreachable ``OperationFailure`` if there is no response, and system errors.
+    /// Throws an unreachable ``OperationError`` if there is no response, and system errors.
     package func ask(_ method: String, _ target: String, body: Data? = nil) async throws -> Answer {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let answer: Result<Answer, any Error>
@@ -79,13 +79,13 @@ package struct APIClient {
         return try answer.get()
     }
 
-    /// Returns the content of the response to a GET of `target`. Throws an ``OperationFailure``.
+    /// Returns the content of the response to a GET of `target`. Throws an ``OperationError``.
     package func read<Content: OperatorAnswer>(_ target: String) async throws -> Content {
         try await answer("GET", target)
     }
 
     /// Returns the content of the response to a POST of `target`, or to a request by another method. Throws an
-    /// ``OperationFailure``.
+    /// ``OperationError``.
     package func change<Content: OperatorAnswer>(_ target: String, by method: String = "POST") async throws -> Content {
         try await answer(method, target)
     }
@@ -104,7 +104,7 @@ package struct APIClient {
                 return try await SocketRequest(socket: path.text, method: method, target: target, body: body)
                     .answer(on: group)
             } catch {
-                throw OperationFailure.unreachable(
+                throw OperationError.unreachable(
                     "no response from \(socket): check that the router runs with this configuration"
                 )
             }
@@ -137,14 +137,14 @@ package struct APIClient {
         await lanes.shutdown()
         switch result {
         case .success(let response) where response.status == 401:
-            throw OperationFailure.unreachable(
+            throw OperationError.unreachable(
                 "the router at \(api.base) rejects the token in \(api.tokenFile). If the file was changed while the router runs, "
                     + "reload the router (systemctl reload, or send it SIGHUP)"
             )
         case .success(let response):
             return Answer(status: Int(response.status), body: String(decoding: response.body, as: UTF8.self))
         case .failure(let failure):
-            throw OperationFailure.unreachable(
+            throw OperationError.unreachable(
                 "no response from \(api.base) (\(failure.reason.rawValue)): check that the router runs with this configuration"
             )
         }
@@ -163,8 +163,8 @@ package struct APIClient {
 
 /// One HTTP request over a Unix domain socket.
 struct SocketRequest {
-    private static let patience: TimeAmount = .minutes(1)
-    private static let mostBytes = 16 << 20
+    private static let timeout: TimeAmount = .minutes(1)
+    private static let maxBytes = 16 << 20
 
     let socket: String
     let method: String
@@ -179,7 +179,7 @@ struct SocketRequest {
             channel.eventLoop.makeCompletedFuture {
                 try channel.pipeline.syncOperations.addHTTPClientHandlers()
                 try channel.pipeline.syncOperations.addHandler(
-                    NIOHTTPClientResponseAggregator(maxContentLength: Self.mostBytes)
+                    NIOHTTPClientResponseAggregator(maxContentLength: Self.maxBytes)
                 )
                 try channel.pipeline.syncOperations.addHandler(AnswerTaker(result))
             }
@@ -200,7 +200,7 @@ struct SocketRequest {
                 "content-length": "\(body?.count ?? 0)",
             ]
         )
-        let timeout = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
+        let timeout = channel.eventLoop.scheduleTask(in: Self.timeout) { channel.close(promise: nil) }
         channel.write(HTTPClientRequestPart.head(head), promise: nil)
         if let body { channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil) }
         channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)

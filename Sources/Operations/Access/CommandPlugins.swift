@@ -59,7 +59,7 @@ package struct StandalonePlatform {
             return try await withTransport { transport in
                 PushServiceAnswer(isGood: true, text: try await transport.command(words))
             }
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             return PushServiceAnswer(isGood: false, text: "\(failure)")
         } catch let failure as PluginError {
             return PushServiceAnswer(isGood: false, text: "\(failure)")
@@ -70,23 +70,23 @@ package struct StandalonePlatform {
 
     /// Loads the plugins, makes the transport, and releases both when `body` has returned.
     ///
-    /// Throws an ``OperationFailure`` for an unknown app or platform, the plugin's error about its block, and errors of
+    /// Throws an ``OperationError`` for an unknown app or platform, the plugin's error about its block, and errors of
     /// `body`. Throws `Diagnostics` if the program that runs plugins is missing, and other errors if a file with root
     /// certificates cannot be read or sockets cannot be opened.
     func withTransport<Value: Sendable>(
         _ body: (TransportInstance) async throws -> Value
     ) async throws -> Value {
         guard let platforms = configuration.apps[app]?.platforms else {
-            throw OperationFailure.invalid(
+            throw OperationError.invalid(
                 "the configuration has no app \(app); its apps: \(Self.list(configuration.apps.keys))"
             )
         }
         guard let block = platforms[platform] else {
-            throw OperationFailure.invalid(
+            throw OperationError.invalid(
                 "the app \(app) has no platform \(platform); its platforms: \(Self.list(platforms.keys))"
             )
         }
-        if let lack = block.unset.first { throw OperationFailure.unavailable("\(lack)") }
+        if let lack = block.unset.first { throw OperationError.unavailable("\(lack)") }
         let log = Logger(label: "carillon.push") { _ in SwiftLogNoOpLogHandler() }
         let host = try configuration.plugins.load(log: log)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

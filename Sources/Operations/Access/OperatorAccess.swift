@@ -22,7 +22,7 @@ package struct OperatorAccess {
     /// Keeps routers off the store while this value lives.
     private let lock: StoreLock?
 
-    /// Throws an ``OperationFailure`` if the files cannot be used for this purpose, and `Diagnostics` for an invalid
+    /// Throws an ``OperationError`` if the files cannot be used for this purpose, and `Diagnostics` for an invalid
     /// key file. Throws `StoreLockError.storeInUse` if a change is intended while a router runs on the files.
     package init(
         _ configuration: Configuration,
@@ -31,7 +31,7 @@ package struct OperatorAccess {
     ) throws {
         let key = IdentityFile(path: configuration.keyFile)
         guard key.exists, FileManager.default.fileExists(atPath: configuration.storePath) else {
-            throw OperationFailure.unreachable(
+            throw OperationError.unreachable(
                 "there is no router yet: \(key.exists ? configuration.storePath : configuration.keyFile) is missing. "
                     + "Start carillon serve, which creates it"
             )
@@ -65,7 +65,7 @@ package struct OperatorAccess {
             events = EventOperations(reader, traceIDs: try configuration.traceIDs(registry.keys.seeds))
             users = UserOperations(operations)
         } catch {
-            throw OperationFailure.unavailable("\(error)")
+            throw OperationError.unavailable("\(error)")
         }
     }
 
@@ -74,7 +74,7 @@ package struct OperatorAccess {
             return try StoreLock(store: configuration.storePath)
         } catch {
             if error.isOfStoreInUse { throw error }
-            throw OperationFailure.unavailable(error.description)
+            throw OperationError.unavailable(error.description)
         }
     }
 }
@@ -92,7 +92,7 @@ package struct OperatorFiles: Sendable {
     let trace: (reader: TraceReader, limits: TraceLimits)?
     package let outbox: OutboxReaders
     /// The capacity of the outbox, in deliveries.
-    let mostWaiting: Int
+    let maxWaiting: Int
     private let isCause: @Sendable ([UInt8]) -> Bool
 
     /// `partitions` are those that the router owns. `isCause` returns whether one of them recently accepted an event.
@@ -103,7 +103,7 @@ package struct OperatorFiles: Sendable {
     ) {
         trace = configuration.trace.map { (TraceReader(path: configuration.tracePath), $0) }
         outbox = OutboxReaders(own: OutboxReader(path: configuration.outboxPath), partitions: partitions)
-        mostWaiting = configuration.mostWaiting
+        maxWaiting = configuration.maxWaiting
         self.isCause = isCause
     }
 

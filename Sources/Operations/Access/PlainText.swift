@@ -71,7 +71,7 @@ package enum ShellWord {
 /// Parses the values that operators write on a command line or in a request.
 enum OperatorWords {
     /// Parses an event ID, on its own or in a link such as `nostr:nevent1…` or `https://njump.me/note1…`.
-    static func event(_ text: String) throws(OperationFailure) -> EventID {
+    static func event(_ text: String) throws(OperationError) -> EventID {
         let id = named(in: text) { word in
             EventID(hex: word) ?? NIP19.eventID(note: word) ?? NIP19.eventID(nevent: word)
         }
@@ -97,7 +97,7 @@ enum OperatorWords {
     }
 
     /// Parses a public key. `name` is the parameter's name in errors.
-    static func key(_ text: String, _ name: String) throws(OperationFailure) -> PublicKey {
+    static func key(_ text: String, _ name: String) throws(OperationError) -> PublicKey {
         let key = named(in: text) { word in
             PublicKey(hex: word) ?? NIP19.publicKey(npub: word) ?? NIP19.publicKey(nprofile: word)
         }
@@ -107,7 +107,7 @@ enum OperatorWords {
         return key
     }
 
-    static func mode(_ text: String) throws(OperationFailure) -> Mode {
+    static func mode(_ text: String) throws(OperationError) -> Mode {
         guard let mode = Mode(name: text) else {
             throw .invalid("mode: expected one of \(Mode.allCases.map(\.name).joined(separator: ", "))")
         }

@@ -9,7 +9,7 @@ package struct RouterOrFiles {
         self.configuration = configuration
     }
 
-    /// Nil if no router responds. Throws an ``OperationFailure`` with the router's message for an error response.
+    /// Nil if no router responds. Throws an ``OperationError`` with the router's message for an error response.
     func ask<Answer: OperatorAnswer>(
         _ method: String,
         _ path: String,
@@ -18,12 +18,12 @@ package struct RouterOrFiles {
         guard let client = try? APIClient(configuration: configuration) else { return nil }
         do {
             return try await client.answer(method, Self.target(path, parameters))
-        } catch let failure as OperationFailure where failure.kind == .unreachable {
+        } catch let failure as OperationError where failure.kind == .unreachable {
             return nil
         }
     }
 
-    /// Like `ask`, for requests that require a running router. Throws an ``OperationFailure`` even if none responds.
+    /// Like `ask`, for requests that require a running router. Throws an ``OperationError`` even if none responds.
     func require<Answer: OperatorAnswer>(
         _ method: String,
         _ path: String,
@@ -34,8 +34,8 @@ package struct RouterOrFiles {
         do {
             return try await APIClient(configuration: configuration)
                 .answer(method, Self.target(path, parameters), body: body)
-        } catch let failure as OperationFailure where failure.kind == .unreachable {
-            throw OperationFailure.unreachable("only a running router can \(what): \(failure)")
+        } catch let failure as OperationError where failure.kind == .unreachable {
+            throw OperationError.unreachable("only a running router can \(what): \(failure)")
         }
     }
 
@@ -46,12 +46,12 @@ package struct RouterOrFiles {
         return query.isEmpty ? path : path + "?" + query.joined(separator: "&")
     }
 
-    /// Opens the files for changes. Throws an ``OperationFailure`` if a router has locked them.
+    /// Opens the files for changes. Throws an ``OperationError`` if a router has locked them.
     func files() throws -> OperatorAccess {
         do {
             return try OperatorAccess(configuration, for: .changing)
         } catch let error as StoreLockError where error.isOfStoreInUse {
-            throw OperationFailure.unavailable(
+            throw OperationError.unavailable(
                 "\(error). It does not respond: wait a moment, or add api: to its configuration"
             )
         }
@@ -59,13 +59,13 @@ package struct RouterOrFiles {
 }
 
 extension APIClient {
-    private struct Refusal: Decodable {
+    private struct ErrorResponse: Decodable {
         var detail: String
         /// The errors in rules.
         var mistakes: [String]?
     }
 
-    /// Returns the content of the response. Throws an ``OperationFailure``: the router's message for an error response,
+    /// Returns the content of the response. Throws an ``OperationError``: the router's message for an error response,
     /// unreachable if there is no response.
     func answer<Content: OperatorAnswer>(
         _ method: String,
@@ -77,16 +77,16 @@ extension APIClient {
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let received = Data(answer.body.utf8)
         if answer.status == 200, let content = try? decoder.decode(Content.self, from: received) { return content }
-        let refusal = try? decoder.decode(Refusal.self, from: received)
+        let refusal = try? decoder.decode(ErrorResponse.self, from: received)
         let words = refusal.map { refusal in
             ([refusal.detail] + (refusal.mistakes ?? [])).joined(separator: "\n")
         }
         let text =
             words ?? "the router responded with status \(answer.status): check that it has the version of this command"
         switch answer.status {
-        case 400: throw OperationFailure.invalid(text)
-        case 404: throw OperationFailure.unknown(text)
-        default: throw OperationFailure.unavailable(text)
+        case 400: throw OperationError.invalid(text)
+        case 404: throw OperationError.unknown(text)
+        default: throw OperationError.unavailable(text)
         }
     }
 }

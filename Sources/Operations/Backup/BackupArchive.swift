@@ -104,7 +104,7 @@ struct UnpackedBackup {
 
     private static func small(_ path: String) throws -> [UInt8] {
         let file = try ReadFile(path)
-        guard file.size <= BackupManifest.mostBytes, let content = FileManager.default.contents(atPath: path) else {
+        guard file.size <= BackupManifest.maxBytes, let content = FileManager.default.contents(atPath: path) else {
             throw BackupError.damaged("\(URL(fileURLWithPath: path).lastPathComponent) is too long")
         }
         return Array(content)
@@ -232,7 +232,7 @@ struct BackupManifest: Codable, Sendable, Hashable {
     /// The prefix of all names in an archive.
     static let folder = "carillon-backup/"
     /// The size limit of the manifest and of the list of digests.
-    static let mostBytes = 1 << 20
+    static let maxBytes = 1 << 20
     /// The limit of a file's name, which leaves room for the prefix in a tar header.
     static let longestName = 80
 

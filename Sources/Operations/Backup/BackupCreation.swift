@@ -49,7 +49,7 @@ package struct BackupCreation {
     /// Writes to the file at `target`, or to standard output if `target` is `-`. The file must not exist, and appears
     /// only when it is complete. `copying` receives the progress in bytes.
     ///
-    /// Throws a ``BackupError``, a `StoreFault`, `Diagnostics` for an unusable key, and a `StoreLockError` if the store
+    /// Throws a ``BackupError``, a `StoreError`, `Diagnostics` for an unusable key, and a `StoreLockError` if the store
     /// must be retired while a router runs on it.
     package func run(
         to target: String,
@@ -207,7 +207,7 @@ struct BackupContents {
     /// Problems of single rows, one sentence each. The router continues without these rows.
     var warnings: [String] = []
 
-    /// With `identity`, all sealed values are opened. Throws a `StoreFault` for a file that is not a Carillon database,
+    /// With `identity`, all sealed values are opened. Throws a `StoreError` for a file that is not a Carillon database,
     /// or that a newer version wrote.
     init(registry: String, outbox: String?, identity: KeyPair?) throws {
         owner = try RegistrySummary(path: registry)?.owner

@@ -20,7 +20,7 @@ package struct BackupVerification {
 
     /// Checks digests, databases, versions and the key. Copies the databases to a temporary directory in `folder`.
     ///
-    /// Throws a ``BackupError`` for the first problem, a `StoreFault` for a database that this version cannot read, and
+    /// Throws a ``BackupError`` for the first problem, a `StoreError` for a database that this version cannot read, and
     /// `Diagnostics` for an unusable key.
     package func run(
         folder: String,
@@ -103,7 +103,7 @@ package struct BackupRestore {
 
     /// Restores all files or none. Returns nil if it only completed an earlier restore that was interrupted at its end.
     ///
-    /// Throws a ``BackupError``, a `StoreLockError` while a router runs on the store, and a `StoreFault`.
+    /// Throws a ``BackupError``, a `StoreLockError` while a router runs on the store, and a `StoreError`.
     package func run(progress: StoreSnapshot.Progress = { _, _ in }) throws -> Report? {
         let folder = URL(fileURLWithPath: store).deletingLastPathComponent().path
         var isFolder = ObjCBool(false)
@@ -117,9 +117,9 @@ package struct BackupRestore {
             try staged.finish()
             return nil
         }
-        if let obstacle = staged.obstacle {
+        if let blocker = staged.blocker {
             throw BackupError(
-                "\(obstacle) already exists, and files are never overwritten: move it away, or choose another store"
+                "\(blocker) already exists, and files are never overwritten: move it away, or choose another store"
             )
         }
         try staged.begin()

@@ -77,7 +77,7 @@ package struct StoreMigration {
     /// Moves the store, or completes an interrupted migration.
     ///
     /// Throws a ``BackupError``, a `StoreLockError` while a router runs on either store, `Diagnostics` for an unusable
-    /// key, and a `StoreFault`.
+    /// key, and a `StoreError`.
     package func run(progress: @escaping StoreSnapshot.Progress = { _, _ in }) throws -> Report {
         try makeFolder()
         guard URL(fileURLWithPath: from).resolvingSymlinksInPath() != URL(fileURLWithPath: to).resolvingSymlinksInPath()
@@ -98,8 +98,8 @@ package struct StoreMigration {
         if staged.state == .ready {
             try staged.finish()
         } else if !isDone {
-            if let obstacle = staged.obstacle {
-                throw BackupError("\(obstacle) already exists, and files are never overwritten: move it away")
+            if let blocker = staged.blocker {
+                throw BackupError("\(blocker) already exists, and files are never overwritten: move it away")
             }
             try copy(to: staged, retired, progress)
             try staged.finish()
@@ -243,7 +243,7 @@ package struct StagedStore {
     var filesFolder: String { store + "-files" }
 
     /// The first existing file at the paths of the store, which prevents a restore.
-    var obstacle: String? {
+    var blocker: String? {
         let files = BackupRole.ofStore.compactMap { $0.suffix.map { store + $0 } }
         let all =
             files.flatMap { path in ["", "-wal", "-journal"].map { path + $0 } }

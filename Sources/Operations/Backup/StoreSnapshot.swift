@@ -34,7 +34,7 @@ package struct StoreSnapshot {
 
     /// Copies the databases into `folder`, each named by its role. Calls `held` while the registry's writers wait.
     ///
-    /// Throws a `StoreFault` for a missing or unusable database, and a ``BackupError``.
+    /// Throws a `StoreError` for a missing or unusable database, and a ``BackupError``.
     func copy(
         to folder: String,
         held: () throws -> Void = {},
@@ -118,7 +118,7 @@ package struct StoreSnapshot {
         do {
             return try body()
         } catch let error as DatabaseError {
-            throw StoreFault(error, in: file.kind, at: file.path)
+            throw StoreError(error, in: file.kind, at: file.path)
         }
     }
 }

@@ -223,13 +223,13 @@ extension Configuration {
     /// The error for a missing registry next to a filled outbox: an empty registry would silently discard the outbox.
     /// Nil if there is a registry, or no sign that there ever was one.
     ///
-    /// Throws another `StoreFault` if this cannot be determined.
-    package func lostRegistry() throws -> StoreFault? {
+    /// Throws another `StoreError` if this cannot be determined.
+    package func lostRegistry() throws -> StoreError? {
         let kind = RegistryStore.kind
         guard try !StoreFile(path: storePath, kind: kind).exists(), try Outbox.isFilled(at: outboxPath) else {
             return nil
         }
-        return StoreFault(.missingBeside(outboxPath), in: kind, at: storePath)
+        return StoreError(.missingBeside(outboxPath), in: kind, at: storePath)
     }
 
     /// The warning about a missing outbox next to a registry with devices: the router continues with an empty outbox.
@@ -255,10 +255,10 @@ package struct FilterWarnings {
         let known = Signal.wellKnown.map(\.rawValue) + rules.namedSignals.map(\.rawValue).sorted()
         let asking = Set(filters.filter { $0.need == .distance }.map(\.name))
         for filter in configuration.filters {
-            if asking.contains(filter.name), let obstacle = Self.obstacle(to: configuration) {
+            if asking.contains(filter.name), let blocker = Self.blocker(to: configuration) {
                 let message =
                     "filter_plugins.\(filter.name): it asks relays whether accounts that the recipient follows follow the author, "
-                    + obstacle
+                    + blocker
                 found.append(Diagnostic(file: file, line: filter.line, column: 1, message: message))
             }
             for signal in filter.signals where !known.contains(signal.name) {
@@ -272,7 +272,7 @@ package struct FilterWarnings {
     }
 
     /// Returns why relays can never report an author's followers; nil if they can.
-    private static func obstacle(to configuration: Configuration) -> String? {
+    private static func blocker(to configuration: Configuration) -> String? {
         let relays = configuration.relays
         if relays.always.isEmpty, relays.nip46.isEmpty, relays.publish.isEmpty { return "but relays.always is empty" }
         if configuration.context.wait == .zero {

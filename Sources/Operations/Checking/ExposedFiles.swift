@@ -167,8 +167,8 @@ package struct FolderOwner: Hashable, Sendable {
     /// Starts this program again as the user who owns the directory of `path`, with root's permission to read. Does
     /// nothing if root owns it. Call it first, because earlier actions of the program would happen twice.
     ///
-    /// Throws an ``OperationFailure`` if that fails. The process must end then.
-    package static func startAgain(asOwnerOf path: String) throws(OperationFailure) {
+    /// Throws an ``OperationError`` if that fails. The process must end then.
+    package static func startAgain(asOwnerOf path: String) throws(OperationError) {
         guard let owner = FolderOwner(ofFolderOf: path) else { return }
         var number = carillon_become(owner.user, owner.group, true)
         if number == 0 {
@@ -180,13 +180,13 @@ package struct FolderOwner: Hashable, Sendable {
 
     /// Permanently switches this process from root to this user. `path` is in the user's directory.
     ///
-    /// Throws an ``OperationFailure`` if that fails. The process must end then.
-    package func become(_ path: String) throws(OperationFailure) {
+    /// Throws an ``OperationError`` if that fails. The process must end then.
+    package func become(_ path: String) throws(OperationError) {
         let number = carillon_become(user, group, false)
         guard number == 0 else { throw cannotAct(path, number) }
     }
 
-    private func cannotAct(_ path: String, _ number: Int32) -> OperationFailure {
+    private func cannotAct(_ path: String, _ number: Int32) -> OperationError {
         .unavailable(
             "the folder of \(path) belongs to user \(user), and root cannot act as that user here "
                 + "(\(String(cString: strerror(number)))): run this as that user, as with \(command("carillon …"))"

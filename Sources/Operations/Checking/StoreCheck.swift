@@ -131,7 +131,7 @@ package struct StoreSaving {
         let outcome: Outcome
         do {
             outcome = try save(file)
-        } catch let fault as StoreFault {
+        } catch let fault as StoreError {
             outcome = .failed(fault.descriptionAfterRescue)
         } catch {
             outcome = .failed("\(kind.name) \(path): \(error)")
@@ -153,7 +153,7 @@ package struct StoreSaving {
     private func isUnusable(_ file: StoreFile) throws -> Bool {
         do {
             return try !StoreInspection(file).thoroughFindings().isEmpty
-        } catch let fault as StoreFault {
+        } catch let fault as StoreError {
             switch fault.cause {
             case .damaged, .version: return true
             default: throw fault

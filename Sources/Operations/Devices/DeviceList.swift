@@ -82,7 +82,7 @@ package struct WaitingDevice: Codable, Sendable, Hashable {
 /// Reads events, devices and users from the files, even while a router runs. A cluster member's files have only a part
 /// of the data, so a running member is asked over its API.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure``, like all functions here.
+    /// Throws an ``OperationError``, like all functions here.
     package func explain(_ event: String, recipient: String?) async throws -> EventExplanation {
         var parameters: [String: String] = [:]
         parameters["recipient"] = recipient
@@ -116,7 +116,7 @@ extension RouterOrFiles {
             return try OperatorAccess(configuration, for: .changing).operations.remove(device)
         } catch let error as StoreLockError where error.isOfStoreInUse {
             guard configuration.api != nil else {
-                throw OperationFailure.unavailable(
+                throw OperationError.unavailable(
                     "a router runs here, and its configuration has no API to ask it by: stop it, or add api:"
                 )
             }

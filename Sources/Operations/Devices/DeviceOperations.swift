@@ -24,14 +24,14 @@ package final class DeviceOperations: Sendable {
     var registry: Registry { reader.registry }
 
     /// Returns devices in the order of their numbers, after `previous`. `account`, as 64 hex digits or npub1…, selects
-    /// one account's devices. Throws an ``OperationFailure``.
+    /// one account's devices. Throws an ``OperationError``.
     package func list(
         account: String? = nil,
         after previous: Int64? = nil,
         limit: Int = page
-    ) throws(OperationFailure) -> DeviceList {
-        let key = try account.map { text throws(OperationFailure) in try OperatorWords.key(text, "account") }
-        let listings = try OperationFailure.attempt {
+    ) throws(OperationError) -> DeviceList {
+        let key = try account.map { text throws(OperationError) in try OperatorWords.key(text, "account") }
+        let listings = try OperationError.attempt {
             try registry.devices(of: key, after: previous.map(DeviceID.init(rawValue:)), limit: limit + 1)
         }
         let shown = Array(listings.prefix(limit))
@@ -43,35 +43,35 @@ package final class DeviceOperations: Sendable {
         return list
     }
 
-    /// Throws an ``OperationFailure`` if the device does not exist.
-    package func show(_ device: Int64) throws(OperationFailure) -> DeviceOverview {
+    /// Throws an ``OperationError`` if the device does not exist.
+    package func show(_ device: Int64) throws(OperationError) -> DeviceOverview {
         let listing = try reader.listing(of: device)
         return reader.overviews(of: [listing])[0]
     }
 
     /// Forgets a device as if its push service had reported it gone. Only a newer registration event restores it.
-    /// Throws an ``OperationFailure`` if the device does not exist or the registry cannot be written.
-    package func remove(_ device: Int64) throws(OperationFailure) -> RemovedDevice {
+    /// Throws an ``OperationError`` if the device does not exist or the registry cannot be written.
+    package func remove(_ device: Int64) throws(OperationError) -> RemovedDevice {
         let overview = try show(device)
-        _ = try OperationFailure.attempt { try registry.remove(DeviceID(rawValue: device)) }
+        _ = try OperationError.attempt { try registry.remove(DeviceID(rawValue: device)) }
         return RemovedDevice(removed: overview)
     }
 
     /// Re-enables a device that was disabled because pushes to it failed for a long time. Throws an
-    /// ``OperationFailure`` if the device does not exist or the registry cannot be written.
-    package func enable(_ device: Int64) throws(OperationFailure) -> EnabledDevice {
+    /// ``OperationError`` if the device does not exist or the registry cannot be written.
+    package func enable(_ device: Int64) throws(OperationError) -> EnabledDevice {
         _ = try reader.listing(of: device)
-        let isNews = try OperationFailure.attempt { try registry.enable(DeviceID(rawValue: device)) }
+        let isNews = try OperationError.attempt { try registry.enable(DeviceID(rawValue: device)) }
         return EnabledDevice(device: try show(device), wasOff: isNews)
     }
 
     /// Sends a push to one device. `mode` is a mode's name; nil: the device's own. Like every push, it falls back to a
-    /// mode with less content if necessary. The result does not affect the registration. Throws an ``OperationFailure``
+    /// mode with less content if necessary. The result does not affect the registration. Throws an ``OperationError``
     /// if no push can be attempted.
-    package func test(_ device: Int64, mode: String? = nil) async throws(OperationFailure) -> TestPushAnswer {
-        let asked = try mode.map { text throws(OperationFailure) in try OperatorWords.mode(text) }
+    package func test(_ device: Int64, mode: String? = nil) async throws(OperationError) -> TestPushAnswer {
+        let asked = try mode.map { text throws(OperationError) in try OperatorWords.mode(text) }
         let listing = try reader.listing(of: device)
-        guard let address = try OperationFailure.attempt({ try registry.address(of: listing.device) }) else {
+        guard let address = try OperationError.attempt({ try registry.address(of: listing.device) }) else {
             if registry.isBlocked(listing) {
                 throw .unavailable(
                     Sentence(
@@ -83,7 +83,7 @@ package final class DeviceOperations: Sendable {
             }
             throw .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
         }
-        let recipient = try OperationFailure.attempt {
+        let recipient = try OperationError.attempt {
             Trial.Recipient(
                 address: address,
                 sealing: try registry.sealing(of: listing.device).map { ($0.key, $0.sender) },
@@ -104,7 +104,7 @@ package final class DeviceOperations: Sendable {
         do {
             let result = try await trial.deliver(.test(in: mode, at: reader.now()), id: id, to: recipient)
             return TestPushAnswer(listing.device, address, id, result)
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             throw failure
         } catch {
             throw .unavailable("\(error)")
@@ -113,8 +113,8 @@ package final class DeviceOperations: Sendable {
 
     /// Returns the facts that only this router knows, with the pacing of accounts that it `owns`. Devices that are not
     /// registered are omitted.
-    func facts(of devices: [Int64], owns: (PublicKey) -> Bool) throws(OperationFailure) -> [DeviceFacts] {
-        let listings = try OperationFailure.attempt {
+    func facts(of devices: [Int64], owns: (PublicKey) -> Bool) throws(OperationError) -> [DeviceFacts] {
+        let listings = try OperationError.attempt {
             try devices.compactMap { try registry.listing(of: DeviceID(rawValue: $0)) }
         }
         return zip(listings, reader.overviews(of: listings)).map { DeviceFacts($1, isOwner: owns($0.account)) }

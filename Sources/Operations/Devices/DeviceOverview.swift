@@ -227,7 +227,7 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
 
     package struct Bound: Codable, Sendable, Hashable {
         /// Nil: the operator's default.
-        package var wished: Int?
+        package var requested: Int?
         /// Within the operator's bounds; 0: none.
         package var inForce: Int
     }
@@ -235,7 +235,7 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
     package struct Filter: Codable, Sendable, Hashable {
         package var name: String
         /// Nil: the operator's default.
-        package var wished: Bool?
+        package var requested: Bool?
         /// Whether the filter plugin is active for this device.
         package var isActive: Bool
     }
@@ -263,17 +263,17 @@ package struct DevicePreferencesOverview: Codable, Sendable, Hashable {
                 dmBypassQuiet: quiet.letsDirectMessagesThrough
             )
         }
-        cooldownSeconds = Bound(wished: batch.cooldown.map { Int($0.seconds) }, inForce: Int(pace.cooldown.seconds))
-        windowSeconds = Bound(wished: batch.window.map { Int($0.seconds) }, inForce: Int(pace.window.seconds))
-        dailyCap = Bound(wished: batch.dailyCap, inForce: pace.dailyCap ?? 0)
+        cooldownSeconds = Bound(requested: batch.cooldown.map { Int($0.seconds) }, inForce: Int(pace.cooldown.seconds))
+        windowSeconds = Bound(requested: batch.window.map { Int($0.seconds) }, inForce: Int(pace.window.seconds))
+        dailyCap = Bound(requested: batch.dailyCap, inForce: pace.dailyCap ?? 0)
         backgroundPerHour = pace.backgroundPerHour
         filters = configuration.filters.map { filter in
-            let wish = preferences.filters[filter.name]
-            return Filter(name: filter.name, wished: wish, isActive: filter.availability.isActive(wish))
+            let preference = preferences.filters[filter.name]
+            return Filter(name: filter.name, requested: preference, isActive: filter.availability.isActive(preference))
         }
         let served = Set(filters.map(\.name))
         filters += preferences.filters.byName.filter { !served.contains($0.key) }.sorted { $0.key < $1.key }
-            .map { Filter(name: $0.key, wished: $0.value, isActive: false) }
+            .map { Filter(name: $0.key, requested: $0.value, isActive: false) }
         self.locale = locale
     }
 
@@ -307,17 +307,17 @@ extension DevicePreferencesOverview.Quiet {
 
 extension DevicePreferencesOverview.Bound {
     fileprivate func words(_ name: (Int) -> String) -> String {
-        switch wished {
+        switch requested {
         case nil: "\(name(inForce)), the operator's default"
         case inForce: "\(name(inForce)), as wished"
-        case let wished?: "\(name(inForce)), the operator's bound (wished: \(name(wished)))"
+        case let requested?: "\(name(inForce)), the operator's bound (wished: \(name(requested)))"
         }
     }
 }
 
 extension DevicePreferencesOverview.Filter {
     fileprivate var words: String {
-        switch wished {
+        switch requested {
         case nil: "\(name) \(isActive ? "on" : "off"), the operator's default"
         case isActive: "\(name) \(isActive ? "on" : "off"), as wished"
         case .some(true): "\(name) off: wished, but not in the configuration"
@@ -328,7 +328,7 @@ extension DevicePreferencesOverview.Filter {
 
 extension DevicePreferencesOverview.Bound {
     private enum CodingKeys: String, CodingKey {
-        case wished = "wished"
+        case requested = "wished"
         case inForce
     }
 }
@@ -336,7 +336,7 @@ extension DevicePreferencesOverview.Bound {
 extension DevicePreferencesOverview.Filter {
     private enum CodingKeys: String, CodingKey {
         case name
-        case wished = "wished"
+        case requested = "wished"
         case isActive
     }
 }

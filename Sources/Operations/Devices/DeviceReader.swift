@@ -28,8 +28,8 @@ package struct DeviceReader: Sendable {
         (self.deliveryID, self.now) = (deliveryID, now)
     }
 
-    func listing(of device: Int64) throws(OperationFailure) -> DeviceListing {
-        guard let listing = try OperationFailure.attempt({ try registry.listing(of: DeviceID(rawValue: device)) })
+    func listing(of device: Int64) throws(OperationError) -> DeviceListing {
+        guard let listing = try OperationError.attempt({ try registry.listing(of: DeviceID(rawValue: device)) })
         else {
             throw .unknown(unknown(device))
         }
@@ -55,8 +55,8 @@ package struct DeviceReader: Sendable {
     }
 
     /// Returns an account's registrations, or all, that have not become devices yet.
-    func waiting(for root: PublicKey?) throws(OperationFailure) -> [WaitingDevice] {
-        try OperationFailure.attempt {
+    func waiting(for root: PublicKey?) throws(OperationError) -> [WaitingDevice] {
+        try OperationError.attempt {
             try registry.waitingRegistrations(for: root, limit: DeviceOperations.page).map { WaitingDevice($0) }
         }
     }
@@ -123,7 +123,7 @@ package struct DeviceReader: Sendable {
 
     /// Whether the outbox may lack capacity for a queue's devices; false if unknown.
     private func isCrowded(_ queue: QueueName) -> Bool {
-        (try? files.outbox.isCrowded(queue, limit: files.mostWaiting)) ?? false
+        (try? files.outbox.isCrowded(queue, limit: files.maxWaiting)) ?? false
     }
 
     /// Returns the hold reason and time of events held for these devices, by their future delivery ID.

@@ -22,13 +22,13 @@ package final class EventOperations: Sendable {
     private var files: OperatorFiles { reader.files }
 
     /// The error for an unknown notification.
-    static let unknownRequest = OperationFailure.unknown(
+    static let unknownRequest = OperationError.unknown(
         Sentence("unknown-notification", "there is no such notification, or it is more than a day old")
     )
 
     /// Returns the results of an event, or of a notification sent over the API, for `recipient` or for all accounts.
-    /// Both may be links. Throws an ``OperationFailure`` if they are invalid; an unknown event is not an error.
-    package func explain(_ event: String, recipient: String? = nil) throws(OperationFailure) -> EventExplanation {
+    /// Both may be links. Throws an ``OperationError`` if they are invalid; an unknown event is not an error.
+    package func explain(_ event: String, recipient: String? = nil) throws(OperationError) -> EventExplanation {
         guard let request = OperatorWords.request(event) else { return try explain(one: event, recipient) }
         let record = Hex.decode(request).flatMap { try? files.outbox.own.request($0) }
         var whole: EventExplanation?
@@ -40,14 +40,14 @@ package final class EventOperations: Sendable {
         return whole
     }
 
-    private func explain(one event: String, _ recipient: String?) throws(OperationFailure) -> EventExplanation {
+    private func explain(one event: String, _ recipient: String?) throws(OperationError) -> EventExplanation {
         let question = EventQuestion(event: event, recipient: recipient)
         let events = [(member: "", answer: try facts(of: question))]
         return try explanation(of: question, events, [facts(of: DeliveryQuestion(about: events))], isWhole: true)
     }
 
-    /// Returns this router's facts of an event. Throws an ``OperationFailure``, like the next functions.
-    func facts(of question: EventQuestion) throws(OperationFailure) -> EventFacts {
+    /// Returns this router's facts of an event. Throws an ``OperationError``, like the next functions.
+    func facts(of question: EventQuestion) throws(OperationError) -> EventFacts {
         let (id, key) = try read(question)
         var facts = EventFacts()
         if let trace = files.trace {
@@ -66,8 +66,8 @@ package final class EventOperations: Sendable {
             return facts
         }
         facts.isKnownOtherwise = key != nil && isKnown(id, beyond: facts.history.count)
-        let registered = try key.map { key throws(OperationFailure) in
-            try OperationFailure.attempt { try registry.devices(of: key, limit: DeviceOperations.page) }
+        let registered = try key.map { key throws(OperationError) in
+            try OperationError.attempt { try registry.devices(of: key, limit: DeviceOperations.page) }
         }
         facts.wasAccepted = files.wasAccepted(id)
         facts.waiting = waiting(id, for: key, registered ?? [])
@@ -96,18 +96,18 @@ package final class EventOperations: Sendable {
         _ events: [(member: String, answer: EventFacts)],
         _ deliveries: [DeliveryFacts],
         isWhole: Bool
-    ) throws(OperationFailure) -> EventExplanation {
+    ) throws(OperationError) -> EventExplanation {
         let (id, key) = try read(question)
         let history = EventFacts.history(events)
         let facts = events.map(\.answer)
         let began = facts.compactMap(\.began).min().map(Timestamp.init(milliseconds:))
-        var surroundings = Explainer.Surroundings(traceBegan: began, recipient: key)
+        var surroundings = Explainer.ExplainerContext(traceBegan: began, recipient: key)
         for device in Set(history.compactMap(\.device)) {
-            surroundings.devices[device] = try OperationFailure.attempt { try registry.listing(of: device) }
+            surroundings.devices[device] = try OperationError.attempt { try registry.listing(of: device) }
         }
         surroundings.take(deliveries, isWhole: isWhole)
-        let registered = try key.map { key throws(OperationFailure) in
-            try OperationFailure.attempt { try registry.devices(of: key, limit: DeviceOperations.page) }
+        let registered = try key.map { key throws(OperationError) in
+            try OperationError.attempt { try registry.devices(of: key, limit: DeviceOperations.page) }
         }
         let explainer = Explainer(event: id, history: history, surroundings: surroundings)
         var explanation = explainer.explanation {
@@ -141,8 +141,8 @@ package final class EventOperations: Sendable {
         return explanation
     }
 
-    private func read(_ question: EventQuestion) throws(OperationFailure) -> (EventID, recipient: PublicKey?) {
-        let key = try question.recipient.map { text throws(OperationFailure) in
+    private func read(_ question: EventQuestion) throws(OperationError) -> (EventID, recipient: PublicKey?) {
+        let key = try question.recipient.map { text throws(OperationError) in
             try OperatorWords.key(text, "recipient")
         }
         return (try OperatorWords.event(question.event), key)
@@ -177,8 +177,8 @@ package final class EventOperations: Sendable {
     }
 
     /// Returns sentences about an account's devices that are registered but get no notifications, or soon will not.
-    private func identitySentences(of account: PublicKey) throws(OperationFailure) -> [Sentence] {
-        let passing = try OperationFailure.attempt {
+    private func identitySentences(of account: PublicKey) throws(OperationError) -> [Sentence] {
+        let passing = try OperationError.attempt {
             try registry.devices(of: account, limit: DeviceOperations.page).filter {
                 $0.countsUntil != nil || $0.waitsForCode || $0.suspension != nil
             }

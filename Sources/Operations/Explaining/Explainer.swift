@@ -12,7 +12,7 @@ import Registry
 /// A delivery that is neither held, nor in the outbox, nor finished is reported as unknown.
 struct Explainer {
     /// The facts in addition to the event's history.
-    struct Surroundings {
+    struct ExplainerContext {
         var traceBegan: Timestamp?
         /// The named devices that are still registered.
         var devices: [DeviceID: DeviceListing] = [:]
@@ -32,11 +32,11 @@ struct Explainer {
 
     private let event: EventID
     private let history: [TraceEntry]
-    private let surroundings: Surroundings
+    private let surroundings: ExplainerContext
     /// The deliveries that a held delivery was joined into.
     private let joined: [DeliveryID: Set<DeliveryID>]
 
-    init(event: EventID, history: [TraceEntry], surroundings: Surroundings) {
+    init(event: EventID, history: [TraceEntry], surroundings: ExplainerContext) {
         self.event = event
         self.history = history
         self.surroundings = surroundings

@@ -54,7 +54,7 @@ enum ReportWords {
     /// Like ``said``, plus an explanation if there was no response.
     static func explained(_ status: Int, _ reason: String, to outcome: String) -> String {
         let said = said(status, reason, to: outcome)
-        guard status == 0, !said.isEmpty, let cause = HTTPFailure.Reason(rawValue: reason) else { return said }
+        guard status == 0, !said.isEmpty, let cause = HTTPError.Reason(rawValue: reason) else { return said }
         return said + ": " + cause.explanation
     }
 

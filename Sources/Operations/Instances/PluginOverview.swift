@@ -21,7 +21,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
         /// A line about the last crash.
         package var lastDeath: String?
         /// Deliveries that ended as `plugin-crashed`.
-        package var setAside: Int
+        package var abandoned: Int
         /// The sandbox's mechanisms; empty if there is none.
         package var confinement: String
         /// The member that runs the process; nil if the router is not in a cluster.
@@ -35,9 +35,9 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
             lines.append("    plugins    \(plugins.joined(separator: ", "))")
             if deaths > 0 { lines.append("    ended      \(deaths == 1 ? "once" : "\(deaths) times")") }
             if let lastDeath { lines.append("    last       \(lastDeath)") }
-            if setAside > 0 {
+            if abandoned > 0 {
                 lines.append(
-                    "    set aside  \(setAside == 1 ? "1 delivery" : "\(setAside) deliveries"), as plugin-crashed"
+                    "    set aside  \(abandoned == 1 ? "1 delivery" : "\(abandoned) deliveries"), as plugin-crashed"
                 )
             }
             return lines
@@ -50,7 +50,7 @@ package struct PluginOverview: OperatorAnswer, JoinedAnswer, Equatable {
     /// The members that were asked; nil if the router is not in a cluster.
     package var members: MembersAsked?
 
-    package init(_ reports: [PluginProcessReport], refusals: [PluginRefusal]) {
+    package init(_ reports: [PluginProcessReport], refusals: [PluginLoadError]) {
         processes = reports.map { Process($0) }
         refused = refusals.map { "\($0.path): \($0.reason)" }
     }
@@ -97,7 +97,7 @@ extension PluginOverview.Process {
         process = report.process
         deaths = report.deaths
         lastDeath = report.lastDeath
-        setAside = report.setAside
+        abandoned = report.abandoned
         confinement = report.confinement
     }
 }
@@ -136,7 +136,7 @@ extension MetricFamily {
                 "carillon_plugin_deliveries_abandoned_total",
                 "Deliveries that were rejected because the plugin's process crashed on them twice.",
                 of: all
-            ) { $0.add($1.report.setAside, ["plugin": $1.plugin]) },
+            ) { $0.add($1.report.abandoned, ["plugin": $1.plugin]) },
         ]
     }
 }
@@ -187,7 +187,7 @@ package struct PluginListing {
         var wishes =
             filter.wantedKinds.isEmpty
             ? [] : ["reads kind \(filter.wantedKinds.map { "\($0)" }.joined(separator: ", "))"]
-        switch filter.mostNeeded {
+        switch filter.maxNeeded {
         case .nothing: break
         case .followed: wishes.append("needs the follows of recipients")
         case .distance: wishes.append("may need the follows of accounts that recipients follow")
@@ -200,7 +200,7 @@ package struct PluginListing {
 extension PluginOverview.Process {
     private enum CodingKeys: String, CodingKey {
         case plugins, state, process, deaths, lastDeath
-        case setAside = "setAside"
+        case abandoned = "setAside"
         case confinement, member
     }
 }

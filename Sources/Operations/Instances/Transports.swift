@@ -12,7 +12,7 @@ import Synchronization
 /// The transports of all configured apps, each with its own block.
 package struct Transports: Sendable {
     /// A platform of an app that could not be started.
-    package struct Failure: Sendable {
+    package struct Unavailable: Sendable {
         package let app: String
         package let platform: String
         /// The line of its block in the configuration.
@@ -25,7 +25,7 @@ package struct Transports: Sendable {
     private var instances: [QueueName: TransportInstance] = [:]
     /// Fingerprints of the blocks, which detect changes.
     private var fingerprints: [QueueName: BlockFingerprint] = [:]
-    package private(set) var failures: [Failure] = []
+    package private(set) var failures: [Unavailable] = []
 
     /// Makes an instance for each block. If `former` has one with the same block and the same files, it is reused. So
     /// it keeps its state and its tokens, because push services limit how often tokens are renewed.
@@ -55,7 +55,7 @@ package struct Transports: Sendable {
                     )
                 } catch {
                     failures.append(
-                        Failure(
+                        Unavailable(
                             app: name,
                             platform: platform,
                             line: block.line,
@@ -91,12 +91,12 @@ package struct Transports: Sendable {
         do {
             try instance.validate(address)
         } catch {
-            throw error.isTemporary ? RegistrationRejection.failed("\(error)") : .invalid("\(error)")
+            throw error.isTemporary ? RegistrationError.failed("\(error)") : .invalid("\(error)")
         }
     }
 
     /// The message reveals no other apps.
-    private func refusal(ofPlatformIn app: String) -> RegistrationRejection {
+    private func refusal(ofPlatformIn app: String) -> RegistrationError {
         let platforms = instances.keys.filter { $0.app == app }.map(\.platform).sorted()
         guard platforms.isEmpty else {
             return .unsupported(
@@ -226,7 +226,7 @@ package final class TransportStatuses: Sendable {
 /// The configured filter plugins, each with its settings.
 package struct Filters: Sendable {
     /// A filter plugin that could not be started.
-    package struct Failure: Sendable {
+    package struct Unavailable: Sendable {
         package let name: String
         /// The line of its block in the configuration.
         package let line: Int
@@ -235,7 +235,7 @@ package struct Filters: Sendable {
 
     /// In the configuration's order. This includes filter plugins that failed to start, for which `on_error` decides.
     package private(set) var all: [EventFilter] = []
-    package private(set) var failures: [Failure] = []
+    package private(set) var failures: [Unavailable] = []
     private var instances: [String: FilterInstance] = [:]
     /// Fingerprints of the settings, which detect changes.
     private var fingerprints: [String: BlockFingerprint] = [:]
@@ -258,7 +258,7 @@ package struct Filters: Sendable {
                 instances[filter.name] = instance
                 all.append(EventFilter(filter, asking: instance))
             } catch {
-                failures.append(Failure(name: filter.name, line: filter.line, reason: "\(error)"))
+                failures.append(Unavailable(name: filter.name, line: filter.line, reason: "\(error)"))
                 all.append(
                     EventFilter(name: filter.name, availability: filter.availability, onError: filter.onError) {
                         $0.map { _ in .failed(reason: "it could not start") }

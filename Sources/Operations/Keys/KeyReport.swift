@@ -50,7 +50,7 @@ package struct KeyReport: OperatorAnswer {
     }
 
     /// Reads a router's keys, even while it runs. Throws `Diagnostics` for an unusable key file, and an
-    /// ``OperationFailure`` for an unreadable registry.
+    /// ``OperationError`` for an unreadable registry.
     package init(of configuration: Configuration) throws {
         let key = try IdentityFile(path: configuration.keyFile).read().publicKey
         guard FileManager.default.fileExists(atPath: configuration.storePath) else {
@@ -61,7 +61,7 @@ package struct KeyReport: OperatorAnswer {
             let store = RouterKeyStore(try RegistryStore(reading: configuration.storePath))
             self.init(try store.table(), try store.devices(), key: key)
         } catch {
-            throw OperationFailure.unavailable("\(error)")
+            throw OperationError.unavailable("\(error)")
         }
     }
 

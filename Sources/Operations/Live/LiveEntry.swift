@@ -23,7 +23,7 @@ struct LiveEntry: Sendable {
         case operation
     }
 
-    enum What: Sendable {
+    enum Content: Sendable {
         case step(TraceStep)
         case outcome(DeliveryReport)
         case issue(RouterStatus.Issue, isResolved: Bool)
@@ -33,7 +33,7 @@ struct LiveEntry: Sendable {
     }
 
     let time: Timestamp
-    let what: What
+    let what: Content
     /// For an outcome, these are looked up later and may stay unknown.
     var event: EventID?
     var account: PublicKey?
@@ -311,8 +311,8 @@ struct StreamAPI {
                         for: call.principal,
                         after: call.field("last-event-id")
                     )
-                } catch let failure as OperationFailure {
-                    throw APIProblem(failure)
+                } catch let failure as OperationError {
+                    throw APIError(failure)
                 }
                 return ConsoleAnswer(live: reader, contentType: "text/event-stream")
             },
@@ -330,7 +330,7 @@ struct StreamAPI {
             filter.kinds = try Set(
                 text.split(separator: ",", omittingEmptySubsequences: false).map { word in
                     guard let kind = LiveEntry.Kind(rawValue: String(word)) else {
-                        throw APIProblem(400, "kind: expected \(kinds)")
+                        throw APIError(400, "kind: expected \(kinds)")
                     }
                     return kind
                 }

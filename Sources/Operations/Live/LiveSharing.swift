@@ -28,7 +28,7 @@ struct LiveSharing {
         /// The interval of filters and heartbeats.
         var renewal: Duration = .seconds(3)
         /// The timeout after which a member counts as gone, or as having no readers.
-        var patience: Duration = .seconds(10)
+        var timeout: Duration = .seconds(10)
     }
 
     struct Message: Sendable, Equatable {
@@ -47,7 +47,7 @@ struct LiveSharing {
         var filters: [LiveFilter]
         var until: Deadline
         var frame: UInt64 = 0
-        var toldAt: Deadline
+        var sentAt: Deadline
     }
 
     /// A member that must send its entries.
@@ -78,8 +78,8 @@ struct LiveSharing {
                 audiences[interest.member] = nil
                 return News()
             }
-            var audience = audiences[interest.member] ?? Audience(filters: [], until: now, toldAt: .distantPast)
-            (audience.filters, audience.until) = (interest.filters, now + limits.patience)
+            var audience = audiences[interest.member] ?? Audience(filters: [], until: now, sentAt: .distantPast)
+            (audience.filters, audience.until) = (interest.filters, now + limits.timeout)
             audiences[interest.member] = audience
             return News()
         }
@@ -100,7 +100,7 @@ struct LiveSharing {
     mutating func round(_ filters: Set<LiveFilter>, others: [String], now: Deadline) -> ([Message], gaps: [LiveGap]) {
         audiences = audiences.filter { now < $0.value.until }
         var messages: [Message] = []
-        for (member, audience) in audiences where now - audience.toldAt >= limits.renewal {
+        for (member, audience) in audiences where now - audience.sentAt >= limits.renewal {
             messages.append(frame(for: member, [], lost: 0, now))
         }
         guard !filters.isEmpty || told != nil else { return (messages, []) }
@@ -115,7 +115,7 @@ struct LiveSharing {
             sources = [:]
             return (messages, [])
         }
-        let silent = sources.filter { !$0.value.isSilent && now - $0.value.heardAt >= limits.patience }.keys.sorted()
+        let silent = sources.filter { !$0.value.isSilent && now - $0.value.heardAt >= limits.timeout }.keys.sorted()
         for member in silent { sources[member]?.isSilent = true }
         return (messages, silent.map { LiveGap(cause: .member, count: nil, member: $0) })
     }
@@ -143,7 +143,7 @@ struct LiveSharing {
 
     private mutating func frame(for member: String, _ lines: [String], lost: Int, _ now: Deadline) -> Message {
         audiences[member]?.frame += 1
-        audiences[member]?.toldAt = now
+        audiences[member]?.sentAt = now
         let number = audiences[member]?.frame ?? 0
         return Message(member: member, bytes: LiveFrame.bytes(of: name, number, lost: lost, lines))
     }

@@ -63,10 +63,10 @@ package final class LiveStream: Sendable {
     }
 
     /// The limit of entries between two rounds; more are dropped. Half of it triggers an early round.
-    private static let mostWaiting = 8_192
+    private static let maxWaiting = 8_192
     /// The limit of bytes in one reader's buffer.
-    private static let mostUnread = 64 << 10
-    private static let mostGaps = 64
+    private static let maxUnread = 64 << 10
+    private static let maxGaps = 64
 
     private let isWatched = Atomic<Bool>(false)
     private let inbox = Mutex(Inbox())
@@ -96,17 +96,17 @@ package final class LiveStream: Sendable {
         state = Mutex(State(feed: feed))
     }
 
-    /// `last` is the ID of the reader's last entry. Throws an ``APIProblem`` if there are too many readers.
+    /// `last` is the ID of the reader's last entry. Throws an ``APIError`` if there are too many readers.
     func open(
         _ filter: LiveFilter,
         for client: APIPrincipal? = nil,
         after last: String?
-    ) throws(APIProblem) -> LiveReader {
+    ) throws(APIError) -> LiveReader {
         let (reader, former, mustRun) = state.withLock { state -> (LiveReader?, LiveReader?, Bool) in
             guard !state.isClosed, let joined = state.feed.join(filter, for: client, after: last, now: monotonic())
             else { return (nil, nil, false) }
             let former = joined.inPlaceOf.flatMap { state.readers.removeValue(forKey: $0) }
-            let reader = LiveReader(limit: Self.mostUnread) { [weak self] in self?.leave(joined.id) }
+            let reader = LiveReader(limit: Self.maxUnread) { [weak self] in self?.leave(joined.id) }
             for frame in joined.frames { reader.put(frame) }
             state.readers[joined.id] = reader
             defer { state.isRunning = true }
@@ -114,7 +114,7 @@ package final class LiveStream: Sendable {
         }
         former?.end()
         guard let reader else {
-            throw APIProblem(503, "too many readers: try again later", retryAfter: 10)
+            throw APIError(503, "too many readers: try again later", retryAfter: 10)
         }
         isWatched.store(true, ordering: .relaxed)
         if mustRun { schedule() }
@@ -141,7 +141,7 @@ package final class LiveStream: Sendable {
         guard let news else { return }
         add(news.entries)
         if !news.gaps.isEmpty {
-            inbox.withLock { $0.gaps += news.gaps.prefix(max(0, Self.mostGaps - $0.gaps.count)) }
+            inbox.withLock { $0.gaps += news.gaps.prefix(max(0, Self.maxGaps - $0.gaps.count)) }
         }
     }
 
@@ -268,11 +268,11 @@ package final class LiveStream: Sendable {
 
     private func add(_ entries: some Collection<LiveEntry>) {
         let mustServe = inbox.withLock { inbox in
-            let room = max(0, Self.mostWaiting - inbox.entries.count)
+            let room = max(0, Self.maxWaiting - inbox.entries.count)
             inbox.entries += entries.prefix(room)
             inbox.lost += max(0, entries.count - room)
-            defer { inbox.isServed = inbox.isServed || inbox.entries.count >= Self.mostWaiting / 2 }
-            return !inbox.isServed && inbox.entries.count >= Self.mostWaiting / 2
+            defer { inbox.isServed = inbox.isServed || inbox.entries.count >= Self.maxWaiting / 2 }
+            return !inbox.isServed && inbox.entries.count >= Self.maxWaiting / 2
         }
         if mustServe { later(.zero) { [weak self] in self?.serve() } }
     }

@@ -53,8 +53,8 @@ package struct LogOperations: Sendable {
         )
     }
 
-    /// Sets the level of `component` (a name or `all`) to `level` (or `default`). Throws an ``OperationFailure``.
-    package func set(_ component: String, _ level: String, for span: Duration?) throws(OperationFailure) -> LogReport {
+    /// Sets the level of `component` (a name or `all`) to `level` (or `default`). Throws an ``OperationError``.
+    package func set(_ component: String, _ level: String, for span: Duration?) throws(OperationError) -> LogReport {
         var name: String?
         if component != "all" {
             name = LogComponents.named(component)
@@ -77,7 +77,7 @@ package struct LogOperations: Sendable {
     }
 
     /// Sets a level from the parameters of a request.
-    func set(_ parameters: [String: String]) throws(OperationFailure) -> LogReport {
+    func set(_ parameters: [String: String]) throws(OperationError) -> LogReport {
         guard let component = parameters["component"], let level = parameters["level"] else {
             throw .invalid("expected component= and level=")
         }

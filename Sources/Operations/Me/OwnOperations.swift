@@ -46,7 +46,7 @@ package struct OwnOperations: Sendable {
 
     // MARK: Reports
 
-    /// Returns the account's report. An unknown key gets a report of the same form. Throws an ``OperationFailure``.
+    /// Returns the account's report. An unknown key gets a report of the same form. Throws an ``OperationError``.
     func report(of key: PublicKey) throws -> OwnReport {
         var list = try devices.list(account: key.hex)
         let isKnown = !list.devices.isEmpty || !list.waiting.isEmpty
@@ -159,7 +159,7 @@ package struct OwnOperations: Sendable {
         return try recent.compactMap { try event($0.hex, for: key) }
     }
 
-    static let unknownEvent = OperationFailure.unknown(
+    static let unknownEvent = OperationError.unknown(
         Sentence(
             "own-event-unknown",
             "no record of this event for you: the router never received it, it does not mention you, or it is older "
@@ -168,7 +168,7 @@ package struct OwnOperations: Sendable {
     )
 
     /// Returns the history of an event (64 hex digits, note1… or nevent1…); `nil` if it is unknown or not about the
-    /// account. Throws an ``OperationFailure``.
+    /// account. Throws an ``OperationError``.
     func knownEvent(_ text: String, of key: PublicKey) throws -> OwnReport.Event? {
         trace?.flush()
         return try event(text, for: key)
@@ -195,7 +195,7 @@ package struct OwnOperations: Sendable {
 
     // MARK: Changes
 
-    /// Sends a push to one of the account's devices immediately. Throws an ``OperationFailure``, like all methods
+    /// Sends a push to one of the account's devices immediately. Throws an ``OperationError``, like all methods
     /// below.
     func test(_ handle: String, of key: PublicKey, mode: String?) async throws -> OwnTest {
         let device = try await DiskWork.run { try find(handle, of: key) }
@@ -217,8 +217,8 @@ package struct OwnOperations: Sendable {
             guard try registry.change(DeviceID(rawValue: number), of: key, by: PreferenceChange(object)) else {
                 throw Self.unknown
             }
-        } catch let rejection as RegistrationRejection {
-            throw OperationFailure.invalid(rejection.reason)
+        } catch let rejection as RegistrationError {
+            throw OperationError.invalid(rejection.reason)
         }
         return OwnChange(device: try device(devices.show(number)))
     }
@@ -231,11 +231,11 @@ package struct OwnOperations: Sendable {
     /// Adds an account to a group at its own request.
     func enter(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.enter(name, key) else {
-            throw OperationFailure.unknown(
+            throw OperationError.unknown(
                 Sentence(
                     "group-closed",
-                    ["limit": "\(Registry.mostGroups)"],
-                    "there is no such group, you have no device of that app, or you are in \(Registry.mostGroups) groups"
+                    ["limit": "\(Registry.maxGroups)"],
+                    "there is no such group, you have no device of that app, or you are in \(Registry.maxGroups) groups"
                 )
             )
         }
@@ -245,7 +245,7 @@ package struct OwnOperations: Sendable {
     /// Removes an account from a group at its own request.
     func leave(_ name: GroupName, _ key: PublicKey) throws -> OwnGroups {
         guard try registry.leave(name, key) else {
-            throw OperationFailure.unknown(Sentence("no-group", "you are in no such group"))
+            throw OperationError.unknown(Sentence("no-group", "you are in no such group"))
         }
         return OwnGroups(groups: try groups(of: key))
     }
@@ -265,7 +265,7 @@ package struct OwnOperations: Sendable {
         return device.device
     }
 
-    private static let unknown = OperationFailure.unknown(Sentence("no-own-device", "you have no such device here"))
+    private static let unknown = OperationError.unknown(Sentence("no-own-device", "you have no such device here"))
 }
 
 extension OwnReport.Step {

@@ -12,12 +12,12 @@ struct OwnerProof {
     /// The allowed difference between the event's `created_at` and the current time.
     static let tolerance: Duration = .seconds(60)
     /// The maximum size of an event in bytes.
-    private static let mostBytes = 8 << 10
+    private static let maxBytes = 8 << 10
 
     let key: PublicKey
     let id: EventID
 
-    /// `urls` are the API's base URLs as clients use them. Throws an ``APIProblem`` that describes the first error in
+    /// `urls` are the API's base URLs as clients use them. Throws an ``APIError`` that describes the first error in
     /// the event, with no other detail.
     init(
         _ head: APIRequestHead,
@@ -25,8 +25,8 @@ struct OwnerProof {
         urls: [String],
         startedAt: Timestamp,
         now: Timestamp
-    ) throws(APIProblem) {
-        guard credentials.utf8.count <= Self.mostBytes * 4 / 3 + 4, let json = Base64.decode(credentials),
+    ) throws(APIError) {
+        guard credentials.utf8.count <= Self.maxBytes * 4 / 3 + 4, let json = Base64.decode(credentials),
             let event = try? Event(json: json)
         else { throw Self.problem("form", "expected a base64 event after Nostr") }
         guard event.kind == .httpAuthentication else { throw Self.problem("form", "expected an event of kind 27235") }
@@ -63,8 +63,8 @@ struct OwnerProof {
 
     /// `code` names the kind of error: `form`, `time`, `restart` (older than the router's start), `url`, `request`,
     /// `signature`, or `used` (a repeated proof).
-    fileprivate static func problem(_ code: String, _ detail: String, _ values: [String: String] = [:]) -> APIProblem {
-        APIProblem(401, Sentence("proof-\(code)", values, "Authorization: \(detail)"))
+    fileprivate static func problem(_ code: String, _ detail: String, _ values: [String: String] = [:]) -> APIError {
+        APIError(401, Sentence("proof-\(code)", values, "Authorization: \(detail)"))
     }
 }
 
@@ -107,7 +107,7 @@ package final class OwnerAuthenticator: Sendable {
         startedAt = now()
     }
 
-    func principal(_ head: APIRequestHead, _ credentials: String) throws(APIProblem) -> APIPrincipal {
+    func principal(_ head: APIRequestHead, _ credentials: String) throws(APIError) -> APIPrincipal {
         let now = now()
         let proof = try OwnerProof(head, credentials, urls: urls(), startedAt: startedAt, now: now)
         let decision = state.withLock { state in state.note(proof.id, now: now.seconds) }
@@ -115,7 +115,7 @@ package final class OwnerAuthenticator: Sendable {
         case .new: return .owner(proof.key.hex)
         case .known: throw OwnerProof.problem("used", "this event was used before; sign each request separately")
         case .full:
-            throw APIProblem(
+            throw APIError(
                 503,
                 Sentence("proof-full", "too many signed requests: try again in a minute"),
                 retryAfter: 60
@@ -150,23 +150,23 @@ package struct OwnSession: Sendable {
     private struct Owners: APIAuthenticator {
         let owners: OwnerAuthenticator
 
-        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
-            try head.credentials("nostr").map { proof throws(APIProblem) in try owners.principal(head, proof) }
+        func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
+            try head.credentials("nostr").map { proof throws(APIError) in try owners.principal(head, proof) }
         }
     }
 
-    private struct Problem: Decodable {
+    private struct ErrorResponse: Decodable {
         var detail: String
     }
 
     /// Returns the JSON response to the request in a signed event, or the HTTP status and the reason if it fails.
     /// `client` is the key of the session's client.
-    package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnRefusal> {
+    package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnerRequestError> {
         guard let event = try? Event(json: Array(json.utf8)), let url = event.value(of: "u"),
             let method = event.value(of: "method"), let target = url.range(of: "/v1/me").map({ url[$0.lowerBound...] })
         else {
             return .failure(
-                OwnRefusal(
+                OwnerRequestError(
                     description: "401 expected the JSON of an event of kind 27235 (NIP-98), whose u is "
                         + "nostr:<the router's npub>/v1/me"
                 )
@@ -181,16 +181,16 @@ package struct OwnSession: Sendable {
         )
         let answer = await api.answer(head)
         guard (200...299).contains(answer.status) else {
-            let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body.utf8))
+            let problem = try? JSONDecoder().decode(ErrorResponse.self, from: Data(answer.body.utf8))
             // The event is a parameter here, not a header field.
             let detail = (problem?.detail ?? "").replacing("Authorization: ", with: "", maxReplacements: 1)
-            return .failure(OwnRefusal(description: "\(answer.status) \(detail)"))
+            return .failure(OwnerRequestError(description: "\(answer.status) \(detail)"))
         }
         return .success(answer.body.trimmingCharacters(in: .whitespacesAndNewlines))
     }
 }
 
 /// The error of a rejected request: the status that HTTP would have, and the message.
-package struct OwnRefusal: Error, CustomStringConvertible {
+package struct OwnerRequestError: Error, CustomStringConvertible {
     package let description: String
 }

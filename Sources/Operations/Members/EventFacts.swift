@@ -103,7 +103,7 @@ extension EventFacts.Entry {
 
     /// Returns `nil` if the entry is neither a step nor a report.
     func entry(of member: String?) -> TraceEntry? {
-        let what: TraceEntry.What
+        let what: TraceEntry.Content
         if let step {
             what = .step(step)
         } else if let report {
@@ -173,7 +173,7 @@ extension DeliveryFacts.Pause {
     }
 }
 
-extension Explainer.Surroundings {
+extension Explainer.ExplainerContext {
     /// Adds the members' data. `isWhole` is whether all members responded, so the outbox is complete.
     mutating func take(_ members: [DeliveryFacts], isWhole: Bool) {
         outbox = isWhole ? [] : nil

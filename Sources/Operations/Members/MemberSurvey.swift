@@ -42,7 +42,7 @@ package enum MemberSilence: Sendable, Hashable {
     }
 
     /// Returns the reason as the error of a failed request.
-    func failure(of member: String) -> OperationFailure {
+    func failure(of member: String) -> OperationError {
         let sentence = sentence(of: member)
         return .unavailable(Sentence(sentence.says.code, sentence.says.values, "\(member) \(sentence.words)"))
     }
@@ -54,7 +54,7 @@ enum MemberAnswer {
     static let longest = 900_000
 
     /// The error of a request that a member rejected.
-    private struct Refusal: Codable {
+    private struct ErrorResponse: Codable {
         var kind: String
         var words: String
         /// `nil` from members of earlier versions.
@@ -67,30 +67,30 @@ enum MemberAnswer {
         return bytes
     }
 
-    static func refusal(_ failure: OperationFailure) -> [UInt8] {
+    static func refusal(_ failure: OperationError) -> [UInt8] {
         let kind =
             switch failure.kind {
             case .invalid: "invalid"
             case .unknown: "unknown"
             case .unavailable, .unreachable: "unavailable"
             }
-        return [1] + MemberJSON.bytes(Refusal(kind: kind, words: failure.description, says: failure.says))
+        return [1] + MemberJSON.bytes(ErrorResponse(kind: kind, words: failure.description, says: failure.says))
     }
 
-    /// Throws the ``OperationFailure`` that the member sent. Returns `nil` for invalid bytes, which may come from any
+    /// Throws the ``OperationError`` that the member sent. Returns `nil` for invalid bytes, which may come from any
     /// source.
-    static func read<Answer: Decodable>(_ bytes: [UInt8], as type: Answer.Type) throws(OperationFailure) -> Answer? {
+    static func read<Answer: Decodable>(_ bytes: [UInt8], as type: Answer.Type) throws(OperationError) -> Answer? {
         switch bytes.first {
         case 0: return MemberJSON.read(bytes.dropFirst(), as: Answer.self)
         case 1:
-            guard let refusal = MemberJSON.read(bytes.dropFirst(), as: Refusal.self) else { return nil }
-            let kind: OperationFailure.Kind =
+            guard let refusal = MemberJSON.read(bytes.dropFirst(), as: ErrorResponse.self) else { return nil }
+            let kind: OperationError.Kind =
                 switch refusal.kind {
                 case "invalid": .invalid
                 case "unknown": .unknown
                 default: .unavailable
                 }
-            throw OperationFailure(kind: kind, description: refusal.words, says: refusal.says)
+            throw OperationError(kind: kind, description: refusal.words, says: refusal.says)
         default: return nil
         }
     }
@@ -100,9 +100,9 @@ enum MemberAnswer {
 /// member answers it for itself.
 package final class MemberSurvey: Sendable {
     /// The timeout for questions that only read.
-    package static let patience: Duration = .seconds(3)
+    package static let timeout: Duration = .seconds(3)
     /// The timeout for questions that change data, which must be written to disk.
-    static let patienceForChanges: Duration = .seconds(30)
+    static let changeTimeout: Duration = .seconds(30)
 
     package struct Result<Answer: Sendable>: Sendable {
         /// Sorted by the members' names, never empty. Without a cluster, only this router's answer.
@@ -116,7 +116,7 @@ package final class MemberSurvey: Sendable {
     }
 
     private static let noAnswer = Sentence("members-silent", [:], "no member of the cluster responds")
-    fileprivate static let unknownQuestion = OperationFailure.unavailable(
+    fileprivate static let unknownQuestion = OperationError.unavailable(
         Sentence("unknown-question", [:], "this member's version does not know the question")
     )
 
@@ -149,7 +149,7 @@ package final class MemberSurvey: Sendable {
                 let answer = answering.withLock({ $0[name] })
             else { throw Self.unknownQuestion }
             return try await answer(bytes)
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             return MemberAnswer.refusal(failure)
         } catch {
             return MemberAnswer.refusal(.unavailable("\(error)"))
@@ -165,10 +165,10 @@ package final class MemberSurvey: Sendable {
         async let replies = Self.replies(to: question, from: peers, within: span)
         var result = Result<Answer>(answers: [])
         var silent: [MembersAsked.Silent] = []
-        var refusal: OperationFailure?
+        var refusal: OperationError?
         do {
             result.answers.append((peers.name, try await here()))
-        } catch let failure as OperationFailure where failure.kind != .invalid {
+        } catch let failure as OperationError where failure.kind != .invalid {
             refusal = failure
             silent.append(MembersAsked.Silent(peers.name, failure))
         }
@@ -176,7 +176,7 @@ package final class MemberSurvey: Sendable {
             switch reply {
             case .silence(let why): silent.append(MembersAsked.Silent(member, why))
             case .answer(let bytes):
-                do throws(OperationFailure) {
+                do throws(OperationError) {
                     if let answer = try MemberAnswer.read(bytes, as: Answer.self) {
                         result.answers.append((member, answer))
                     } else {
@@ -226,17 +226,17 @@ package struct MemberQuestion<Parameters: Codable & Sendable, Answer: Codable & 
     }
 
     /// Returns the answers of all members. A member that fails counts as missing, with its error message. Throws an
-    /// ``OperationFailure`` if this member rejects the question or no member answers it.
+    /// ``OperationError`` if this member rejects the question or no member answers it.
     package func ask(
         _ parameters: Parameters,
-        within span: Duration = MemberSurvey.patience
+        within span: Duration = MemberSurvey.timeout
     ) async throws -> MemberSurvey.Result<Answer> {
         try await survey.ask(bytes(parameters), within: span) { [here] in try await here(parameters) }
     }
 
-    /// Returns the answer of one other member. Throws an ``OperationFailure`` if it fails or does not respond.
-    package func ask(_ parameters: Parameters, of member: String) async throws(OperationFailure) -> Answer {
-        switch await survey.peers?.ask(bytes(parameters), of: member, within: MemberSurvey.patience) {
+    /// Returns the answer of one other member. Throws an ``OperationError`` if it fails or does not respond.
+    package func ask(_ parameters: Parameters, of member: String) async throws(OperationError) -> Answer {
+        switch await survey.peers?.ask(bytes(parameters), of: member, within: MemberSurvey.timeout) {
         case .silence(let why)?: throw why.failure(of: member)
         case .answer(let bytes)?:
             guard let answer = try MemberAnswer.read(bytes, as: Answer.self) else {
@@ -256,7 +256,7 @@ protocol JoinedAnswer: Codable, Sendable {
 
 extension MemberQuestion where Answer: JoinedAnswer {
     /// Returns the joined answer of all members, or this router's answer without a cluster.
-    func whole(_ parameters: Parameters, within span: Duration = MemberSurvey.patience) async throws -> Answer {
+    func whole(_ parameters: Parameters, within span: Duration = MemberSurvey.timeout) async throws -> Answer {
         let result = try await ask(parameters, within: span)
         guard let asked = result.asked else { return result.answers[0].answer }
         return .joined(result.answers, asked)
@@ -296,7 +296,7 @@ package struct MembersAsked: Codable, Sendable, Equatable {
         }
 
         /// A member that answered with an error.
-        init(_ name: String, _ refusal: OperationFailure) {
+        init(_ name: String, _ refusal: OperationError) {
             (self.name, reason, says) = (name, "says: \(refusal)", refusal.says)
         }
     }

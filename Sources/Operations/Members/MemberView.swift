@@ -86,11 +86,11 @@ package struct MemberView: Sendable {
     }
 
     func retry(_ parameters: [String: String]) async throws -> QueueRetry {
-        try await retries.whole(parameters, within: MemberSurvey.patienceForChanges)
+        try await retries.whole(parameters, within: MemberSurvey.changeTimeout)
     }
 
     func drop(_ parameters: [String: String]) async throws -> QueueDropped {
-        try await drops.whole(parameters, within: MemberSurvey.patienceForChanges)
+        try await drops.whole(parameters, within: MemberSurvey.changeTimeout)
     }
 
     // MARK: Events
@@ -113,8 +113,8 @@ package struct MemberView: Sendable {
 
     // MARK: Status
 
-    func status(within patience: Duration) async throws -> RouterStatus {
-        try await statuses.whole(patience.milliseconds, within: patience + .seconds(1))
+    func status(within timeout: Duration) async throws -> RouterStatus {
+        try await statuses.whole(timeout.milliseconds, within: timeout + .seconds(1))
     }
 }
 

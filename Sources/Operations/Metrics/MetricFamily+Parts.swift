@@ -136,7 +136,7 @@ extension MetricFamily {
         }
     }
 
-    static func conduct(_ book: RelayViolationTable) -> [MetricFamily] {
+    static func behavior(_ book: RelayViolationTable) -> [MetricFamily] {
         [
             counter(
                 "carillon_relay_violations_total",
@@ -256,7 +256,7 @@ struct ProcessFigures: Equatable {
     var residentBytes: Int64 = 0
     var virtualBytes: Int64 = 0
     var openFiles = 0
-    var mostFiles = 0
+    var maxFiles = 0
     /// Seconds since 1970.
     var startedAt = 0.0
 
@@ -282,7 +282,7 @@ struct ProcessFigures: Equatable {
         figures.openFiles = entries(of: "/proc/self/fd")
         var limit = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
-            figures.mostFiles = Int(clamping: limit.rlim_cur)
+            figures.maxFiles = Int(clamping: limit.rlim_cur)
         }
         figures.startedAt = ownStart
         return figures
@@ -309,7 +309,7 @@ struct ProcessFigures: Equatable {
             family("resident_memory_bytes", .gauge, "Resident memory size in bytes.", Double(residentBytes)),
             family("virtual_memory_bytes", .gauge, "Virtual memory size in bytes.", Double(virtualBytes)),
             family("open_fds", .gauge, "Number of open file descriptors.", Double(openFiles)),
-            family("max_fds", .gauge, "Maximum number of open file descriptors.", Double(mostFiles)),
+            family("max_fds", .gauge, "Maximum number of open file descriptors.", Double(maxFiles)),
             family("start_time_seconds", .gauge, "Start time of the process since unix epoch in seconds.", startedAt),
         ]
     }

@@ -95,7 +95,7 @@ package final class RouterCounts: PipelineObserver, DeliveryObserver {
     }
 
     /// The number of events that each filter suppressed for a device.
-    var sparedByFilter: [String: UInt64] { spared.withLock(\.self) }
+    var droppedByFilter: [String: UInt64] { spared.withLock(\.self) }
 
     package func filtered(_ counts: [String: Int]) {
         spared.withLock { $0.merge(counts.mapValues(UInt64.init), uniquingKeysWith: +) }
@@ -210,7 +210,7 @@ struct DeliveryCounts {
     }
 
     /// The maximum number of labels in all queues; each adds a line to every scrape.
-    private static let mostLabels = 2_000
+    private static let maxLabels = 2_000
 
     private(set) var outcomes: [Label: UInt64] = [:]
     private(set) var attempts: [QueueName: UInt64] = [:]
@@ -261,7 +261,7 @@ struct DeliveryCounts {
         for row in rows {
             let (queue, kind) = (reports[row.lowerBound].queue, reports[row.lowerBound].kind)
             var label = Label(queue: queue, kind: kind.name, reason: reports[row.lowerBound].reason)
-            if outcomes[label] == nil, outcomes.count >= Self.mostLabels { label.reason = "other" }
+            if outcomes[label] == nil, outcomes.count >= Self.maxLabels { label.reason = "other" }
             outcomes[label, default: 0] += UInt64(row.count)
             guard kind.isFinal, row.contains(where: { reports[$0].acceptedAt != nil }) else { continue }
             Self.observe(row, in: &ends[queue.platform, default: .seconds]) { place in

@@ -77,12 +77,12 @@ package struct RouterHealth: Sendable {
         (self.group, self.facts) = (group, facts)
     }
 
-    func readiness(within patience: Duration) async -> Readiness {
+    func readiness(within timeout: Duration) async -> Readiness {
         var readiness = Readiness()
         readiness.facts = facts()
         readiness.isServing = readiness.facts.isServing
         guard readiness.isServing else { return readiness }
-        readiness.stuck = await stuck(within: patience)
+        readiness.stuck = await stuck(within: timeout)
         readiness.outboxRows = outgoing.outbox.count
         readiness.outboxLimit = outgoing.outbox.limit
         readiness.isOutboxUnwritable = incoming.counts.isOutboxUnwritable
@@ -100,23 +100,23 @@ package struct RouterHealth: Sendable {
         return readiness
     }
 
-    /// Returns the names of parts that do not respond within `patience`: the pipeline's thread, the courier, the event
+    /// Returns the names of parts that do not respond within `timeout`: the pipeline's thread, the courier, the event
     /// loops. Empty while the router starts or stops.
-    package func stuck(within patience: Duration) async -> [String] {
+    package func stuck(within timeout: Duration) async -> [String] {
         guard facts().isServing else { return [] }
         var asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)] = [
             ("courier", { [courier = outgoing.courier] in courier.probe($0) }),
             (
                 "pipeline",
                 { [pipeline = incoming.pipeline] answer in
-                    Task { if await pipeline.comesRound(within: patience) { answer() } }
+                    Task { if await pipeline.isResponsive(within: timeout) { answer() } }
                 }
             ),
         ]
         for (number, loop) in group.makeIterator().enumerated() {
             asked.append(("event-loop-\(number)", { loop.execute($0) }))
         }
-        return await RollCall.missing(asked, within: patience)
+        return await LivenessCheck.missing(asked, within: timeout)
     }
 }
 
@@ -331,7 +331,7 @@ package struct HealthFacts: Sendable {
     package var wantedRelays: Set<RelayURL> = []
     /// Whether the router has a source of events other than relays.
     package var hasSource = false
-    package var filterFailures: [Filters.Failure] = []
+    package var filterFailures: [Filters.Unavailable] = []
     /// The errors and the time of a rejected reload; `nil` if the last reload succeeded.
     package var refusedReload: (mistakes: [Diagnostic], at: Timestamp)?
     /// Issues of resources that cluster members share.
@@ -341,7 +341,7 @@ package struct HealthFacts: Sendable {
 }
 
 /// A liveness check of several parts at the same time.
-final class RollCall: Sendable {
+final class LivenessCheck: Sendable {
     private struct State {
         var missing: Set<String>
         /// The timeout may pass before the caller waits.
@@ -355,21 +355,21 @@ final class RollCall: Sendable {
         state = Mutex(State(missing: Set(names)))
     }
 
-    /// Returns the sorted names of parts that do not respond within `patience`. Each part responds by calling its
+    /// Returns the sorted names of parts that do not respond within `timeout`. Each part responds by calling its
     /// argument, on any thread. `after` is called when the timeout passes.
     static func missing(
         _ asked: [(name: String, ask: (@escaping @Sendable () -> Void) -> Void)],
-        within patience: Duration,
-        after: (_ patience: Duration, @escaping @Sendable () -> Void) -> Void = { patience, end in
+        within timeout: Duration,
+        after: (_ timeout: Duration, @escaping @Sendable () -> Void) -> Void = { timeout, end in
             DispatchQueue.global().asyncAfter(
-                deadline: .now() + .milliseconds(Int(clamping: patience.milliseconds)),
+                deadline: .now() + .milliseconds(Int(clamping: timeout.milliseconds)),
                 execute: end
             )
         }
     ) async -> [String] {
-        let call = RollCall(asked.map(\.name))
+        let call = LivenessCheck(asked.map(\.name))
         for (name, ask) in asked { ask { call.isHere(name) } }
-        after(patience) { call.end() }
+        after(timeout) { call.end() }
         return await withCheckedContinuation { continuation in
             let missing = call.state.withLock { state -> [String]? in
                 if state.isOver || state.missing.isEmpty { return state.missing.sorted() }

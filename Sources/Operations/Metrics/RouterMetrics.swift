@@ -58,7 +58,7 @@ package struct RouterMetrics: Sendable {
         families += MetricFamily.intake(incoming.intake.backlog)
         families += MetricFamily.waiting(incoming.pipeline.gauges)
         families.append(MetricFamily.relays(incoming.pool.status))
-        families += MetricFamily.conduct(incoming.pool.behavior)
+        families += MetricFamily.behavior(incoming.pool.behavior)
         families += MetricFamily.lanes(await outgoing.lanes.snapshot())
         families += MetricFamily.requests(transports.requests)
         families += MetricFamily.streams(transports.streams)

@@ -67,7 +67,7 @@ package final class Notifier: Sendable {
     }
 
     /// Sends a request, and returns when its results are on disk, or counted for a dry run. `read` parses the body,
-    /// unless the request was answered before. Throws an ``APIProblem``.
+    /// unless the request was answered before. Throws an ``APIError``.
     func send(
         _ body: [UInt8],
         from origin: Origin,
@@ -109,15 +109,15 @@ package final class Notifier: Sendable {
         return .sent(try Self.receipt(record, for: digest))
     }
 
-    /// Returns the stored request of a sender. Throws an ``APIProblem`` if there is none.
+    /// Returns the stored request of a sender. Throws an ``APIError`` if there is none.
     func record(_ id: String, of sender: String) async throws -> RequestRecord {
         guard let bytes = Hex.decode(id), bytes.count == 16, let record = try await find(bytes),
             record.sender == SHA256.hash(Array(sender.utf8))
-        else { throw APIProblem(404, "no such notification of this sender in the last day") }
+        else { throw APIError(404, "no such notification of this sender in the last day") }
         return record
     }
 
-    /// Returns the ids of the router's events for a request. Throws an ``OperationFailure`` if there are none.
+    /// Returns the ids of the router's events for a request. Throws an ``OperationError`` if there are none.
     func events(of id: String) async throws -> [String] {
         guard let bytes = Hex.decode(id), let record = try await find(bytes), !record.events.isEmpty else {
             throw EventOperations.unknownRequest
@@ -133,7 +133,7 @@ package final class Notifier: Sendable {
         return try await shared?.find(id)
     }
 
-    private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIProblem) -> NotifyReceipt {
+    private static func receipt(_ record: RequestRecord, for body: [UInt8]) throws(APIError) -> NotifyReceipt {
         guard record.body == body else { throw RequestQueue.otherBody }
         return NotifyReceipt(record)
     }
@@ -156,10 +156,10 @@ package final class Notifier: Sendable {
                 }
                 guard !accounts.isEmpty else {
                     let detail = "none of these devices is registered"
-                    throw APIProblem(
+                    throw APIError(
                         422,
                         "#/to: \(detail)",
-                        mistakes: [APIProblem.Mistake(pointer: "#/to", detail: detail)]
+                        mistakes: [APIError.FieldError(pointer: "#/to", detail: detail)]
                     )
                 }
                 return Audience(accounts: accounts.sorted { $0.hex < $1.hex }, unknown: unknown)
@@ -172,7 +172,7 @@ package final class Notifier: Sendable {
                     defer { isScanning = true }
                     return !isScanning
                 })
-            else { throw APIProblem(503, "a request for all users of an app is in progress", retryAfter: 2) }
+            else { throw APIError(503, "a request for all users of an app is in progress", retryAfter: 2) }
             defer { isScanning.withLock { $0 = false } }
             return try await disk { [registry] in
                 try Self.users(of: app, wanting: signal, request.order, in: registry)
@@ -260,7 +260,7 @@ extension Notifier {
     }
 }
 
-/// Notification requests that all cluster members share. Errors are ``APIProblem``s.
+/// Notification requests that all cluster members share. Errors are ``APIError``s.
 package protocol SharedRequests: Sendable {
     /// Stores a request. Returns it, or an earlier one of the same sender and key.
     func remember(_ record: RequestRecord) async throws -> RequestRecord

@@ -24,13 +24,13 @@ struct NotifyRequest: Sendable {
     }
 
     /// The maximum number of devices or accounts in one request.
-    static let mostRecipients = 5_000
-    /// The maximum size of a request. It fits `mostRecipients` accounts in hex and the content.
+    static let maxRecipients = 5_000
+    /// The maximum size of a request. It fits `maxRecipients` accounts in hex and the content.
     static let longest: ByteCount = .kibibytes(512)
     /// Request keys that are not rule keys.
     private static let ownKeys = ["to", "signal", "template", "values", "dry_run"]
     /// The maximum number of values for a template, and of characters in each.
-    static let mostValues = 20
+    static let maxValues = 20
     static let longestValue = 4_000
 
     let recipients: Recipients
@@ -72,18 +72,18 @@ struct NotifyRequest: Sendable {
         }
     }
 
-    /// Throws an ``APIProblem`` that lists all errors.
-    init(_ body: ByteBuffer, _ terms: Terms) throws(APIProblem) {
+    /// Throws an ``APIError`` that lists all errors.
+    init(_ body: ByteBuffer, _ terms: Terms) throws(APIError) {
         guard let text = String(validating: body.readableBytesView, as: UTF8.self) else {
-            throw APIProblem(400, "the body: expected JSON in UTF-8")
+            throw APIError(400, "the body: expected JSON in UTF-8")
         }
         let value: JSONValue
         do {
             value = try JSONValue(parsing: text)
         } catch {
-            throw APIProblem(400, "the body: \(error)")
+            throw APIError(400, "the body: \(error)")
         }
-        guard case .object(let object) = value else { throw APIProblem(400, "the body: expected a JSON object") }
+        guard case .object(let object) = value else { throw APIError(400, "the body: expected a JSON object") }
         var mistakes = Mistakes()
         let target = Target(object, terms, &mistakes)
         let content = Self.content(object, target, terms, &mistakes)
@@ -183,8 +183,8 @@ struct NotifyRequest: Sendable {
         }
         var tags: [[String]] = []
         if let values {
-            guard case .object(let object) = values, object.members.count <= mostValues else {
-                mistakes.add("/values", "expected an object of at most \(mostValues) strings")
+            guard case .object(let object) = values, object.members.count <= maxValues else {
+                mistakes.add("/values", "expected an object of at most \(maxValues) strings")
                 return nil
             }
             for member in object.members {
@@ -238,17 +238,17 @@ struct NotifyRequest: Sendable {
 
 /// The errors of a request.
 private struct Mistakes {
-    private(set) var all: [APIProblem.Mistake] = []
+    private(set) var all: [APIError.FieldError] = []
 
     /// `pointer` is a JSON Pointer (RFC 6901).
     mutating func add(_ pointer: String, _ detail: String) {
-        all.append(APIProblem.Mistake(pointer: "#\(pointer)", detail: detail))
+        all.append(APIError.FieldError(pointer: "#\(pointer)", detail: detail))
     }
 
-    var problem: APIProblem {
+    var problem: APIError {
         // A misspelled name often explains a missing one, so it comes first.
         let first = (all.first { $0.pointer != "#" } ?? all.first).map { "\($0.pointer): \($0.detail)" } ?? "the body"
-        return APIProblem(422, all.count > 1 ? "\(first); and \(all.count - 1) more" : first, mistakes: all)
+        return APIError(422, all.count > 1 ? "\(first); and \(all.count - 1) more" : first, mistakes: all)
     }
 
     static func escaped(_ name: String) -> String { name.replacing("~", with: "~0").replacing("/", with: "~1") }
@@ -337,8 +337,8 @@ private struct Target {
         _ mistakes: inout Mistakes,
         _ read: (JSONValue, String, inout Mistakes) -> Element?
     ) -> [Element]? {
-        guard case .array(let values) = value, (1...NotifyRequest.mostRecipients).contains(values.count) else {
-            mistakes.add("/to/\(way)", "expected a list of 1 to \(NotifyRequest.mostRecipients)")
+        guard case .array(let values) = value, (1...NotifyRequest.maxRecipients).contains(values.count) else {
+            mistakes.add("/to/\(way)", "expected a list of 1 to \(NotifyRequest.maxRecipients)")
             return nil
         }
         let elements = values.enumerated().compactMap { read($0.element, "/to/\(way)/\($0.offset)", &mistakes) }

@@ -15,7 +15,7 @@ import Synchronization
 /// requests wait for them, within limits. The caller waits until its request is done.
 package final class RequestQueue: Sendable {
     /// The timeout for the owners of partitions. An owner may be down for longer than a sender waits.
-    package static let patienceForOwners: Duration = .seconds(10)
+    package static let ownerTimeout: Duration = .seconds(10)
 
     /// A request without a result.
     struct Request: Sendable {
@@ -45,7 +45,7 @@ package final class RequestQueue: Sendable {
     /// The number of queued events that delays a write.
     private static let many = 16
     private static let delay: Duration = .milliseconds(5)
-    private static let mostDelays = 40
+    private static let maxDelays = 40
 
     /// The maximum time to collect requests. After a write, the queue pauses for 1 ms for each of its requests.
     private static let longestRest: Duration = .milliseconds(20)
@@ -53,7 +53,7 @@ package final class RequestQueue: Sendable {
     private let outbox: Outbox
     private let intake: Intake
     /// The pipeline's timeout; `nil` if there is none.
-    private let patience: Duration?
+    private let timeout: Duration?
     private let alarm: any Alarm
     private let now: @Sendable () -> Timestamp
     private let state = Mutex(State())
@@ -64,18 +64,18 @@ package final class RequestQueue: Sendable {
     package init(
         _ outbox: Outbox,
         _ intake: Intake,
-        patience: Duration?,
+        timeout: Duration?,
         alarm: (any Alarm)? = nil,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.outbox = outbox
         self.intake = intake
-        self.patience = patience
+        self.timeout = timeout
         self.alarm = alarm ?? DispatchAlarm(now: now)
         self.now = now
     }
 
-    /// Returns the record of a request when its results are on disk. Throws an ``APIProblem``.
+    /// Returns the record of a request when its results are on disk. Throws an ``APIError``.
     func take(_ request: Request) async throws -> RequestRecord {
         try await withCheckedThrowingContinuation { (answer: Answer) in
             schedule { $0.new.append((request, OneAnswer(answer))) }
@@ -109,7 +109,7 @@ package final class RequestQueue: Sendable {
     private func writeAndRest() {
         let areEventsMany = intake.eventsAhead >= Self.many
         let mustWait = state.withLock { state in
-            if areEventsMany, state.delays < Self.mostDelays {
+            if areEventsMany, state.delays < Self.maxDelays {
                 state.delays += 1
                 return true
             }
@@ -145,7 +145,7 @@ package final class RequestQueue: Sendable {
             }
             intake.submit(submissions)
         } catch {
-            let problem = APIProblem(503, "writing to disk failed: try again later", retryAfter: 5)
+            let problem = APIError(503, "writing to disk failed: try again later", retryAfter: 5)
             for waiting in new { waiting.answer.give(.failure(problem)) }
         }
         return new.count
@@ -162,17 +162,17 @@ package final class RequestQueue: Sendable {
             return nil
         }
         guard underWay.withLock({ $0.insert(record.id).inserted }) else {
-            answer.give(.failure(APIProblem(409, "the same request is in progress: wait for it", retryAfter: 1)))
+            answer.give(.failure(APIError(409, "the same request is in progress: wait for it", retryAfter: 1)))
             return nil
         }
         do {
             let events = try request.events(record)
-            if let patience {
-                alarm.ring(at: now() + patience) { [self] in end(record, answer, .failure(Self.silence)) }
+            if let timeout {
+                alarm.ring(at: now() + timeout) { [self] in end(record, answer, .failure(Self.silence)) }
             }
             return Submission(events: events.map(\.json), source: .api(request.order), isOurs: true) {
-                [self] verdicts in
-                if let refusal = Self.refusal(verdicts) { return end(record, answer, .failure(refusal)) }
+                [self] decisions in
+                if let refusal = Self.refusal(decisions) { return end(record, answer, .failure(refusal)) }
                 var done = record
                 done.events = events.map(\.id.bytes.array)
                 done.answer = NotifyReceipt.members(request.order.counts, unknown: request.unknown)
@@ -191,17 +191,17 @@ package final class RequestQueue: Sendable {
         underWay.withLock { _ = $0.remove(record.id) }
     }
 
-    static let otherBody = APIProblem(422, "the Idempotency-Key was used for a different body within the last day")
+    static let otherBody = APIError(422, "the Idempotency-Key was used for a different body within the last day")
 
-    private static let silence = APIProblem(
+    private static let silence = APIError(
         503,
         "the owners of the recipients' partitions do not respond; retry with the same Idempotency-Key to send it once",
         retryAfter: 2
     )
 
-    private static func refusal(_ verdicts: [EventVerdict]) -> APIProblem? {
-        for case .refused(let reason) in verdicts.map(\.result) {
-            return APIProblem(503, reason.hasPrefix("error: ") ? String(reason.dropFirst(7)) : reason, retryAfter: 1)
+    private static func refusal(_ decisions: [EventDecision]) -> APIError? {
+        for case .refused(let reason) in decisions.map(\.result) {
+            return APIError(503, reason.hasPrefix("error: ") ? String(reason.dropFirst(7)) : reason, retryAfter: 1)
         }
         return nil
     }

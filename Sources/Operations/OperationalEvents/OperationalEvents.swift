@@ -48,7 +48,7 @@ package final class OperationalEvents: Sendable {
         sender: any HTTPSender,
         now: @escaping @Sendable () -> Timestamp,
         logger: Logger
-    ) throws(WebhookSecrets.Mistake) {
+    ) throws(WebhookSecrets.FormatError) {
         let settings = settings ?? Configuration.OperationalEvents()
         self.settings = settings
         self.stream = stream
@@ -99,7 +99,7 @@ package final class OperationalEvents: Sendable {
 
     private func look() {
         guard let router = status.withLock({ $0?.health }) else { return }
-        var sight = OperationalWatch.Sight()
+        var sight = OperationalWatch.Snapshot()
         sight.expiries = router.outgoing.transports.statuses.expiries
         sight.processes = router.outgoing.plugins.processReports
         sight.closedRelays = router.incoming.pool.status.map(\.url).filter { relay in

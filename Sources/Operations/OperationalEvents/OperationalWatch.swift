@@ -8,7 +8,7 @@ import RouterConfiguration
 /// A detector of operational events that reports each change once. It uses no clock, registry or network.
 struct OperationalWatch {
     /// A snapshot of the router.
-    struct Sight: Sendable {
+    struct Snapshot: Sendable {
         var expiries: [(queue: QueueName, expiry: TransportStatus.Expiry)] = []
         var processes: [PluginProcessReport] = []
         /// The URLs of relays that required authentication and then still refused our subscriptions.
@@ -28,7 +28,7 @@ struct OperationalWatch {
     /// The state of a device whose pushes fail.
     private struct Failing {
         let since: Timestamp
-        var toldAt: Timestamp?
+        var loggedAt: Timestamp?
         /// The time of the last look-up, which reads the disk.
         var checkedAt: Timestamp?
     }
@@ -38,7 +38,7 @@ struct OperationalWatch {
     /// The minimum time between two notices about one relay.
     private static let relayPause: Duration = .days(1)
     /// The maximum number of watched devices, because unknown clients can register any number.
-    private static let mostFailing = 50_000
+    private static let maxFailing = 50_000
     /// The minimum time that a device must fail while the router watches it, whatever the registry knows from before.
     private static let leastSight: Duration = .hours(12)
 
@@ -124,10 +124,10 @@ struct OperationalWatch {
         _ lastSuccess: (DeviceID) -> Timestamp?
     ) -> OperationalEvent? {
         guard var state = failing[report.device] else {
-            if failing.count < Self.mostFailing { failing[report.device] = Failing(since: now) }
+            if failing.count < Self.maxFailing { failing[report.device] = Failing(since: now) }
             return nil
         }
-        let isToldLately = state.toldAt.map { now - $0 < failingSpan } ?? false
+        let isToldLately = state.loggedAt.map { now - $0 < failingSpan } ?? false
         let isToCheck = mayDisable(report.queue, at: now) && state.checkedAt.map { now - $0 >= Self.checkPause } ?? true
         guard now - state.since >= Self.leastSight, !isToldLately || isToCheck else { return nil }
         let since = lastSuccess(report.device).map { min($0, state.since) } ?? state.since
@@ -144,7 +144,7 @@ struct OperationalWatch {
             )
         }
         guard now - since >= failingSpan, !isToldLately else { return nil }
-        state.toldAt = now
+        state.loggedAt = now
         failing[report.device] = state
         var event = event(
             .deviceFailing,
@@ -198,11 +198,11 @@ struct OperationalWatch {
 
     // MARK: Periodic checks
 
-    mutating func look(_ sight: Sight, at now: Timestamp) -> [OperationalEvent] {
+    mutating func look(_ sight: Snapshot, at now: Timestamp) -> [OperationalEvent] {
         expiries(sight, now) + crashes(sight, now) + closed(sight, now)
     }
 
-    private mutating func expiries(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+    private mutating func expiries(_ sight: Snapshot, _ now: Timestamp) -> [OperationalEvent] {
         let former = noticed
         noticed = [:]
         return sight.expiries.compactMap { queue, expiry -> OperationalEvent? in
@@ -223,7 +223,7 @@ struct OperationalWatch {
         }
     }
 
-    private mutating func crashes(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+    private mutating func crashes(_ sight: Snapshot, _ now: Timestamp) -> [OperationalEvent] {
         sight.processes.compactMap { process -> OperationalEvent? in
             let former = deaths.updateValue(process.deaths, forKey: process.plugins) ?? 0
             guard process.deaths > former else { return nil }
@@ -239,7 +239,7 @@ struct OperationalWatch {
         }
     }
 
-    private mutating func closed(_ sight: Sight, _ now: Timestamp) -> [OperationalEvent] {
+    private mutating func closed(_ sight: Snapshot, _ now: Timestamp) -> [OperationalEvent] {
         relays = relays.filter { now - $0.value < Self.relayPause && now >= $0.value }
         return sight.closedRelays.compactMap { relay -> OperationalEvent? in
             guard relays[relay] == nil else { return nil }

@@ -45,7 +45,7 @@ final class Webhooks: Sendable {
         now: @escaping @Sendable () -> Timestamp,
         monotonic: @escaping @Sendable () -> Deadline = Deadline.now,
         logger: Logger
-    ) throws(WebhookSecrets.Mistake) {
+    ) throws(WebhookSecrets.FormatError) {
         // A separate share, so that a slow endpoint does not affect push services.
         self.sender = sender.share()
         self.now = now
@@ -158,12 +158,12 @@ final class Webhooks: Sendable {
                 case .success(let response) where response.status == 410: .gone
                 default: .failed
                 }
-            let isWorthALine = state.withLock { state in
+            let shouldLog = state.withLock { state in
                 state.endpoints[index].queue.finish(result, at: monotonic())
                 defer { state.endpoints[index].isInTrouble = result != .taken }
                 return result != .taken && !state.endpoints[index].isInTrouble
             }
-            if isWorthALine {
+            if shouldLog {
                 // The URL may contain a secret.
                 logger.warning(
                     "An operational_events endpoint rejected messages",

@@ -39,16 +39,16 @@ package final class QueueOperations: Sendable {
     private var files: OperatorFiles { reader.files }
     private func now() -> Timestamp { reader.now() }
 
-    /// Throws an ``OperationFailure``, like all methods below.
-    package func list(_ parameters: [String: String]) throws(OperationFailure) -> QueueList {
+    /// Throws an ``OperationError``, like all methods below.
+    package func list(_ parameters: [String: String]) throws(OperationError) -> QueueList {
         try page(parameters).list
     }
 
     /// Returns this router's part of an answer, sorted by store.
-    func page(_ parameters: [String: String]) throws(OperationFailure) -> QueuePage {
+    func page(_ parameters: [String: String]) throws(OperationError) -> QueuePage {
         let request = try QueueRequest(parameters, now: now())
         let devices = DeviceLookup(registry)
-        let entries = try OperationFailure.attempt { () throws -> [(place: StorePlace, entry: QueueEntry)] in
+        let entries = try OperationError.attempt { () throws -> [(place: StorePlace, entry: QueueEntry)] in
             var entries: [(place: StorePlace, entry: QueueEntry)] = []
             for (place, reader) in readers where place >= request.cursor.place && entries.count <= request.limit {
                 let cursor = place == request.cursor.place ? request.cursor.cursor : .start
@@ -61,7 +61,7 @@ package final class QueueOperations: Sendable {
         let shown = entries.prefix(request.limit)
         // Failed deliveries that cannot be sent again are omitted.
         let couriers = couriers
-        let kept = try OperationFailure.attempt {
+        let kept = try OperationError.attempt {
             try shown.filter { place, entry in
                 guard entry.failedAt != nil else { return true }
                 return try devices.isRegistered(entry.device) && couriers[place]?.isWithdrawn(entry) != true
@@ -80,14 +80,14 @@ package final class QueueOperations: Sendable {
         )
     }
 
-    package func show(_ id: String) throws(OperationFailure) -> QueueDetails {
+    package func show(_ id: String) throws(OperationError) -> QueueDetails {
         let details = try details(id)
         guard !details.deliveries.isEmpty else { throw Self.unknown(id) }
         return details
     }
 
     /// `asked` is `nil` without a cluster.
-    static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationFailure {
+    static func unknown(_ id: String, _ asked: MembersAsked? = nil) -> OperationError {
         let missing = (asked?.lines ?? []).map { "; \($0)" }.joined()
         return .unknown(
             "no delivery \(id) waits or failed lately; carillon explain EVENT tells what became of one\(missing)"
@@ -95,10 +95,10 @@ package final class QueueOperations: Sendable {
     }
 
     /// Returns the same, but an empty answer if there is no such delivery.
-    func details(_ id: String) throws(OperationFailure) -> QueueDetails {
+    func details(_ id: String) throws(OperationError) -> QueueDetails {
         let request = try QueueRequest(["id": id], now: now())
         let devices = DeviceLookup(registry)
-        let entries = try OperationFailure.attempt {
+        let entries = try OperationError.attempt {
             try readers.flatMap { place, reader in
                 try page(request, request.selection, in: reader, .start, 10, devices).map { (place, $0) }
             }
@@ -120,7 +120,7 @@ package final class QueueOperations: Sendable {
     }
 
     /// Requeues failed deliveries and makes delayed ones due immediately.
-    package func retry(_ parameters: [String: String]) async throws(OperationFailure) -> QueueRetry {
+    package func retry(_ parameters: [String: String]) async throws(OperationError) -> QueueRetry {
         guard case .running(let stores) = handle else {
             throw .unavailable("no router runs that could send them: start it first")
         }
@@ -141,7 +141,7 @@ package final class QueueOperations: Sendable {
                 unpaused.formUnion(
                     request.isDryRun
                         ? asleep.map(\.queue.words)
-                        : await store.courier.hasten([], unpausing: queues).unpaused.map(\.words)
+                        : await store.courier.expedite([], unpausing: queues).unpaused.map(\.words)
                 )
             } else {
                 paused.formUnion(asleep.map { "\($0.queue.words) is paused (\($0.pauseReason ?? "no reason"))" })
@@ -156,7 +156,7 @@ package final class QueueOperations: Sendable {
         in store: WorkingStore,
         _ answer: inout QueueRetry,
         _ queues: inout Set<QueueName>
-    ) async throws(OperationFailure) {
+    ) async throws(OperationError) {
         let courier = store.courier
         // Waiting deliveries first, because requeued ones also become waiting.
         if request.selection.isWaitingWanted {
@@ -165,28 +165,28 @@ package final class QueueOperations: Sendable {
                 let valid = entries.filter { !$0.isExpired(at: moment) }
                 for _ in 0..<(entries.count - valid.count) { answer.skip("expired") }
                 if request.isDryRun {
-                    answer.hastened += valid.count { $0.due.map { $0 > moment } ?? false }
+                    answer.expedited += valid.count { $0.due.map { $0 > moment } ?? false }
                 } else {
                     try await onDisk { _ in store.store.outbox.awaitHandOver() }
-                    answer.hastened += await courier.hasten(valid).hastened
+                    answer.expedited += await courier.expedite(valid).expedited
                 }
             }
         }
         guard request.selection.isFailedWanted else { return }
         let devices = DeviceLookup(registry)
         try await forEachPage(request, in: store.reader, failed: true) { entries, moment in
-            let sorted = try await onDisk { _ in try entries.map { ($0, try devices.obstacle(to: $0, at: moment)) } }
-            for case let (_, obstacle?) in sorted { answer.skip(obstacle) }
+            let sorted = try await onDisk { _ in try entries.map { ($0, try devices.blocker(to: $0, at: moment)) } }
+            for case let (_, blocker?) in sorted { answer.skip(blocker) }
             let sendable = sorted.filter { $0.1 == nil }.map(\.0)
             let valid = sendable.filter { !courier.isWithdrawn($0) }
             if valid.count < sendable.count { answer.skip("deleted", sendable.count - valid.count) }
             queues.formUnion(valid.map(\.queue))
-            answer.retried += request.isDryRun ? valid.count : try await onDisk { _ in try courier.revive(valid) }
+            answer.retried += request.isDryRun ? valid.count : try await onDisk { _ in try courier.requeue(valid) }
         }
     }
 
     /// Drops waiting and failed deliveries.
-    package func drop(_ parameters: [String: String]) async throws(OperationFailure) -> QueueDropped {
+    package func drop(_ parameters: [String: String]) async throws(OperationError) -> QueueDropped {
         let request = try QueueRequest(parameters, now: now())
         try request.requireSelection()
         var answer = QueueDropped(dryRun: request.isDryRun)
@@ -208,7 +208,7 @@ package final class QueueOperations: Sendable {
         in reader: OutboxReader,
         _ answer: inout QueueDropped,
         _ drop: ([QueueEntry]) async throws -> QueueDrop
-    ) async throws(OperationFailure) {
+    ) async throws(OperationError) {
         for failed in [false, true] {
             guard failed ? request.selection.isFailedWanted : request.selection.isWaitingWanted else { continue }
             try await forEachPage(request, in: reader, failed: failed) { entries, _ in
@@ -241,7 +241,7 @@ package final class QueueOperations: Sendable {
         }
         var changes = OutboxChanges()
         changes.removals = entries.compactMap(\.key)
-        changes.ends = PushEnd.all(of: reports, at: now())
+        changes.ends = CompletedPush.all(of: reports, at: now())
         try outbox.apply(changes)
         trace?.deliveriesReported(reports)
         return QueueDrop(dropped: entries.count, underWay: 0)
@@ -266,7 +266,7 @@ package final class QueueOperations: Sendable {
         in reader: OutboxReader,
         failed: Bool,
         _ body: ([QueueEntry], Timestamp) async throws -> Void
-    ) async throws(OperationFailure) {
+    ) async throws(OperationError) {
         var selection = request.selection
         (selection.isFailedWanted, selection.isWaitingWanted) = (failed, !failed)
         let devices = DeviceLookup(registry)
@@ -330,7 +330,7 @@ private final class DeviceLookup: Sendable {
     }
 
     /// Returns why a dead letter cannot be sent again; `nil` if it can.
-    func obstacle(to entry: QueueEntry, at moment: Timestamp) throws -> String? {
+    func blocker(to entry: QueueEntry, at moment: Timestamp) throws -> String? {
         if entry.mode == nil { return "unreadable" }
         if entry.isExpired(at: moment) { return "expired" }
         return try isRegistered(entry.device) ? nil : "unregistered"

@@ -192,7 +192,7 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     /// Failed deliveries that were requeued.
     package var retried = 0
     /// Delayed deliveries that are due now.
-    package var hastened = 0
+    package var expedited = 0
     package var skipped: [Skipped] = []
     /// Paused queues that were resumed.
     package var unpaused: [String] = []
@@ -205,7 +205,7 @@ package struct QueueRetry: OperatorAnswer, Equatable {
         let would = dryRun ? "would be " : ""
         var lines = [
             "\(would)sent again: \(retried) that had failed",
-            "\(would)due now: \(hastened) that waited for a later time",
+            "\(would)due now: \(expedited) that waited for a later time",
         ]
         for skipped in skipped { lines.append("\(skipped.count) left out: \(Self.words(skipped.why))") }
         for queue in unpaused { lines.append("\(queue) \(dryRun ? "would go" : "goes") on: its pause is over") }
@@ -225,7 +225,7 @@ package struct QueueRetry: OperatorAnswer, Equatable {
     /// Adds another member's result.
     mutating func add(_ other: QueueRetry) {
         retried += other.retried
-        hastened += other.hastened
+        expedited += other.expedited
         for skipped in other.skipped { skip(skipped.why, skipped.count) }
         unpaused = Set(unpaused + other.unpaused).sorted()
         paused = Set(paused + other.paused).sorted()

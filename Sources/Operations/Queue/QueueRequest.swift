@@ -29,14 +29,14 @@ package struct QueueRequest: Sendable, Equatable {
             || selection.isWaitingWanted != selection.isFailedWanted
     }
 
-    /// Throws an ``OperationFailure`` for an unknown or invalid parameter.
-    package init(_ parameters: [String: String], now: Timestamp) throws(OperationFailure) {
+    /// Throws an ``OperationError`` for an unknown or invalid parameter.
+    package init(_ parameters: [String: String], now: Timestamp) throws(OperationError) {
         for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { try set(name, value, now: now) }
         guard let since = selection.since, let until = selection.until, since >= until else { return }
         throw .invalid("since: expected a time before until")
     }
 
-    private mutating func set(_ name: String, _ value: String, now: Timestamp) throws(OperationFailure) {
+    private mutating func set(_ name: String, _ value: String, now: Timestamp) throws(OperationError) {
         switch name {
         case "id": selection.ids = value.lowercased().split(separator: ",").map(String.init)
         case "platform": selection.platform = value
@@ -70,13 +70,13 @@ package struct QueueRequest: Sendable, Equatable {
         }
     }
 
-    /// Throws an ``OperationFailure`` if the request selects all deliveries without `all`.
-    func requireSelection() throws(OperationFailure) {
+    /// Throws an ``OperationError`` if the request selects all deliveries without `all`.
+    func requireSelection() throws(OperationError) {
         guard !isNarrow, !isForAll else { return }
         throw .invalid("this means every delivery: name some, or say all")
     }
 
-    private static func flag(_ value: String, _ name: String) throws(OperationFailure) -> Bool {
+    private static func flag(_ value: String, _ name: String) throws(OperationError) -> Bool {
         switch value {
         case "1", "true": return true
         case "0", "false": return false
@@ -88,7 +88,7 @@ package struct QueueRequest: Sendable, Equatable {
 /// A parser for times in requests.
 enum OperatorTime {
     /// Parses `2h` (two hours ago), likewise `90s`, `30m` and `7d`, or `2026-11-22T07:00:00Z` or `2026-11-22`.
-    static func moment(_ text: String, _ name: String, now: Timestamp) throws(OperationFailure) -> Timestamp {
+    static func moment(_ text: String, _ name: String, now: Timestamp) throws(OperationError) -> Timestamp {
         if let span = SpanWords.span(text) { return now - span }
         let formatter = ISO8601DateFormatter()
         formatter.formatOptions = text.contains("T") ? .withInternetDateTime : .withFullDate
@@ -101,7 +101,7 @@ enum OperatorTime {
 
 /// Queue requests to the running router, or to the files of a stopped one.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure``, like all methods below.
+    /// Throws an ``OperationError``, like all methods below.
     package func queue(_ parameters: [String: String]) async throws -> QueueList {
         if let answer: QueueList = try await ask("GET", "/v1/queue", parameters) { return answer }
         return try deliveries().list(parameters)
@@ -140,7 +140,7 @@ extension RouterOrFiles {
 
     private func deliveries() throws -> QueueOperations {
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
-            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
+            throw OperationError.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         return QueueOperations(try OperatorAccess(configuration, for: .reading).reader, .readOnly)
     }

@@ -7,9 +7,9 @@ import Synchronization
 /// Counters of the current day in memory. The caller writes them to disk.
 package final class DailyCounts: PipelineObserver, DeliveryObserver {
     /// The maximum number of platform/app pairs. Registrations choose the names; more pairs count without a name.
-    private static let mostQueues = 1_000
+    private static let maxQueues = 1_000
     /// The maximum number of languages. Registrations choose these too; more languages count without a name.
-    private static let mostLanguages = 200
+    private static let maxLanguages = 200
 
     private struct State {
         var figures: [DailyFigure: Int] = [:]
@@ -46,7 +46,7 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
         var rows: [Row] = []
         // Equal reports come in runs. Indices avoid copies of the reports, which hold many strings.
         for place in reports.indices {
-            guard let what = DailyFigure.What(reports[place].kind) else { continue }
+            guard let what = DailyFigure.Category(reports[place].kind) else { continue }
             let language = language(reports[place].device)
             if let row = rows.last, row.what == what, row.language == language,
                 reports[row.first].mode == reports[place].mode, reports[row.first].queue == reports[place].queue
@@ -62,9 +62,9 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
             for row in rows {
                 let queue = reports[row.first].queue
                 var figure = DailyFigure(day: day, row.what, mode: reports[row.first].mode?.name ?? "")
-                if state.queues.count < Self.mostQueues { state.queues.insert(queue) }
+                if state.queues.count < Self.maxQueues { state.queues.insert(queue) }
                 if state.queues.contains(queue) { (figure.platform, figure.app) = (queue.platform, queue.app) }
-                if state.languages.count < Self.mostLanguages { state.languages.insert(row.language) }
+                if state.languages.count < Self.maxLanguages { state.languages.insert(row.language) }
                 if state.languages.contains(row.language) { figure.language = row.language }
                 state.add(figure, row.count)
             }
@@ -73,7 +73,7 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
 
     /// Final results of deliveries that count as one figure.
     private struct Row {
-        let what: DailyFigure.What
+        let what: DailyFigure.Category
         let language: String
         /// The index of the first one.
         let first: Int
@@ -116,7 +116,7 @@ package final class DailyCounts: PipelineObserver, DeliveryObserver {
     }
 }
 
-extension DailyFigure.What {
+extension DailyFigure.Category {
     fileprivate init?(_ kind: DeliveryReport.Kind) {
         switch kind {
         case .delivered: self = .delivered

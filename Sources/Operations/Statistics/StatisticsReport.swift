@@ -126,7 +126,7 @@ package struct StatisticsReport: OperatorAnswer, JoinedAnswer, Equatable {
 }
 
 extension StatisticsReport.Row {
-    fileprivate mutating func add(_ what: DailyFigure.What, _ count: Int) {
+    fileprivate mutating func add(_ what: DailyFigure.Category, _ count: Int) {
         switch what {
         case .matched: matched += count
         case .suppressed: suppressed += count
@@ -176,8 +176,8 @@ package struct StatisticsOperations: Sendable {
         self.now = now
     }
 
-    /// The allowed parameters are `days` and `by`. Throws an ``OperationFailure``.
-    package func report(_ parameters: [String: String]) throws(OperationFailure) -> StatisticsReport {
+    /// The allowed parameters are `days` and `by`. Throws an ``OperationError``.
+    package func report(_ parameters: [String: String]) throws(OperationError) -> StatisticsReport {
         if let unknown = parameters.keys.sorted().first(where: { $0 != "days" && $0 != "by" }) {
             throw .invalid("\(unknown): expected days or by")
         }
@@ -223,12 +223,12 @@ package struct StatisticsOperations: Sendable {
 }
 
 extension RouterOrFiles {
-    /// Returns counts by day from the running router or from its files. Throws an ``OperationFailure``.
+    /// Returns counts by day from the running router or from its files. Throws an ``OperationError``.
     package func statistics(_ parameters: [String: String]) async throws -> StatisticsReport {
         if let answer: StatisticsReport = try await ask("GET", "/v1/stats", parameters) { return answer }
         let access = try OperatorAccess(configuration, for: .reading)
         guard FileManager.default.fileExists(atPath: configuration.outboxPath) else {
-            throw OperationFailure.unreachable("there is no outbox yet: carillon serve makes it when it starts")
+            throw OperationError.unreachable("there is no outbox yet: carillon serve makes it when it starts")
         }
         let operations = StatisticsOperations(
             registry: access.reader.registry,

@@ -89,7 +89,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
                 "  read       \(relay.readUpTo.map { "up to \(Self.minute($0))" } ?? "not to the end yet")",
             ]
             if let failure = relay.lastFailure {
-                let explanation = ConnectionFailure(rawValue: failure).map { ": " + $0.explanation }
+                let explanation = ConnectionError(rawValue: failure).map { ": " + $0.explanation }
                 lines.append("  failure    \(failure)\(explanation ?? "")")
             }
             if let next = relay.nextTry { lines.append("  next try   \(Self.minute(next))") }
@@ -132,7 +132,7 @@ package struct RelayList: OperatorAnswer, JoinedAnswer, Equatable {
 }
 
 extension RelayList.Relay {
-    init(_ status: RelayStatus, _ conduct: RelayBehavior?, readUpTo mark: Int64?, now: Timestamp) {
+    init(_ status: RelayStatus, _ behavior: RelayBehavior?, readUpTo mark: Int64?, now: Timestamp) {
         url = status.url.text
         state = status.state.word
         whose = status.isOperators ? "operator" : "users"
@@ -142,23 +142,23 @@ extension RelayList.Relay {
         lastFailure = status.lastFailure?.rawValue
         if case .waiting(let until) = status.state { nextTry = until.rfc3339 }
         readUpTo = mark.map { Timestamp(seconds: $0).rfc3339 }
-        if let conduct { take(conduct, now: now) }
+        if let behavior { take(behavior, now: now) }
     }
 
     /// Creates the entry of a relay that is no longer used.
-    init(left relay: RelayURL, _ conduct: RelayBehavior?, now: Timestamp) {
+    init(left relay: RelayURL, _ behavior: RelayBehavior?, now: Timestamp) {
         url = relay.text
         state = "idle"
         whose = "users"
-        if let conduct { take(conduct, now: now) }
+        if let behavior { take(behavior, now: now) }
     }
 
-    private mutating func take(_ conduct: RelayBehavior, now: Timestamp) {
-        events = conduct.events
-        refusals = conduct.refusals
-        offences = Dictionary(uniqueKeysWithValues: conduct.violations.map { ($0.key.rawValue, $0.value) })
-        misbehaves = conduct.misbehaviour(at: now).map(\.rawValue)
-        lastMessages = conduct.lastMessages.map {
+    private mutating func take(_ behavior: RelayBehavior, now: Timestamp) {
+        events = behavior.events
+        refusals = behavior.refusals
+        offences = Dictionary(uniqueKeysWithValues: behavior.violations.map { ($0.key.rawValue, $0.value) })
+        misbehaves = behavior.misbehaviour(at: now).map(\.rawValue)
+        lastMessages = behavior.lastMessages.map {
             RelayList.Words(command: $0.command, text: $0.text, at: $0.at.rfc3339)
         }
     }

@@ -91,19 +91,19 @@ struct StatusIssues: Sendable {
                 fix: "carillon plugin list says why; carillon plugin check FILE looks closer"
             )
         }
-        let setAside = plugins.processes.filter { $0.setAside > 0 }.map { process in
+        let abandoned = plugins.processes.filter { $0.abandoned > 0 }.map { process in
             RouterStatus.Issue(
                 "plugin-crashed",
                 [
-                    "plugins": process.plugins.joined(separator: ", "), "count": "\(process.setAside)",
+                    "plugins": process.plugins.joined(separator: ", "), "count": "\(process.abandoned)",
                     "detail": process.lastDeath ?? "",
                 ],
                 message:
-                    "\(process.plugins.joined(separator: ", ")) crashed; \(process.setAside) deliveries were given up",
+                    "\(process.plugins.joined(separator: ", ")) crashed; \(process.abandoned) deliveries were given up",
                 fix: process.lastDeath ?? "carillon plugin list tells more"
             )
         }
-        return refused + setAside
+        return refused + abandoned
     }
 
     /// Configured relays that are down while others are up. If all are down, the router is not ready.

@@ -58,8 +58,8 @@ package struct StatusReader: Sendable {
         return list
     }
 
-    /// Returns the current status. `patience` is the timeout for the check of the router's parts.
-    func status(within patience: Duration) async -> RouterStatus {
+    /// Returns the current status. `timeout` is the timeout for the check of the router's parts.
+    func status(within timeout: Duration) async -> RouterStatus {
         let now = now()
         let (totals, rates) = (incoming.counts.totals, incoming.counts.rates)
         let start = Timestamp(milliseconds: Int64(ProcessFigures.current.startedAt * 1000))
@@ -67,7 +67,7 @@ package struct StatusReader: Sendable {
         let credentials = credentials(now)
         let disk = RouterStatus.Disk(ofStoreAt: configuration.storePath)
         let inPartitions = partitions()
-        let problems = await health.readiness(within: patience).issues
+        let problems = await health.readiness(within: timeout).issues
         return RouterStatus(
             version: Version.current,
             startedAt: start.rfc3339,
@@ -111,7 +111,7 @@ package struct StatusReader: Sendable {
     private var oldest: Timestamp? { try? files.outbox.oldest() }
 
     private var filters: [RouterStatus.Filter] {
-        let spared = incoming.counts.sparedByFilter
+        let spared = incoming.counts.droppedByFilter
         return Set(configuration.filters.map(\.name)).union(spared.keys).sorted()
             .map { RouterStatus.Filter(name: $0, dropped: spared[$0] ?? 0) }
     }

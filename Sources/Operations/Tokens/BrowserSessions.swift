@@ -51,8 +51,8 @@ package final class BrowserSessions: Sendable {
         return (cookie, principal)
     }
 
-    /// Returns the signed-in operator; `nil` if there is none. Throws an ``APIProblem`` for a cross-site request.
-    func principal(of head: APIRequestHead) throws(APIProblem) -> APIPrincipal? {
+    /// Returns the signed-in operator; `nil` if there is none. Throws an ``APIError`` for a cross-site request.
+    func principal(of head: APIRequestHead) throws(APIError) -> APIPrincipal? {
         guard let cookie = head.cookie(Self.cookie) else { return nil }
         let digest = APIToken.digest(of: cookie)
         guard let session = table.withLock({ $0.use(digest, now: now()) }) else { return nil }
@@ -62,7 +62,7 @@ package final class BrowserSessions: Sendable {
         }
         // Requests that change data must come from the same origin, which browsers report.
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) == true else {
-            throw APIProblem(403, Sentence("other-site", "this came from a page of another site"))
+            throw APIError(403, Sentence("other-site", "this came from a page of another site"))
         }
         return principal
     }
@@ -169,12 +169,12 @@ struct SessionAPI {
         let endpoint = APIEndpoint(.post, "/v1/session", for: .everybody, parameters, body: APIBody()) {
             [sessions] call in
             guard ["same-origin", "none"].contains(call.field("sec-fetch-site") ?? "none") else {
-                throw APIProblem(403, Sentence("other-site", "this came from a page of another site"))
+                throw APIError(403, Sentence("other-site", "this came from a page of another site"))
             }
             let token = try RequestObject(call, members: ["token"]).required("token", atMost: 500)
             let browser = String((call.field("user-agent") ?? "").prefix(200))
             guard let (cookie, principal) = sessions.begin(token: token, browser: browser) else {
-                throw APIProblem(403, "this token opens nothing: it is wrong, revoked or expired")
+                throw APIError(403, "this token opens nothing: it is wrong, revoked or expired")
             }
             return Self.answer(SignInReport(principal, isSession: true), cookie: cookie)
         }
@@ -235,7 +235,7 @@ struct SessionAPI {
             let id = call.path("session")
             let open = sessions.list(of: call.nameWithoutOperating)
             guard let session = open.first(where: { $0.id == id }) else {
-                throw OperationFailure.unknown(
+                throw OperationError.unknown(
                     Sentence("unknown-session", "there is no such session; it may have ended")
                 )
             }

@@ -30,14 +30,14 @@ struct NamedTokens: Codable, Sendable, Equatable {
 
     init() {}
 
-    /// Creates a token and returns it. The token cannot be read again later. Throws an ``OperationFailure``.
+    /// Creates a token and returns it. The token cannot be read again later. Throws an ``OperationError``.
     mutating func create(
         _ name: String,
         _ scopes: Set<APIScope>,
         for span: Duration?,
         now: Timestamp,
         random: RandomBytes
-    ) throws(OperationFailure) -> String {
+    ) throws(OperationError) -> String {
         guard (1...64).contains(name.utf8.count),
             name.unicodeScalars.allSatisfy({
                 $0.properties.isAlphabetic || $0.properties.numericType != nil || "-._@ ".unicodeScalars.contains($0)
@@ -67,8 +67,8 @@ struct NamedTokens: Codable, Sendable, Equatable {
         return token
     }
 
-    /// Throws an ``OperationFailure`` if there is no token of that name.
-    mutating func revoke(_ name: String) throws(OperationFailure) -> NamedToken {
+    /// Throws an ``OperationError`` if there is no token of that name.
+    mutating func revoke(_ name: String) throws(OperationError) -> NamedToken {
         guard let index = tokens.firstIndex(where: { $0.name == name }) else {
             throw .unknown("there is no token called \(name); carillon tokens list shows all")
         }

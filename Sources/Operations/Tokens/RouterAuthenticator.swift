@@ -20,7 +20,7 @@ package struct RouterAuthenticator: APIAuthenticator {
         self.owners = owners
     }
 
-    package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIProblem) -> APIPrincipal? {
+    package func principal(of head: APIRequestHead, for access: APIAccess) throws(APIError) -> APIPrincipal? {
         if let credentials = head.credentials("bearer") { return tokens.principal(of: credentials) }
         // A signed event counts as used only on operations that need one.
         if access == .owner, let credentials = head.credentials("nostr") {
@@ -58,15 +58,15 @@ package struct ProxySignOn: Sendable {
         origin = url?.origin
     }
 
-    /// Returns `nil` if no trusted proxy sends a known name. Throws an ``APIProblem`` for a cross-site request, because
+    /// Returns `nil` if no trusted proxy sends a known name. Throws an ``APIError`` for a cross-site request, because
     /// browsers are signed in on every request.
-    func principal(of head: APIRequestHead) throws(APIProblem) -> APIPrincipal? {
+    func principal(of head: APIRequestHead) throws(APIError) -> APIPrincipal? {
         let names = head.fields(settings.header)
         guard isTrustedProxy(head.peer), names.count == 1, let name = names.first, !name.isEmpty,
             let scopes = settings.scopes[name] ?? settings.scopes["*"]
         else { return nil }
         guard head.method == "GET" || head.method == "HEAD" || head.isOfSameSite(origin: origin) ?? true else {
-            throw APIProblem(403, Sentence("other-site", "this came from a page of another site"))
+            throw APIError(403, Sentence("other-site", "this came from a page of another site"))
         }
         return .agent(SignInMeans.proxyPrefix + name, scopes)
     }

@@ -12,7 +12,7 @@ import Synchronization
 /// the last uses in it. Every change takes a lock.
 package struct TokenFile: Sendable {
     /// Enough for 200 tokens.
-    private static let mostBytes = 256 << 10
+    private static let maxBytes = 256 << 10
 
     package let path: String
 
@@ -24,13 +24,13 @@ package struct TokenFile: Sendable {
         self.path = path
     }
 
-    /// A missing file means no tokens. Throws an ``OperationFailure``, like all methods here.
-    func read() throws(OperationFailure) -> NamedTokens {
+    /// A missing file means no tokens. Throws an ``OperationError``, like all methods here.
+    func read() throws(OperationError) -> NamedTokens {
         guard FileManager.default.fileExists(atPath: path) else { return NamedTokens() }
         if let exposure = FileExposure(ofFile: path) {
             throw .unavailable("\(path): the file of tokens \(exposure); run: \(exposure.remedy(for: path))")
         }
-        guard let handle = FileHandle(forReadingAtPath: path), let data = try? handle.read(upToCount: Self.mostBytes)
+        guard let handle = FileHandle(forReadingAtPath: path), let data = try? handle.read(upToCount: Self.maxBytes)
         else { throw .unavailable("\(path): this user cannot read the file of tokens") }
         guard let tokens = try? JSONDecoder().decode(NamedTokens.self, from: data) else {
             throw .unavailable(
@@ -42,8 +42,8 @@ package struct TokenFile: Sendable {
 
     /// Changes the tokens, and writes the file if `body` changed any.
     func change<Answer>(
-        _ body: (inout NamedTokens) throws(OperationFailure) -> Answer
-    ) throws(OperationFailure) -> Answer {
+        _ body: (inout NamedTokens) throws(OperationError) -> Answer
+    ) throws(OperationError) -> Answer {
         let lock = open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else { throw failure(errno) }
         defer { close(lock) }
@@ -55,7 +55,7 @@ package struct TokenFile: Sendable {
         return answer
     }
 
-    private func write(_ tokens: NamedTokens) throws(OperationFailure) {
+    private func write(_ tokens: NamedTokens) throws(OperationError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
         guard let data = try? encoder.encode(tokens) else { throw failure(EINVAL) }
@@ -66,7 +66,7 @@ package struct TokenFile: Sendable {
         guard rename(next, path) == 0 else { throw failure(errno) }
     }
 
-    private func failure(_ number: Int32) -> OperationFailure {
+    private func failure(_ number: Int32) -> OperationError {
         .unavailable("cannot write \(path): \(String(cString: strerror(number)))")
     }
 }
@@ -85,25 +85,25 @@ package struct TokenOperations {
         self.now = now
     }
 
-    /// Throws an ``OperationFailure``, like all methods below.
-    package func list() throws(OperationFailure) -> TokenList { TokenList(try file.read(), now: now()) }
+    /// Throws an ``OperationError``, like all methods below.
+    package func list() throws(OperationError) -> TokenList { TokenList(try file.read(), now: now()) }
 
     package func create(
         _ name: String,
         _ scopes: Set<APIScope>,
         for span: Duration?
-    ) throws(OperationFailure) -> CreatedToken {
+    ) throws(OperationError) -> CreatedToken {
         let now = now()
-        return try file.change { tokens throws(OperationFailure) in
+        return try file.change { tokens throws(OperationError) in
             let text = try tokens.create(name, scopes, for: span, now: now, random: SecureRandom.bytes)
             guard let made = tokens.tokens.last else { throw .unavailable("no token was made") }
             return CreatedToken(token: text, of: TokenList.Token(made, now: now))
         }
     }
 
-    package func revoke(_ name: String) throws(OperationFailure) -> RevokedToken {
+    package func revoke(_ name: String) throws(OperationError) -> RevokedToken {
         let now = now()
-        return try file.change { tokens throws(OperationFailure) in
+        return try file.change { tokens throws(OperationError) in
             RevokedToken(revoked: TokenList.Token(try tokens.revoke(name), now: now))
         }
     }
@@ -168,7 +168,7 @@ package final class CurrentTokens: Sendable {
     }
 
     private func read(_ stamp: FileStamp?, _ state: inout State) {
-        do throws(OperationFailure) {
+        do throws(OperationError) {
             state.tokens = try file.read()
         } catch {
             // After a read error no token is valid, because the old ones may be revoked.
@@ -180,8 +180,8 @@ package final class CurrentTokens: Sendable {
 
     private func write() {
         let uses = state.withLock(\.uses)
-        do throws(OperationFailure) {
-            try file.change { tokens throws(OperationFailure) in _ = tokens.use(uses) }
+        do throws(OperationError) {
+            try file.change { tokens throws(OperationError) in _ = tokens.use(uses) }
         } catch {
             logger.warning(
                 "When the API's tokens were used last cannot be written down",

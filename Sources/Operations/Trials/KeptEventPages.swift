@@ -57,7 +57,7 @@ package struct KeptEventPages: Sendable {
     private static let most = 5_000
     /// The size of a page in bytes of events. JSON inside JSON takes up to twice as much.
     private static let bytesAtATime = 400_000
-    private static let mostPages = 40
+    private static let maxPages = 40
 
     private let kept: KeptEvents?
     private let path: String
@@ -80,7 +80,7 @@ package struct KeptEventPages: Sendable {
         }
     }
 
-    /// Returns the events since a time, newest first, without duplicates. Throws an ``OperationFailure`` if no member
+    /// Returns the events since a time, newest first, without duplicates. Throws an ``OperationError`` if no member
     /// keeps events.
     func events(since time: Timestamp) async throws -> (events: [KeptEvent], asked: MembersAsked?) {
         guard let pages else {
@@ -89,7 +89,7 @@ package struct KeptEventPages: Sendable {
         }
         var (found, asked): ([EventID: KeptEvent], MembersAsked?) = ([:], nil)
         var (question, counts) = (KeptEventsQuestion(since: time.milliseconds), [String: Int]())
-        for _ in 0..<Self.mostPages {
+        for _ in 0..<Self.maxPages {
             let (current, isFirst) = (question, question.before == nil)
             let result = try await pages.ask(current)
             asked = asked.map { $0.and(result.asked) } ?? result.asked
@@ -122,7 +122,7 @@ package struct KeptEventPages: Sendable {
         return try KeptEventsReader(path: path).page(since: time, at: now(), limit: Self.most).events
     }
 
-    /// Returns a page of one member's events. Throws an ``OperationFailure`` if it keeps none.
+    /// Returns a page of one member's events. Throws an ``OperationError`` if it keeps none.
     private static func page(
         _ question: KeptEventsQuestion,
         of kept: KeptEvents?,
@@ -148,7 +148,7 @@ package struct KeptEventPages: Sendable {
         }
     }
 
-    private static let nothing = OperationFailure.unavailable(
+    private static let nothing = OperationError.unavailable(
         Sentence(
             "no-kept-events",
             "no events are kept to try rules on: say trace: { keep_events_hours: 24 } in the configuration, and restart"

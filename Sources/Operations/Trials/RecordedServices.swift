@@ -209,13 +209,13 @@ final class TrialHTTP: HTTPSender {
 
     func send(
         _ request: HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         let (index, generation, answers) = state.withLock { state in
             state.exchanges.append(Exchange(request: request))
             return (state.exchanges.count - 1, state.generation, state.answers)
         }
-        let end = { @Sendable [self] (result: Result<HTTPResponse, HTTPFailure>, words: String) in
+        let end = { @Sendable [self] (result: Result<HTTPResponse, HTTPError>, words: String) in
             state.withLock { if $0.generation == generation { $0.exchanges[index].answer = words } }
             completion(result)
         }
@@ -241,7 +241,7 @@ extension HTTPRequest {
 /// The response of a simulated push service.
 struct PlayedAnswer: Sendable {
     let name: String
-    let result: Result<HTTPResponse, HTTPFailure>
+    let result: Result<HTTPResponse, HTTPError>
 
     init(_ status: Int, retryAfter: Int? = nil) {
         var headers = HTTPFields()
@@ -249,17 +249,17 @@ struct PlayedAnswer: Sendable {
         self.init(.success(HTTPResponse(status: status, headers: headers)))
     }
 
-    private init(_ reason: HTTPFailure.Reason) {
-        self.init(.failure(HTTPFailure(reason, mayHaveBeenProcessed: true)))
+    private init(_ reason: HTTPError.Reason) {
+        self.init(.failure(HTTPError(reason, mayHaveBeenProcessed: true)))
     }
 
-    private init(_ result: Result<HTTPResponse, HTTPFailure>) {
+    private init(_ result: Result<HTTPResponse, HTTPError>) {
         name = Self.words(for: result)
         self.result = result
     }
 
     /// The response of a push service, for display.
-    static func words(for result: Result<HTTPResponse, HTTPFailure>) -> String {
+    static func words(for result: Result<HTTPResponse, HTTPError>) -> String {
         switch result {
         case .failure(let failure): "no answer (\(failure.reason.rawValue))"
         case .success(let response):

@@ -17,9 +17,9 @@ import Rules
 /// properties.
 struct RulesDifferences: Sendable {
     /// The maximum number of differences in the list.
-    private static let mostListed = 200
+    private static let maxListed = 200
     /// The maximum number of distinct device kinds in one account.
-    private static let mostDevices = 50
+    private static let maxDevices = 50
 
     private let kept: KeptEventPages
     private let registry: Registry
@@ -38,7 +38,7 @@ struct RulesDifferences: Sendable {
         var signals: [Signal]
     }
 
-    /// Throws an ``APIProblem`` if no events are kept, and disk errors.
+    /// Throws an ``APIError`` if no events are kept, and disk errors.
     func between(
         _ inForce: RuleBook,
         _ other: RuleBook,
@@ -53,8 +53,8 @@ struct RulesDifferences: Sendable {
                 answer.members = members
                 return answer
             }
-        } catch let failure as OperationFailure where failure.kind == .unavailable {
-            throw APIProblem(409, failure)
+        } catch let failure as OperationError where failure.kind == .unavailable {
+            throw APIError(409, failure)
         }
     }
 
@@ -88,7 +88,7 @@ struct RulesDifferences: Sendable {
                     guard !changes.isEmpty else { continue }
                     differs = true
                     answer.differences += 1
-                    guard answer.list.count < Self.mostListed else { continue }
+                    guard answer.list.count < Self.maxListed else { continue }
                     answer.list.append(
                         RulesDiff.Difference(
                             event: kept.event.id.hex,
@@ -113,7 +113,7 @@ struct RulesDifferences: Sendable {
 
     private func devices(of account: PublicKey, _ configuration: Configuration) throws -> [DeviceSort: Int] {
         var sorts: [DeviceSort: Int] = [:]
-        for listing in try registry.devices(of: account, limit: Self.mostDevices) {
+        for listing in try registry.devices(of: account, limit: Self.maxDevices) {
             let locale = try registry.content(of: listing.device)?.locale
             let sort = DeviceSort(
                 route: listing.route,
@@ -134,7 +134,7 @@ struct RulesDifferences: Sendable {
         at time: Timestamp
     ) throws -> RuledOutcome {
         let author = (try? Relevance.classify(event, for: account))?.author ?? event.pubkey
-        let judge = TrialJudge(
+        let judge = TrialEvaluator(
             rules: rules,
             recipient: account,
             authorName: nil,
@@ -145,7 +145,7 @@ struct RulesDifferences: Sendable {
         )
         let platform = device.route.platform
         switch try judge.decision(on: TrialSubject(event, for: account), platform: platform) {
-        case .wakesNobody(_, let rule): return RuledOutcome(wakesNobodyBy: rule)
+        case .silent(_, let rule): return RuledOutcome(wakesNobodyBy: rule)
         case .wakes(let wakeUp):
             guard device.signals.contains(wakeUp.signal) else { return RuledOutcome(unwanted: wakeUp) }
             guard !plugins.showingPlatforms.contains(platform) || !wakeUp.rule.isSilent(on: platform) else {
@@ -190,13 +190,13 @@ private struct RuledOutcome {
         result = .nothing
     }
 
-    init(unwanted wakeUp: TrialJudge.WakeUp) {
+    init(unwanted wakeUp: TrialEvaluator.WakeUp) {
         rule = wakeUp.rule.name
         signal = wakeUp.signal
         result = .off
     }
 
-    init(_ wakeUp: TrialJudge.WakeUp, _ notification: Push.Notification, _ push: PacedPush, key: String) {
+    init(_ wakeUp: TrialEvaluator.WakeUp, _ notification: Push.Notification, _ push: PacedPush, key: String) {
         rule = wakeUp.rule.name
         signal = wakeUp.signal
         result = .push(notification, push, key: key)
@@ -352,7 +352,7 @@ package struct RulesDiffRequest: Encodable, Sendable {
         self.hours = hours
     }
 
-    /// Throws an ``OperationFailure``, or `Diagnostics` if the API's token cannot be read.
+    /// Throws an ``OperationError``, or `Diagnostics` if the API's token cannot be read.
     package func ask(_ configuration: Configuration) async throws -> RulesDiff {
         do {
             return try await RouterOrFiles(configuration: configuration).require(
@@ -362,11 +362,11 @@ package struct RulesDiffRequest: Encodable, Sendable {
                 body: JSONEncoder().encode(self),
                 toDo: "compare rules"
             )
-        } catch let failure as OperationFailure {
+        } catch let failure as OperationError {
             // The router knows only the text, so the error gets the file's path here.
             guard let path else { throw failure }
             let words = failure.description.replacing("\nrules:", with: "\n\(path):")
-            throw OperationFailure(kind: failure.kind, description: words)
+            throw OperationError(kind: failure.kind, description: words)
         }
     }
 }

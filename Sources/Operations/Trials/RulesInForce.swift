@@ -69,8 +69,8 @@ struct RulesSaving: Sendable {
     private let rules: String
     private let digest: String
 
-    /// Throws an ``APIProblem``.
-    init(_ call: APICall, longest: Int) throws(APIProblem) {
+    /// Throws an ``APIError``.
+    init(_ call: APICall, longest: Int) throws(APIError) {
         let object = try RequestObject(call, members: ["file", "rules", "digest"])
         file = try object.required("file", atMost: 4_096)
         rules = try object.required("rules", atMost: longest)
@@ -79,10 +79,10 @@ struct RulesSaving: Sendable {
 
     /// Checks the rules together with the other files, and writes the file. Returns its previous contents.
     func write(_ configuration: Configuration, _ platforms: KnownPlatforms) throws -> String {
-        guard configuration.namesRules(file) else { throw APIProblem(400, Self.expectedFile) }
+        guard configuration.namesRules(file) else { throw APIError(400, Self.expectedFile) }
         let former = try RulesFiles.text(of: file)
         guard RulesInForce.digest(of: former) == digest else {
-            throw APIProblem(409, Sentence("rules-changed", "the file has changed since it was read: load it anew"))
+            throw APIError(409, Sentence("rules-changed", "the file has changed since it was read: load it anew"))
         }
         do {
             let files = RulesFiles(
@@ -93,7 +93,7 @@ struct RulesSaving: Sendable {
             )
             _ = try files.read()
         } catch {
-            throw APIProblem(422, mistakes: error)
+            throw APIError(422, mistakes: error)
         }
         try put(rules)
         return former
@@ -119,8 +119,8 @@ struct RulesSaving: Sendable {
         }
     }
 
-    private func failure(_ number: Int32) -> APIProblem {
-        APIProblem(
+    private func failure(_ number: Int32) -> APIError {
+        APIError(
             503,
             Sentence(
                 "cannot-write",
@@ -131,7 +131,7 @@ struct RulesSaving: Sendable {
     }
 }
 
-extension APIProblem {
+extension APIError {
     /// The response to invalid rules.
     init(_ status: Int, mistakes: Diagnostics) {
         self.init(
@@ -195,7 +195,7 @@ package struct RulesCheck: Sendable {
 
 /// The result of a rules check.
 struct RulesDiagnosis: OperatorAnswer {
-    struct Mistake: Codable, Sendable {
+    struct LineError: Codable, Sendable {
         /// Starts at 1; 0 for the file as a whole.
         var line: Int
         var column: Int
@@ -204,25 +204,25 @@ struct RulesDiagnosis: OperatorAnswer {
 
     var isValid: Bool
     var rules: Int
-    var mistakes: [Mistake]
+    var mistakes: [LineError]
     /// Warnings: valid rules that are probably wrong.
-    var warnings: [Mistake]
+    var warnings: [LineError]
 
     init(_ text: String, _ platforms: KnownPlatforms) {
         do {
             let book = try RuleBook(text, platforms)
             (isValid, rules, mistakes) = (true, book.rules.count, [])
-            warnings = book.warnings.map(Mistake.init)
+            warnings = book.warnings.map(LineError.init)
         } catch {
             (isValid, rules, warnings) = (false, 0, [])
-            mistakes = error.all.map(Mistake.init)
+            mistakes = error.all.map(LineError.init)
         }
     }
 
     var text: String { (mistakes + warnings).map { "\($0.line):\($0.column): \($0.message)" }.joined(separator: "\n") }
 }
 
-extension RulesDiagnosis.Mistake {
+extension RulesDiagnosis.LineError {
     fileprivate init(_ diagnostic: Diagnostic) {
         self.init(line: diagnostic.line, column: diagnostic.column, message: diagnostic.message)
     }

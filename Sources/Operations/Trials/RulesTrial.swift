@@ -23,7 +23,7 @@ package final class RulesTrial: Sendable {
     private let host: PluginHost
     private let trial: Trial
     private let devices: [SampleDevice]
-    private let judge: TrialJudge
+    private let judge: TrialEvaluator
     private let mode: Mode
     /// The platforms with throw-away keys.
     private let throwAwayPlatforms: Set<String>
@@ -33,7 +33,7 @@ package final class RulesTrial: Sendable {
 
     /// Reads the rules and loads the plugins, which runs their code.
     ///
-    /// Throws ``TrialFailure`` for invalid options, and the rules files' `Diagnostics`.
+    /// Throws ``TrialError`` for invalid options, and the rules files' `Diagnostics`.
     package init(_ order: TrialOrder, now: Timestamp) throws {
         mode = try order.readMode()
         let plugins = try CommandPlugins(order.configuration, folders: order.pluginFolders)
@@ -41,7 +41,7 @@ package final class RulesTrial: Sendable {
         refusals = host.catalog.refusals.map { "refused \($0.path): \($0.reason)" }
         let known = plugins.platforms
         let rules = try Self.rules(order, known)
-        judge = TrialJudge(
+        judge = TrialEvaluator(
             rules: rules,
             recipient: try order.readRecipient(),
             authorName: order.authorName,
@@ -82,7 +82,7 @@ package final class RulesTrial: Sendable {
         (self.host, self.trial) = (host, trial)
         (mode, devices, refusals, throwAwayPlatforms, secrets) = (.alert, [device], [], [], [:])
         catalog = host.platformCatalog
-        judge = TrialJudge(
+        judge = TrialEvaluator(
             rules: try RulesFiles([], KnownPlatforms(host)).read(),
             recipient: nil,
             authorName: nil,
@@ -95,8 +95,8 @@ package final class RulesTrial: Sendable {
 
     /// Returns the result for `subject` on every platform. For one subject at a time.
     ///
-    /// Throws ``TrialFailure`` if the event does not identify the recipient.
-    package func run(_ subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
+    /// Throws ``TrialError`` if the event does not identify the recipient.
+    package func run(_ subject: TrialSubject) async throws(TrialError) -> TrialReport {
         // Ends the trial of a plugin that does not respond.
         let keeper = Task { [host] in await host.run() }
         defer { keeper.cancel() }
@@ -104,17 +104,17 @@ package final class RulesTrial: Sendable {
     }
 
     /// Returns the same report while the host runs.
-    func report(on subject: TrialSubject) async throws(TrialFailure) -> TrialReport {
-        var decisions: [TrialJudge.Decision] = []
+    func report(on subject: TrialSubject) async throws(TrialError) -> TrialReport {
+        var decisions: [TrialEvaluator.Decision] = []
         for device in devices { decisions.append(try judge.decision(on: subject, platform: device.address.platform)) }
         let decisive =
             decisions.first(where: \.wakesSomebody) ?? decisions.first
-            ?? .wakesNobody(Sentence("no-platform", "there is no platform"))
+            ?? .silent(Sentence("no-platform", "there is no platform"))
         var report = TrialReport(subject: subject, decision: decisive)
         guard decisive.wakesSomebody else { return report }
         for (device, decision) in zip(devices, decisions) {
             switch decision {
-            case .wakesNobody(let reason, _):
+            case .silent(let reason, _):
                 report.deliveries.append(silence(of: device.address.platform, reason))
             case .wakes(let wakeUp):
                 if wakeUp.rule.mode < mode { report.isCutByRule = true }
@@ -157,7 +157,7 @@ package final class RulesTrial: Sendable {
         }
     }
 
-    private func delivery(of wakeUp: TrialJudge.WakeUp, to device: SampleDevice) async -> TrialDelivery {
+    private func delivery(of wakeUp: TrialEvaluator.WakeUp, to device: SampleDevice) async -> TrialDelivery {
         let platform = device.address.platform
         let rendering = judge.rendering(of: wakeUp, mode: mode, on: platform)
         // Envelopes of the router itself contain no secrets from the platform's block.
@@ -176,7 +176,7 @@ package final class RulesTrial: Sendable {
         guard withholding.isEmpty else {
             let keys = withholding.joined(separator: ", ")
             let words = "nothing goes out: the event gives no fitting value for \(keys), which has to be there"
-            delivery.outcome = .failed(TrialFailure(description: words, says: Statement("withheld", ["keys": keys])))
+            delivery.outcome = .failed(TrialError(description: words, says: Statement("withheld", ["keys": keys])))
             return delivery
         }
         let secrets = secrets[platform] ?? BlockSecrets()
@@ -187,7 +187,7 @@ package final class RulesTrial: Sendable {
             result.request = result.request.map(secrets.blanking)
             delivery.outcome = .made(result)
         } catch {
-            delivery.outcome = .failed(TrialFailure(description: secrets.blanking("\(error)")))
+            delivery.outcome = .failed(TrialError(description: secrets.blanking("\(error)")))
         }
         return delivery
     }
@@ -205,17 +205,17 @@ package final class RulesTrial: Sendable {
         _ order: TrialOrder,
         configured: some Sequence<String>,
         _ plugins: CommandPlugins
-    ) throws(TrialFailure) -> [String] {
+    ) throws(TrialError) -> [String] {
         let loaded = plugins.host.platforms
         guard !loaded.isEmpty else {
-            throw TrialFailure(
+            throw TrialError(
                 description: plugins.folders.isEmpty
                     ? "no plugins: plugins.folders of the configuration is empty; --plugins names a folder with some"
                     : "no plugins in \(plugins.folders.joined(separator: ", ")); --plugins names a folder with some"
             )
         }
         for platform in order.platforms where !loaded.contains(platform) {
-            throw TrialFailure(
+            throw TrialError(
                 description: "--platform: no plugin serves '\(platform)', only \(loaded.joined(separator: ", "))"
             )
         }
@@ -227,10 +227,10 @@ package final class RulesTrial: Sendable {
     /// Returns the app's name and its blocks by platform.
     private static func blocks(
         _ order: TrialOrder
-    ) throws(TrialFailure) -> (String, [String: Configuration.PlatformBlock]) {
+    ) throws(TrialError) -> (String, [String: Configuration.PlatformBlock]) {
         guard let configuration = order.configuration, !order.isWithoutBlocks else { return (order.app, [:]) }
         guard let app = configuration.apps[order.app] else {
-            throw TrialFailure(
+            throw TrialError(
                 description: "--app: the configuration has no app '\(order.app)', only "
                     + (configuration.apps.isEmpty
                         ? "none at all" : configuration.apps.keys.sorted().joined(separator: ", "))
@@ -252,7 +252,7 @@ extension RuleBook {
 }
 
 /// Evaluates an event like the match stage and the rules.
-struct TrialJudge: Sendable {
+struct TrialEvaluator: Sendable {
     /// An event that leads to a notification, with the input of its templates.
     struct WakeUp: Sendable {
         let rule: Rule
@@ -264,7 +264,7 @@ struct TrialJudge: Sendable {
     enum Decision: Sendable {
         case wakes(WakeUp)
         /// Leads to no notification. The reason completes "It wakes nobody: …"; `by` is the rule that drops it, if any.
-        case wakesNobody(Sentence, by: String? = nil)
+        case silent(Sentence, by: String? = nil)
 
         var wakesSomebody: Bool {
             if case .wakes = self { true } else { false }
@@ -281,34 +281,34 @@ struct TrialJudge: Sendable {
     let isAuthorFollowed: Bool?
     let now: Timestamp
 
-    func decision(on subject: TrialSubject, platform: String) throws(TrialFailure) -> Decision {
+    func decision(on subject: TrialSubject, platform: String) throws(TrialError) -> Decision {
         let event = subject.event
         guard let account = recipient ?? subject.recipient else {
             let isOfNobody = event.mentionedKeys.isEmpty
             let problem = isOfNobody ? "it names nobody" : "it names several people"
-            throw TrialFailure(
+            throw TrialError(
                 description: "\(subject.name): say with --recipient which account the event concerns, for \(problem)",
                 says: Statement(isOfNobody ? "event-of-nobody" : "event-of-several")
             )
         }
         guard event.mentionedKeys.contains(account) else {
-            return .wakesNobody(Sentence("not-named", "no p tag names the recipient"))
+            return .silent(Sentence("not-named", "no p tag names the recipient"))
         }
-        guard event.pubkey != account else { return .wakesNobody(Sentence("own", "the recipient wrote it")) }
+        guard event.pubkey != account else { return .silent(Sentence("own", "the recipient wrote it")) }
         let concern: Relevance
         do {
             concern = try Relevance.classify(event, for: account) { $0 == subject.referenced?.id ? [account] : nil }
         } catch {
-            return .wakesNobody(Self.sentence(error))
+            return .silent(Self.sentence(error))
         }
         let question = question(event, concern, of: account, platform)
         switch rules.decide(question) {
         case .drop(let rule):
             let place = rule.place.map { " (\($0))" } ?? ""
             let words = "the rule '\(rule.name)' drops it\(place)"
-            return .wakesNobody(Sentence("dropped", ["rule": rule.name], words), by: rule.name)
+            return .silent(Sentence("dropped", ["rule": rule.name], words), by: rule.name)
         case .unmatched:
-            return .wakesNobody(unmatched(event.kind))
+            return .silent(unmatched(event.kind))
         case .notify(let rule, let signal):
             var input = RuleInput(
                 question.facts,
@@ -383,7 +383,7 @@ struct TrialJudge: Sendable {
         return question
     }
 
-    private static func sentence(_ reason: Irrelevance) -> Sentence {
+    private static func sentence(_ reason: RelevanceError) -> Sentence {
         switch reason {
         case .notTarget: Sentence("not-target", reason.description)
         case .ownZap: Sentence("own-zap", reason.description)

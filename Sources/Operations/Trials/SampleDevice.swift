@@ -175,7 +175,7 @@ extension Outcome {
     }
 }
 
-extension FilterVerdict {
+extension FilterDecision {
     var sentence: String {
         switch self {
         case .pass: "pass"

@@ -37,7 +37,7 @@ package struct Trial: Sendable {
     /// (``Notifications/Notification/downgraded(after:)``) without its queue. Calls `each` after each attempt with its
     /// mode and, if there is one, the next mode.
     ///
-    /// Throws if the device's address is invalid, and an ``OperationFailure`` if no plugin provides the platform.
+    /// Throws if the device's address is invalid, and an ``OperationError`` if no plugin provides the platform.
     func deliver(
         _ notification: Push.Notification,
         id: DeliveryID,
@@ -162,7 +162,7 @@ package protocol TrialServices: Sendable {
     /// Whether the platform's transport encrypts, to keys in the registration.
     func seals(_ platform: String) -> Bool
 
-    /// Attempts a delivery once. Throws an ``OperationFailure`` if no plugin provides the app's platform, and the
+    /// Attempts a delivery once. Throws an ``OperationError`` if no plugin provides the app's platform, and the
     /// plugin's errors about its configuration or the address.
     func send(
         _ notification: Push.Notification,
@@ -203,7 +203,7 @@ package struct RunningServices: TrialServices {
     ) async throws -> TrialReply {
         let queue = QueueName(address)
         guard let transport = transports.current.all[queue] else {
-            throw OperationFailure.unavailable(
+            throw OperationError.unavailable(
                 Sentence(
                     "not-served",
                     ["queue": queue.words],

@@ -38,33 +38,33 @@ package struct TrialOrder: Sendable {
 
     package init() {}
 
-    func readMode() throws(TrialFailure) -> Mode {
+    func readMode() throws(TrialError) -> Mode {
         guard let mode = Mode(name: mode) else {
             let names = Mode.allCases.map(\.name).joined(separator: ", ")
-            throw TrialFailure(description: "--mode: '\(self.mode)' is none of \(names)")
+            throw TrialError(description: "--mode: '\(self.mode)' is none of \(names)")
         }
         return mode
     }
 
-    func readLanguage() throws(TrialFailure) -> LanguageTag? {
+    func readLanguage() throws(TrialError) -> LanguageTag? {
         guard let language else { return nil }
         guard let tag = LanguageTag(language) else {
-            throw TrialFailure(description: "--language: expected a language, as in de, pt-BR or zh-Hant")
+            throw TrialError(description: "--language: expected a language, as in de, pt-BR or zh-Hant")
         }
         return tag
     }
 
-    func readRecipient() throws(TrialFailure) -> PublicKey? {
+    func readRecipient() throws(TrialError) -> PublicKey? {
         guard let recipient else { return nil }
         guard let key = PublicKey(hex: recipient) ?? NIP19.publicKey(npub: recipient) else {
-            throw TrialFailure(description: "--recipient: expected 64 lowercase hex digits or npub1…")
+            throw TrialError(description: "--recipient: expected 64 lowercase hex digits or npub1…")
         }
         return key
     }
 }
 
 /// Why a trial is not possible, in a sentence for the operator.
-package struct TrialFailure: Error, CustomStringConvertible {
+package struct TrialError: Error, CustomStringConvertible {
     package let description: String
     /// The same with code and values; `nil` if only the message exists.
     var says: Statement?
@@ -106,7 +106,7 @@ package struct TrialSubject: Sendable {
 
     /// Parses an event from JSON. Its id, sig, pubkey, created_at, tags and content may be missing.
     ///
-    /// Throws ``TrialFailure`` for an invalid event.
+    /// Throws ``TrialError`` for an invalid event.
     package init(event json: [UInt8], name: String) throws {
         self.name = name
         event = try Self.event(json)
@@ -119,7 +119,7 @@ package struct TrialSubject: Sendable {
 
     private static func event(_ json: [UInt8]) throws -> Event {
         guard var object = (try? JSONSerialization.jsonObject(with: Data(json))) as? [String: Any] else {
-            throw TrialFailure(description: "--event: expected one JSON object")
+            throw TrialError(description: "--event: expected one JSON object")
         }
         let defaults: [String: Any] = [
             "id": String(repeating: "0", count: 64), "sig": String(repeating: "0", count: 128),
@@ -130,14 +130,14 @@ package struct TrialSubject: Sendable {
         do {
             return try Event(json: Array(complete))
         } catch {
-            throw TrialFailure(description: "--event: \(error)")
+            throw TrialError(description: "--event: \(error)")
         }
     }
 }
 
 extension TrialOrder {
     /// Parses a request to try rules: its options and the event. Secrets in the configuration are not used. Throws an
-    /// ``APIProblem``.
+    /// ``APIError``.
     static func read(_ call: APICall) throws -> (TrialOrder, TrialSubject) {
         let object = try RequestObject(
             call,
@@ -157,7 +157,7 @@ extension TrialOrder {
         switch (try object.text("fixture"), object.has("event")) {
         case (let name?, false):
             guard let fixture = try Fixture.all().first(where: { $0.name == name }) else {
-                throw APIProblem(
+                throw APIError(
                     400,
                     Sentence(
                         "unknown-fixture",
@@ -171,17 +171,17 @@ extension TrialOrder {
             let event = try object.json("event")
             do {
                 return (order, try TrialSubject(event: event, name: "event"))
-            } catch let failure as TrialFailure {
-                throw APIProblem(failure)
+            } catch let failure as TrialError {
+                throw APIError(failure)
             }
-        default: throw APIProblem(400, "expected either fixture or event")
+        default: throw APIError(400, "expected either fixture or event")
         }
     }
 }
 
-extension APIProblem {
+extension APIError {
     /// Replaces the names of command options by those of API members.
-    init(_ failure: TrialFailure) {
+    init(_ failure: TrialError) {
         let words = failure.description.replacing("--", with: "")
         if let says = failure.says {
             self.init(400, Sentence(says.code, says.values, words))

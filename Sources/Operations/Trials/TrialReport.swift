@@ -12,20 +12,20 @@ import Rules
 /// The result of a rules trial for one event.
 package struct TrialReport: Sendable {
     let subject: TrialSubject
-    let decision: TrialJudge.Decision
+    let decision: TrialEvaluator.Decision
     /// The rule allows less content than the device requested.
     var isCutByRule = false
     /// By platform; empty if no notification is sent.
     package var deliveries: [TrialDelivery] = []
 
-    init(subject: TrialSubject, decision: TrialJudge.Decision) {
+    init(subject: TrialSubject, decision: TrialEvaluator.Decision) {
         self.subject = subject
         self.decision = decision
     }
 
     /// Why no notification is sent; `nil` if one is sent.
     package var silence: String? {
-        if case .wakesNobody(let reason, _) = decision { return reason.words }
+        if case .silent(let reason, _) = decision { return reason.words }
         return nil
     }
 
@@ -47,7 +47,7 @@ package struct TrialDelivery: Sendable {
         /// The plugin made a push.
         case made(TrialResult)
         /// The plugin reported an error in its block or the device.
-        case failed(TrialFailure)
+        case failed(TrialError)
         /// The rules send no push to this platform, with the reason.
         case spared(Sentence)
     }
@@ -91,7 +91,7 @@ extension TrialReport {
         let what = subject.count > 1 ? "\(subject.count) events of kind" : "kind"
         let title = "\(subject.name) (\(what) \(subject.event.kind.rawValue))"
         switch decision {
-        case .wakesNobody(let reason, _): return "\(title)\n  wakes nobody: \(reason.words)"
+        case .silent(let reason, _): return "\(title)\n  wakes nobody: \(reason.words)"
         case .wakes(let wakeUp):
             let place = wakeUp.rule.place.map { " (\($0))" } ?? ""
             return """
@@ -166,7 +166,7 @@ extension TrialReport {
             "count": Int(subject.count),
         ]
         switch decision {
-        case .wakesNobody(let reason, _):
+        case .silent(let reason, _):
             object["wakes"] = false
             object["reason"] = reason.words
             object["says"] = reason.says.object

@@ -34,8 +34,8 @@ package struct AccessRequest: Sendable, Equatable {
         self.span = span
     }
 
-    /// Returns the parsed subject. Throws an ``OperationFailure`` if it is invalid.
-    func meaning() throws(OperationFailure) -> AccessSubject {
+    /// Returns the parsed subject. Throws an ``OperationError`` if it is invalid.
+    func meaning() throws(OperationError) -> AccessSubject {
         let (found, expected): (AccessSubject?, String) =
             switch kind {
             case nil, .key, .network: (AccessWords.user(subject), AccessWords.users)
@@ -59,7 +59,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
     /// Only for keys.
     package var npub: String?
     /// `blocked` or `allowed`.
-    package var verdict: String
+    package var decision: String
     package var reason: String?
     package var since: String?
     package var until: String?
@@ -70,7 +70,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
         kind = rule.subject.kind.rawValue
         subject = rule.subject.text
         if case .key(let key) = rule.subject { npub = NIP19.npub(key) }
-        verdict = rule.isBlock ? "blocked" : "allowed"
+        decision = rule.isBlock ? "blocked" : "allowed"
         reason = rule.reason.isEmpty ? nil : rule.reason
         since = rule.isConfigured ? nil : rule.madeAt.rfc3339
         until = rule.until.map(\.rfc3339)
@@ -82,7 +82,7 @@ package struct AccessRuleReport: OperatorAnswer, Equatable {
     fileprivate var row: [String] {
         let name = kind == "invitation" ? "\(subject.prefix(12))…" : npub ?? subject
         let words = reason.map { "\"\($0)\"" } ?? "-"
-        return [verdict, kind, name, until.map { "until \($0.minute)" } ?? "for good", source, words]
+        return [decision, kind, name, until.map { "until \($0.minute)" } ?? "for good", source, words]
     }
 }
 
@@ -128,7 +128,7 @@ package struct AccessAnswer: OperatorAnswer, Equatable {
 
 /// Access decisions of operators.
 extension RouterOrFiles {
-    /// Throws an ``OperationFailure`` if the decision is not possible, and `Diagnostics` for an invalid key file.
+    /// Throws an ``OperationError`` if the decision is not possible, and `Diagnostics` for an invalid key file.
     package func decide(_ request: AccessRequest) async throws -> AccessAnswer {
         var request = request
         if request.kind == .invitation { request.subject = try digest(of: request.subject) }
@@ -146,7 +146,7 @@ extension RouterOrFiles {
         let identity = try IdentityFile(path: configuration.keyFile).read()
         let keys = try RouterKeyStore.keys(of: identity, at: configuration.storePath)
         guard let digest = try InvitationDigest.text(of: invitation, keys.seeds) else {
-            throw OperationFailure.invalid("expected an invitation: a bunker:// URL with a secret, or the secret alone")
+            throw OperationError.invalid("expected an invitation: a bunker:// URL with a secret, or the secret alone")
         }
         return digest
     }
@@ -163,8 +163,8 @@ extension RouterOrFiles {
 }
 
 extension AccessRequest {
-    /// Parses an API request. Throws an ``OperationFailure`` if it is invalid.
-    init(_ verb: String, isRelay: Bool, _ parameters: [String: String]) throws(OperationFailure) {
+    /// Parses an API request. Throws an ``OperationError`` if it is invalid.
+    init(_ verb: String, isRelay: Bool, _ parameters: [String: String]) throws(OperationError) {
         guard let verb = Verb(rawValue: verb), let subject = parameters["subject"] else {
             throw .invalid("expected subject=, and one of block, unblock, allow or disallow")
         }
@@ -188,7 +188,7 @@ extension AccessRequest {
 extension AccessRuleReport {
     private enum CodingKeys: String, CodingKey {
         case kind, subject, npub
-        case verdict = "verdict"
+        case decision = "verdict"
         case reason, since, until, source
     }
 }

@@ -54,11 +54,11 @@ package final class UserOperations: Sendable {
         }
     }
 
-    /// Throws an ``OperationFailure``.
-    package func list(_ query: Query) throws(OperationFailure) -> UserList {
-        let after = try query.after.map { text throws(OperationFailure) in try OperatorWords.key(text, "after") }
+    /// Throws an ``OperationError``.
+    package func list(_ query: Query) throws(OperationError) -> UserList {
+        let after = try query.after.map { text throws(OperationError) in try OperatorWords.key(text, "after") }
         let limit = min(max(1, query.limit ?? Self.page), Self.page)
-        let found = try OperationFailure.attempt {
+        let found = try OperationError.attempt {
             try registry.users(
                 UserQuery(
                     platform: query.platform,
@@ -77,10 +77,10 @@ package final class UserOperations: Sendable {
         )
     }
 
-    /// `key` is 64 hex digits or npub1…. Throws an ``OperationFailure`` if it is unknown.
-    package func show(_ key: String) throws(OperationFailure) -> UserOverview {
+    /// `key` is 64 hex digits or npub1…. Throws an ``OperationError`` if it is unknown.
+    package func show(_ key: String) throws(OperationError) -> UserOverview {
         let key = try OperatorWords.key(key, "the user")
-        let user = try OperationFailure.attempt { try registry.user(key) }
+        let user = try OperationError.attempt { try registry.user(key) }
         let rules = registry.access.rules(about: key)
         guard !user.devices.isEmpty || !rules.isEmpty || registry.access.isBlocked(key) else {
             throw .unknown("this key has no devices here, and no rule is about it")
@@ -88,7 +88,7 @@ package final class UserOperations: Sendable {
         return UserOverview(
             user: report(user, lastPushes(to: user.devices)),
             devices: try devices.list(account: key.hex).devices,
-            relays: try OperationFailure.attempt { try registry.relaysWatched(for: key) },
+            relays: try OperationError.attempt { try registry.relaysWatched(for: key) },
             rules: rules.map { AccessRuleReport($0) },
             deviceLimit: limits.devicesPerAccount,
             registrationsPerHour: limits.registrationsPerKeyPerHour
@@ -97,8 +97,8 @@ package final class UserOperations: Sendable {
 
     package var rules: AccessReport { AccessReport(registry.access) }
 
-    /// Applies an operator's decision. It is active when this returns. Throws an ``OperationFailure``.
-    package func decide(_ request: AccessRequest) throws(OperationFailure) -> AccessAnswer {
+    /// Applies an operator's decision. It is active when this returns. Throws an ``OperationError``.
+    package func decide(_ request: AccessRequest) throws(OperationError) -> AccessAnswer {
         let subject = try request.meaning()
         switch request.verb {
         case .block: return try put(request, subject, isBlock: true)
@@ -115,7 +115,7 @@ package final class UserOperations: Sendable {
         _ request: AccessRequest,
         _ subject: AccessSubject,
         isBlock: Bool
-    ) throws(OperationFailure) -> AccessAnswer {
+    ) throws(OperationError) -> AccessAnswer {
         if let span = request.span, !(.seconds(1)...Self.longestSpan).contains(span) {
             throw .invalid("until: expected a time from a second to ten years, as in 90m, 12h or 30d")
         }
@@ -140,7 +140,7 @@ package final class UserOperations: Sendable {
             until: request.span.map { now + $0 }
         )
         let before = out(of: subject)
-        try OperationFailure.attempt { try registry.put(rule) }
+        try OperationError.attempt { try registry.put(rule) }
         var answer = AccessAnswer(
             rule: AccessRuleReport(rule),
             isInForce: true,
@@ -153,7 +153,7 @@ package final class UserOperations: Sendable {
         return answer
     }
 
-    private func remove(_ request: AccessRequest, _ subject: AccessSubject) throws(OperationFailure) -> AccessAnswer {
+    private func remove(_ request: AccessRequest, _ subject: AccessSubject) throws(OperationError) -> AccessAnswer {
         let isBlock = request.verb == .unblock
         let word = isBlock ? "blocked" : "allowed"
         let known = registry.access.rules.filter { $0.subject == subject && $0.isBlock == isBlock }
@@ -167,7 +167,7 @@ package final class UserOperations: Sendable {
                     )
             )
         }
-        guard let rule = try OperationFailure.attempt({ try registry.removeRule(about: subject) }) else {
+        guard let rule = try OperationError.attempt({ try registry.removeRule(about: subject) }) else {
             throw .unknown(Sentence("no-\(word)", "it is not \(word) any more"))
         }
         var answer = AccessAnswer(rule: AccessRuleReport(rule), isInForce: false, devices: 0)
@@ -185,9 +185,9 @@ package final class UserOperations: Sendable {
         return registry.access.isBlocked(key)
     }
 
-    private func affected(by subject: AccessSubject) throws(OperationFailure) -> Int {
+    private func affected(by subject: AccessSubject) throws(OperationError) -> Int {
         guard case .key(let key) = subject else { return 0 }
-        return try OperationFailure.attempt { try registry.user(key).devices.count }
+        return try OperationError.attempt { try registry.user(key).devices.count }
     }
 
     private func report(_ user: UserListing, _ pushes: [DeviceID: Timestamp]) -> UserReport {
@@ -206,14 +206,14 @@ package final class UserOperations: Sendable {
 }
 
 extension UserOperations.Query {
-    /// Parses an API request. Throws an ``OperationFailure`` if it is invalid.
-    init(_ parameters: [String: String]) throws(OperationFailure) {
+    /// Parses an API request. Throws an ``OperationError`` if it is invalid.
+    init(_ parameters: [String: String]) throws(OperationError) {
         self.init(
             platform: parameters["platform"],
             app: parameters["app"],
             isBlocked: parameters["blocked"] == "true",
             after: parameters["after"],
-            limit: try parameters["limit"].map { text throws(OperationFailure) in
+            limit: try parameters["limit"].map { text throws(OperationError) in
                 guard let limit = Int(text), limit > 0 else { throw .invalid("limit: expected a number from 1 on") }
                 return limit
             }

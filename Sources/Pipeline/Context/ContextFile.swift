@@ -116,7 +116,7 @@ final class ContextFile: Sendable {
             // Another thread may have found the damage first.
             guard case .open(let pool) = state, pool === damaged else { return }
             try? damaged.close()
-            Self.putAside(file, error, logger: logger)
+            Self.quarantine(file, error, logger: logger)
             do throws(ContextStoreError) {
                 state = .open(try Self.open(file, logger: logger))
             } catch {
@@ -139,7 +139,7 @@ final class ContextFile: Sendable {
                 if let pool = try openReady(file) { return pool }
                 file.remove()
             } catch let error as DatabaseError where error.isDamage {
-                putAside(file, error, logger: logger)
+                quarantine(file, error, logger: logger)
             }
             if let pool = try openReady(file) { return pool }
             throw ContextStoreError.unusable("another version wrote it", path: file.path)
@@ -171,7 +171,7 @@ final class ContextFile: Sendable {
         }
     }
 
-    private static func putAside(_ file: RenewableFile, _ error: DatabaseError, logger: Logger) {
+    private static func quarantine(_ file: RenewableFile, _ error: DatabaseError, logger: Logger) {
         logger.warning(
             "The file of names and notes is damaged; it was renamed and a new one created",
             metadata: ["path": "\(file.path)", "error": "\(error.message ?? error.description)"]

@@ -36,7 +36,7 @@ struct EventContext {
     /// The minimum number of addresses and lists to remember.
     private static let listCapacity = 20_000
     /// The time before a failed search is repeated.
-    private static let patience: Duration = .minutes(10)
+    private static let timeout: Duration = .minutes(10)
     /// The maximum number of things to fetch because one event mentions them.
     private static let wantsLimit = 12
 
@@ -220,7 +220,7 @@ struct EventContext {
     /// Whether this unknown thing was not requested in the last ten minutes.
     mutating func isWorthSeeking(_ want: ContextWant, at now: Timestamp) -> Bool {
         guard let last = askedAt.value(of: want) else { return true }
-        return now - last >= Self.patience
+        return now - last >= Self.timeout
     }
 
     /// Records that relays were asked for `wants`. Those not found are not requested again for ten minutes.

@@ -76,7 +76,7 @@ struct WaitingEvents {
     var count: Int { places.count }
 
     /// The time from `now` to the first timeout. It never exceeds the limit, even if the clock was set back.
-    func patience(at now: Timestamp) -> Duration? { deadline.map { min(max(.zero, $0 - now), limits.wait) } }
+    func timeout(at now: Timestamp) -> Duration? { deadline.map { min(max(.zero, $0 - now), limits.wait) } }
 
     /// Lets an event of `size` bytes wait for `wants`, starting at `now`.
     mutating func add(_ waiting: WaitingEvent, size: Int, for wants: ContextWants, at now: Timestamp) {

@@ -20,13 +20,13 @@ package struct EventFilter: Sendable {
     /// Whether it runs after rendering and gets the notification.
     package var isAskedAfterRendering = false
     /// Answers questions with one verdict each, in order. Called on the pipeline's thread, which waits.
-    package var decide: @Sendable ([FilterQuestion]) -> [FilterVerdict]
+    package var decide: @Sendable ([FilterQuestion]) -> [FilterDecision]
 
     package init(
         name: String,
         availability: FilterAvailability = .maySwitchOff,
         onError: OnError = .pass,
-        decideTogether decide: @escaping @Sendable ([FilterQuestion]) -> [FilterVerdict]
+        decideTogether decide: @escaping @Sendable ([FilterQuestion]) -> [FilterDecision]
     ) {
         self.name = name
         self.availability = availability

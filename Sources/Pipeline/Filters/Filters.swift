@@ -8,11 +8,11 @@ import Storage
 /// follows.
 struct Filters {
     private let registry: Registry
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     var filters: EventFilters
     private var distances = FollowDistances()
 
-    init(_ filters: EventFilters, registry: Registry, trouble: FailureLog) {
+    init(_ filters: EventFilters, registry: Registry, trouble: ErrorLog) {
         self.filters = filters
         self.registry = registry
         self.trouble = trouble
@@ -209,13 +209,13 @@ final class FilterSession {
     private struct Rendered {
         let place: Int
         let before: Notification
-        let answer: FilterVerdict
+        let answer: FilterDecision
     }
 
     private let filters: EventFilters
     private let question: FilterQuestion
     private let lists: [Kind: [UInt8]]
-    private var early: [(place: Int, signal: Signal, answer: FilterVerdict)] = []
+    private var early: [(place: Int, signal: Signal, answer: FilterDecision)] = []
     private var late: [Rendered] = []
 
     /// `question` has no signal, lists or notification yet; `lists` are the recipient's own.
@@ -229,7 +229,7 @@ final class FilterSession {
     func decision(_ target: Plan.Target) -> Decision {
         let signal = target.renderer.signal
         for place in filters.beforeRendering(filters.selection(of: target)) {
-            let answer: FilterVerdict
+            let answer: FilterDecision
             if let known = early.first(where: { $0.place == place && $0.signal == signal })?.answer {
                 answer = known
             } else {
@@ -249,7 +249,7 @@ final class FilterSession {
     /// Whether a notification may be sent to the device. Filters may change it.
     func filter(_ notification: inout Notification, _ target: Plan.Target) -> Decision {
         for place in filters.afterRendering(filters.selection(of: target)) {
-            let answer: FilterVerdict
+            let answer: FilterDecision
             if let known = late.first(where: { $0.place == place && $0.before == notification })?.answer {
                 answer = known
             } else {
@@ -280,9 +280,9 @@ final class FilterSession {
     }
 
     /// Stores the answer to a question of ``openQuestion(to:_:)``.
-    func keep(_ answer: FilterVerdict, of place: Int, _ signal: Signal) { early.append((place, signal, answer)) }
+    func keep(_ answer: FilterDecision, of place: Int, _ signal: Signal) { early.append((place, signal, answer)) }
 
-    private func ask(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterVerdict {
+    private func ask(_ place: Int, _ signal: Signal, _ notification: Notification? = nil) -> FilterDecision {
         let question = makeQuestion(place, signal, notification)
         return filters.all[place].decide([question]).first ?? .failed(reason: "no answer")
     }
@@ -298,7 +298,7 @@ final class FilterSession {
     }
 
     /// The reason why the event is dropped; nil if it is not.
-    private func drop(_ answer: FilterVerdict, of place: Int) -> String? {
+    private func drop(_ answer: FilterDecision, of place: Int) -> String? {
         let filter = filters.all[place]
         switch answer {
         case .pass, .edited: return nil

@@ -9,7 +9,7 @@ import Push
 /// waits until then.
 struct FollowDistances {
     /// The result for one pair.
-    private enum Finding {
+    private enum Distance {
         case second
         case stranger
         /// No relay answered.
@@ -26,7 +26,7 @@ struct FollowDistances {
     }
 
     private struct Memory {
-        let finding: Finding
+        let finding: Distance
         let at: Timestamp
         /// The account's contact list at that time.
         let list: EventID
@@ -108,7 +108,7 @@ struct FollowDistances {
         close(want, isAnswered ? .stranger : .unanswered, at: now)
     }
 
-    private mutating func close(_ want: DistanceWant, _ finding: Finding, at now: Timestamp) {
+    private mutating func close(_ want: DistanceWant, _ finding: Distance, at now: Timestamp) {
         guard let list = open[want.author]?.removeValue(forKey: want) else { return }
         if open[want.author]?.isEmpty == true { open[want.author] = nil }
         openCount -= 1

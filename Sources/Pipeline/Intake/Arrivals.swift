@@ -13,7 +13,7 @@ package struct Arrivals: Sendable {
     /// The ended fetches that no relay answered.
     package var unansweredFetches: Set<Int>
     /// Deliveries that the courier completed.
-    package var ends: [PushEnd]
+    package var ends: [CompletedPush]
     /// Events that were passed to other owners, and whether these kept them.
     var endedHandOvers: [(event: EventID, isKept: Bool)] = []
     /// Settings that apply from these submissions on, in order.
@@ -23,7 +23,7 @@ package struct Arrivals: Sendable {
         submissions: [Submission] = [],
         endedFetches: [Int] = [],
         unansweredFetches: Set<Int> = [],
-        ends: [PushEnd] = []
+        ends: [CompletedPush] = []
     ) {
         self.submissions = submissions
         self.endedFetches = endedFetches
@@ -44,7 +44,7 @@ package struct Submission: Sendable {
     /// Whether this process made and signed the events, so that their signatures need no check.
     let isOurs: Bool
     /// Called once with a verdict for each event in order: on the pipeline's thread, or on the submitter's if refused.
-    package let completion: @Sendable ([EventVerdict]) -> Void
+    package let completion: @Sendable ([EventDecision]) -> Void
 
     /// The total size of the events in bytes.
     var size: Int { events.reduce(0) { $0 + $1.count } }
@@ -53,7 +53,7 @@ package struct Submission: Sendable {
         events: [[UInt8]],
         source: EventSource,
         isOurs: Bool = false,
-        completion: @escaping @Sendable ([EventVerdict]) -> Void
+        completion: @escaping @Sendable ([EventDecision]) -> Void
     ) {
         self.events = events
         self.source = source

@@ -13,10 +13,10 @@ package final class EventScreen: Sendable {
     /// An immutable snapshot for readers. It is an object, so that events do not copy its parts.
     final class View: Sendable {
         let purposes: Purposes
-        let keys: KeyFilter
+        let keys: AccountBloomFilter
         let changes: IndexFeed
 
-        init(purposes: Purposes, keys: KeyFilter, changes: IndexFeed) {
+        init(purposes: Purposes, keys: AccountBloomFilter, changes: IndexFeed) {
             self.purposes = purposes
             self.keys = keys
             self.changes = changes
@@ -29,32 +29,32 @@ package final class EventScreen: Sendable {
         func finding(
             of json: UnsafeRawBufferPointer,
             by scanner: inout EventScanner
-        ) throws(EventError) -> ScreeningFinding {
+        ) throws(EventError) -> PrefilterResult {
             let kind = try scanner.kind(of: json)
             switch purposes[kind] {
             case .registration:
                 guard let event = try? Event(scanned: scanner.scan(json), in: json) else { return .mayRegister }
-                return purposes.keys.named(by: event.identifier) == nil ? .concernsNobody : .mayRegister
+                return purposes.keys.named(by: event.identifier) == nil ? .irrelevant : .mayRegister
             // An account's lists may change which keys it receives messages under.
             case .list: return keys.mayContain(try scanner.scan(json).pubkey.bytes) ? .mayRegister : .mayConcernSomebody
             case .recipientList, .deletion: return .mayConcernSomebody
             case .request where purposes.isForUs(scanner.pValues): return .mayRegister
-            case .request where !purposes.isRuled(kind): return .concernsNobody
-            case .order, .other: return .concernsNobody
+            case .request where !purposes.isRuled(kind): return .irrelevant
+            case .order, .other: return .irrelevant
             case .hint, .notice, .request:
-                return keys.mayContain(anyOf: scanner.pValues) ? .mayConcernSomebody : .concernsNobody
+                return keys.mayContain(anyOf: scanner.pValues) ? .mayConcernSomebody : .irrelevant
             }
         }
     }
 
-    private struct Upkeep {
+    private struct Maintenance {
         var view: View?
         /// The number of keys added to the filter since it was made, and of devices removed.
         var inserted = 0
         var removed = 0
     }
 
-    private let upkeep = Mutex(Upkeep())
+    private let upkeep = Mutex(Maintenance())
     /// The number of the current view. With 0 there is none, and every event is passed on.
     private let version = Atomic<Int>(0)
     private let logger: Logger
@@ -68,7 +68,7 @@ package final class EventScreen: Sendable {
 
     /// Returns the screening for one reader of events from `source`. Events from answered sources are never skipped,
     /// because each one is verified.
-    package func screening(of source: EventSource) -> any EventScreening {
+    package func prefilter(of source: EventSource) -> any EventPrefilter {
         ScreenedReading(screen: self, source: source, logger: logger, passed: passed)
     }
 
@@ -128,7 +128,7 @@ package final class EventScreen: Sendable {
 
 /// Screens the events of one source with an ``EventScreen``. It takes no lock per event, and does no allocation or
 /// reference counting.
-final class ScreenedReading: EventScreening {
+final class ScreenedReading: EventPrefilter {
     /// The state that changes with each event. It is a struct, because class properties would be retained at each use.
     private struct Progress {
         var scanner = EventScanner()
@@ -144,18 +144,18 @@ final class ScreenedReading: EventScreening {
             of json: UnsafeRawBufferPointer,
             by screen: EventScreen,
             _ logger: Logger
-        ) -> ScreeningFinding {
+        ) -> PrefilterResult {
             // Read this first: any earlier registration is then in the view and its filter, or the index is behind.
             let isBehind = view?.isBehind ?? true
             if let (newer, number) = screen.view(after: version) { (view, version) = (newer, number) }
             do throws(EventError) {
                 switch try view?.finding(of: json, by: &scanner) {
-                case .concernsNobody where !isBehind:
+                case .irrelevant where !isBehind:
                     count += 1
                     if isLogged, let id = try? scanner.scan(json).id { StepLog.log(.unaddressed, id, to: logger) }
-                    return .concernsNobody
+                    return .irrelevant
                 case .mayRegister: return .mayRegister
-                case .concernsNobody, .mayConcernSomebody, nil: return .mayConcernSomebody
+                case .irrelevant, .mayConcernSomebody, nil: return .mayConcernSomebody
                 }
             } catch {
                 return .mayConcernSomebody
@@ -182,7 +182,7 @@ final class ScreenedReading: EventScreening {
         progress = Progress(isLogged: logger.logLevel <= .debug)
     }
 
-    func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
+    func finding(of json: UnsafeRawBufferPointer) -> PrefilterResult {
         isAnswered ? .mayConcernSomebody : progress.finding(of: json, by: screen, logger)
     }
 

@@ -79,7 +79,7 @@ package final class Intake: Sendable {
     private static let longestWait: Duration = .milliseconds(200)
 
     /// The number of ends that wake the owner even if it does not wait for them.
-    private static let mostEnds = 1_000
+    private static let maxEnds = 1_000
 
     private let state = Mutex(State())
     private let wake = MonotonicSemaphore()
@@ -163,7 +163,7 @@ package final class Intake: Sendable {
         submission.completion(
             submission.events.map { json in
                 let id = try? json.withUnsafeBytes { try scanner.scan($0).id }
-                return EventVerdict(id: id, .refused(message))
+                return EventDecision(id: id, .refused(message))
             }
         )
     }
@@ -172,9 +172,9 @@ package final class Intake: Sendable {
         guard let answered else { return submission }
         let (source, count) = (submission.source, submission.events.count)
         let begin = DispatchTime.now().uptimeNanoseconds
-        return Submission(events: submission.events, source: source, isOurs: submission.isOurs) { verdicts in
+        return Submission(events: submission.events, source: source, isOurs: submission.isOurs) { decisions in
             answered(source, count, DispatchTime.now().uptimeNanoseconds &- begin)
-            submission.completion(verdicts)
+            submission.completion(decisions)
         }
     }
 
@@ -201,22 +201,22 @@ package final class Intake: Sendable {
     /// If no held push waits for them, the owner gets them with the next arrivals, because each wake-up costs a batch.
     /// Returns whether the owner is woken.
     @discardableResult
-    package func ended(_ ends: [PushEnd]) -> Bool {
+    package func ended(_ ends: [CompletedPush]) -> Bool {
         guard !ends.isEmpty else { return false }
         return change { state in
             guard !state.isClosed else { return false }
             state.arrivals.ends += ends
-            return state.awaitsEnds || state.arrivals.ends.count >= Self.mostEnds
+            return state.awaitsEnds || state.arrivals.ends.count >= Self.maxEnds
         }
     }
 
     /// Sets whether the end of a delivery may release a held push. The owner calls this before it takes arrivals.
     func awaitEnds(_ isAwaited: Bool) { state.withLock { $0.awaitsEnds = isAwaited } }
 
-    /// Returns a portion of the arrivals. Blocks until there are some or `patience` has passed. Nil after the intake is
+    /// Returns a portion of the arrivals. Blocks until there are some or `timeout` has passed. Nil after the intake is
     /// closed and empty. Only for the pipeline's thread.
-    func next(within patience: Duration? = nil) -> Arrivals? {
-        let deadline = patience.map { Deadline.now() + $0 }
+    func next(within timeout: Duration? = nil) -> Arrivals? {
+        let deadline = timeout.map { Deadline.now() + $0 }
         while true {
             let time = now()
             let (arrivals, isClosed, isAbandoned, isNudged) = state.withLock { state in
@@ -358,9 +358,9 @@ extension Submission {
     /// The same events as submissions of one event each. The sender gets all verdicts together.
     fileprivate var parts: [Submission] {
         guard events.count > 1 else { return [self] }
-        let verdicts = GatheredAnswers(events.count, completion)
+        let decisions = GatheredAnswers(events.count, completion)
         return events.enumerated().map { number, event in
-            Submission(events: [event], source: source, isOurs: isOurs) { verdicts.add($0, number) }
+            Submission(events: [event], source: source, isOurs: isOurs) { decisions.add($0, number) }
         }
     }
 }
@@ -368,24 +368,24 @@ extension Submission {
 /// Collects the verdicts of a submission's events, which come one by one.
 private final class GatheredAnswers: Sendable {
     private struct State {
-        var verdicts: [EventVerdict?]
+        var decisions: [EventDecision?]
         var missing: Int
     }
 
     private let state: Mutex<State>
-    private let completion: @Sendable ([EventVerdict]) -> Void
+    private let completion: @Sendable ([EventDecision]) -> Void
 
-    init(_ count: Int, _ completion: @escaping @Sendable ([EventVerdict]) -> Void) {
-        state = Mutex(State(verdicts: Array(repeating: nil, count: count), missing: count))
+    init(_ count: Int, _ completion: @escaping @Sendable ([EventDecision]) -> Void) {
+        state = Mutex(State(decisions: Array(repeating: nil, count: count), missing: count))
         self.completion = completion
     }
 
-    /// Adds the verdict of the event with that number; `verdicts` contains one.
-    func add(_ verdicts: [EventVerdict], _ number: Int) {
-        let all = state.withLock { state -> [EventVerdict]? in
-            if state.verdicts[number] == nil { state.missing -= 1 }
-            state.verdicts[number] = verdicts.first
-            return state.missing == 0 ? state.verdicts.compactMap(\.self) : nil
+    /// Adds the verdict of the event with that number; `decisions` contains one.
+    func add(_ decisions: [EventDecision], _ number: Int) {
+        let all = state.withLock { state -> [EventDecision]? in
+            if state.decisions[number] == nil { state.missing -= 1 }
+            state.decisions[number] = decisions.first
+            return state.missing == 0 ? state.decisions.compactMap(\.self) : nil
         }
         if let all { completion(all) }
     }

@@ -57,7 +57,7 @@ struct Draft {
 /// may read.
 struct Composer {
     /// The result of drafting a target, before pacing.
-    enum Drafted {
+    enum DraftResult {
         case draft(Draft)
         /// A value of the rule is invalid, and the platform refuses a push without it.
         case withheld(Rule, keys: [String])
@@ -80,7 +80,7 @@ struct Composer {
         _ session: FilterSession?,
         _ context: inout EventContext,
         at now: Timestamp
-    ) -> Drafted {
+    ) -> DraftResult {
         let (device, renderer) = (target.device, target.renderer)
         if let platform = device.platformOfBlock(renderer), renderer.rule.mayWithhold(platform) {
             let keys = renderer.rendering(for: device, &context, at: now).keysWithholding(platform)

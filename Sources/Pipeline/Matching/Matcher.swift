@@ -276,7 +276,7 @@ struct Matcher {
 }
 
 extension EventSource {
-    fileprivate var seenContactList: ContactListSighting {
+    fileprivate var seenContactList: ContactListSource {
         switch self {
         case .socket, .api: .direct
         case .feed, .relay(.live), .relay(.stored): .relay
@@ -318,7 +318,7 @@ extension NotificationOrder {
 struct Follows {
     private let registry: Registry
     private let feed: IndexFeed?
-    private let trouble: FailureLog
+    private let trouble: ErrorLog
     private let now: @Sendable () -> Timestamp
     /// Lists of this batch.
     private var fresh: [ContactList] = []
@@ -326,7 +326,7 @@ struct Follows {
     private var unwritten: [ContactList] = []
 
     /// `feed` limits this to its accounts; nil means all.
-    init(registry: Registry, feed: IndexFeed?, trouble: FailureLog, now: @escaping @Sendable () -> Timestamp) {
+    init(registry: Registry, feed: IndexFeed?, trouble: ErrorLog, now: @escaping @Sendable () -> Timestamp) {
         self.registry = registry
         self.feed = feed
         self.trouble = trouble
@@ -334,7 +334,7 @@ struct Follows {
     }
 
     /// Returns the accounts in `list` that its author did not follow before.
-    mutating func new(in list: ContactList, seen: ContactListSighting) throws -> Set<PublicKey> {
+    mutating func new(in list: ContactList, seen: ContactListSource) throws -> Set<PublicKey> {
         try catchUp()
         let ofAuthor = fresh.filter { $0.author == list.author }
         guard !ofAuthor.contains(where: { $0.createdAt > list.createdAt }) else { return [] }

@@ -22,13 +22,13 @@ extension Relevance {
         _ event: Event,
         for account: PublicKey,
         authors: (EventID) -> [PublicKey]? = { _ in nil }
-    ) throws(Irrelevance) -> Relevance {
+    ) throws(RelevanceError) -> Relevance {
         try EventReading(event).relevance(to: account, authors: authors)
     }
 }
 
 /// The reason why an event that names an account does not concern it.
-package enum Irrelevance: Error, Sendable, Hashable, CustomStringConvertible {
+package enum RelevanceError: Error, Sendable, Hashable, CustomStringConvertible {
     /// It is about another author's event.
     case notTarget
     /// The recipient sent the zap.
@@ -91,7 +91,7 @@ struct EventReading {
     ///
     /// Throws if the event does not concern the account: a reaction names all participants of a thread, and is for the
     /// last `p` (NIP-25).
-    func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(Irrelevance) -> Relevance {
+    func relevance(to account: PublicKey, authors: (EventID) -> [PublicKey]?) throws(RelevanceError) -> Relevance {
         switch subject {
         case .message: return Relevance(signal: .dm, author: author)
         case .follow: return Relevance(signal: .follow, author: author)
@@ -123,7 +123,7 @@ struct EventReading {
         by target: PublicKey?,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(Irrelevance) -> Relevance {
+    ) throws(RelevanceError) -> Relevance {
         if let target, target != account { throw .notTarget }
         if let id, let authors = authors(id), !authors.contains(account) { throw .notTarget }
         return Relevance(signal: .reaction, referencedID: id, author: author)
@@ -135,7 +135,7 @@ struct EventReading {
         _ isForOne: Bool,
         _ account: PublicKey,
         _ authors: (EventID) -> [PublicKey]?
-    ) throws(Irrelevance) -> Relevance {
+    ) throws(RelevanceError) -> Relevance {
         var relevance = Relevance(signal: .repost, referencedID: id, author: author)
         guard let id else { return relevance }
         if let authors = authors(id) {
@@ -149,7 +149,7 @@ struct EventReading {
     private func zap(
         _ receipt: Result<ZapReceipt, ZapReceiptError>,
         _ account: PublicKey
-    ) throws(Irrelevance) -> Relevance {
+    ) throws(RelevanceError) -> Relevance {
         switch receipt {
         case .failure(let error): throw .invalidZap(error)
         case .success(let zap):

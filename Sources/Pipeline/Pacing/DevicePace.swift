@@ -5,7 +5,7 @@ import Push
 
 /// The pacing state of one device: its push history and held groups. It uses no clock, disk or other device.
 package struct DevicePace: Hashable, Sendable {
-    package enum Admission: Equatable, Sendable {
+    package enum Decision: Equatable, Sendable {
         /// Sent now, as one push with these held groups.
         case goes(with: [HeldGroup])
         case held(HoldReason, in: HeldGroup)
@@ -33,17 +33,17 @@ package struct DevicePace: Hashable, Sendable {
         _ pace: Pace,
         at now: Timestamp,
         hasCapacity: Bool
-    ) -> Admission {
+    ) -> Decision {
         settle(pace, at: now)
         let turn = history.turn(of: match, pace, at: now)
-        let obstacle = history.obstacle(turn, pace, at: now)
+        let postponement = history.postponement(turn, pace, at: now)
         // A match must not overtake a group that is held under its mark and may be newer.
         if let index = index(of: match.mark) {
             groups[index].add(match, freeNumber)
-            return .held(obstacle?.reason ?? .underWay, in: groups[index])
+            return .held(postponement?.reason ?? .underWay, in: groups[index])
         }
-        guard let reason = obstacle?.reason ?? (hasCapacity ? nil : .behind) else {
-            return .goes(with: takeAlong(match, pace, at: now))
+        guard let reason = postponement?.reason ?? (hasCapacity ? nil : .behind) else {
+            return .goes(with: takeCoalesced(match, pace, at: now))
         }
         return .held(reason, in: hold(match, account, hasOverflowed: turn.hasOverflowed, at: now))
     }
@@ -54,7 +54,7 @@ package struct DevicePace: Hashable, Sendable {
         var history = history
         history.settle(at: now)
         let turn = history.turn(of: match, pace, at: now)
-        return history.obstacle(turn, pace, at: now) == nil
+        return history.postponement(turn, pace, at: now) == nil
     }
 
     /// Removes the groups to send now. Counted groups form one push per nature; each other group is a separate push.
@@ -101,21 +101,21 @@ package struct DevicePace: Hashable, Sendable {
 
     /// The earliest time at which a held group may be sent. Nil if that depends on another event.
     func due(_ pace: Pace, at now: Timestamp) -> Timestamp? {
-        let due = groups.map { history.obstacle($0.turn, pace, at: now)?.until ?? now }.min()
+        let due = groups.map { history.postponement($0.turn, pace, at: now)?.until ?? now }.min()
         return due == .distantFuture ? nil : due
     }
 
     /// The obstacle for one more match of that nature that may not pass quiet hours.
-    mutating func obstacle(to pace: Pace, _ nature: PushNature = .alert, at now: Timestamp) -> Obstacle? {
+    mutating func postponement(to pace: Pace, _ nature: PushNature = .alert, at now: Timestamp) -> Postponement? {
         settle(pace, at: now)
         let turn = PushHistory.Turn(nature: nature, hasOverflowed: history.isWindowFull(pace, at: now))
-        return history.obstacle(turn, pace, at: now)
+        return history.postponement(turn, pace, at: now)
     }
 
     /// The obstacle for a held group now.
-    mutating func obstacle(to group: HeldGroup, _ pace: Pace, at now: Timestamp) -> Obstacle? {
+    mutating func postponement(to group: HeldGroup, _ pace: Pace, at now: Timestamp) -> Postponement? {
         settle(pace, at: now)
-        return history.obstacle(group.turn, pace, at: now)
+        return history.postponement(group.turn, pace, at: now)
     }
 
     /// Whether its state no longer matters to any pace.
@@ -177,7 +177,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// Removes the groups that join the push of a match that is sent now. Other ready groups need not wait for the next
     /// turn.
-    private mutating func takeAlong(_ match: PaceMatch, _ pace: Pace, at now: Timestamp) -> [HeldGroup] {
+    private mutating func takeCoalesced(_ match: PaceMatch, _ pace: Pace, at now: Timestamp) -> [HeldGroup] {
         let ready = readyGroups(pace, at: now)
         guard !ready.isEmpty else { return [] }
         let along = match.mark == nil ? ready.filter { $0.mark == nil && $0.nature == match.nature } : []
@@ -191,7 +191,7 @@ package struct DevicePace: Hashable, Sendable {
 
     /// Groups without an obstacle, the oldest first.
     private func readyGroups(_ pace: Pace, at now: Timestamp) -> [HeldGroup] {
-        groups.filter { history.obstacle($0.turn, pace, at: now) == nil }
+        groups.filter { history.postponement($0.turn, pace, at: now) == nil }
             .sorted { ($0.since, $0.slot) < ($1.since, $1.slot) }
     }
 

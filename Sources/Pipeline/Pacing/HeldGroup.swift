@@ -87,7 +87,7 @@ package struct HeldGroup: Hashable, Sendable {
     static let slotsOfOthers = HeldKey.slots - slotsOfBatches - slotsOfAlerts
 
     /// The maximum number of known events in a group, because all groups share the numbers.
-    static let mostMembers = 256 / HeldKey.slots
+    static let maxMembers = 256 / HeldKey.slots
 
     /// Creates a group of one match with a number.
     init(
@@ -123,7 +123,7 @@ package struct HeldGroup: Hashable, Sendable {
         self.account = PublicKey(account)
         self.event = EventID(event)
         slot = row.key.slot
-        self.members = row.members.prefix(Self.mostMembers).compactMap { members[$0] }
+        self.members = row.members.prefix(Self.maxMembers).compactMap { members[$0] }
         nature = row.nature
         mark = row.mark
         madeAt = row.madeAt
@@ -159,7 +159,7 @@ package struct HeldGroup: Hashable, Sendable {
     }
 
     /// Whether its push is about a single event.
-    var saysItself: Bool { mark != nil || count == 1 }
+    var isSingleEvent: Bool { mark != nil || count == 1 }
 
     /// Whether both are counted groups of the same kind, overflowed or not.
     func isOfSameSort(as other: HeldGroup) -> Bool {
@@ -174,12 +174,12 @@ package struct HeldGroup: Hashable, Sendable {
     /// Adds a match with a number, or with nil if no number is free.
     mutating func add(_ match: PaceMatch, _ number: UInt8?) {
         guard mark != nil else {
-            if let number, members.count < Self.mostMembers { members.append(Member(match, number)) }
+            if let number, members.count < Self.maxMembers { members.append(Member(match, number)) }
             return add(count: 1, match.mode, match.urgency, expiresAt: match.expiresAt)
         }
         countOne()
         if let number { members.append(Member(match, number)) }
-        if members.count > Self.mostMembers {
+        if members.count > Self.maxMembers {
             members.indices.min { members[$0].madeAt < members[$1].madeAt }.map { _ = members.remove(at: $0) }
         }
         // Relays send stored events newest first.
@@ -187,7 +187,7 @@ package struct HeldGroup: Hashable, Sendable {
     }
 
     mutating func add(_ other: HeldGroup) {
-        members += other.members.prefix(max(0, Self.mostMembers - members.count))
+        members += other.members.prefix(max(0, Self.maxMembers - members.count))
         add(count: other.count, other.mode, other.urgency, expiresAt: other.expiresAt)
     }
 

@@ -71,7 +71,7 @@ package struct PacingPolicy: Sendable, Hashable {
     package var leastCooldown: Duration = .zero
     package var leastWindow: Duration = .zero
     /// The maximum pushes per UTC day that a registration can request; 0 means no limit.
-    package var mostDailyCap: Int = 100
+    package var maxDailyCap: Int = 100
 
     package init() {}
 
@@ -93,7 +93,7 @@ package struct PacingPolicy: Sendable, Hashable {
         let batch = preferences.batch
         let own = platforms[platform] ?? PlatformDefaults()
         let cap =
-            batch.dailyCap.map { mostDailyCap > 0 ? min($0, mostDailyCap) : $0 } ?? own.dailyCap ?? dailyCap
+            batch.dailyCap.map { maxDailyCap > 0 ? min($0, maxDailyCap) : $0 } ?? own.dailyCap ?? dailyCap
         let cooldown =
             batch.cooldown.map { max($0, leastCooldown) } ?? own.cooldown ?? cooldown
         let window = batch.window.map { max($0, leastWindow) } ?? own.window ?? window

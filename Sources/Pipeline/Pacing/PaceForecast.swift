@@ -13,9 +13,9 @@ package struct PaceForecast: Sendable, Hashable {
         /// The obstacle that lasts longest.
         package let reason: HoldReason?
 
-        fileprivate init(_ obstacle: Obstacle?) {
-            at = obstacle.flatMap { $0.until == .distantFuture ? nil : $0.until }
-            reason = obstacle?.reason
+        fileprivate init(_ postponement: Postponement?) {
+            at = postponement.flatMap { $0.until == .distantFuture ? nil : $0.until }
+            reason = postponement?.reason
         }
     }
 
@@ -36,7 +36,7 @@ package struct PaceForecast: Sendable, Hashable {
     /// The first turn of the groups, or the turn of a new event if no group is held.
     package let next: Turn
 
-    private static let noCapacity = Obstacle(until: .distantFuture, reason: .behind)
+    private static let noCapacity = Postponement(until: .distantFuture, reason: .behind)
 
     /// The number of held events.
     package var held: Int { groups.reduce(0) { $0 + $1.count } }
@@ -54,15 +54,15 @@ package struct PaceForecast: Sendable, Hashable {
     ) {
         var state = row.map { DevicePace($0) } ?? DevicePace()
         let waiting = held.compactMap { HeldGroup($0) }.map { group in
-            (group: group, obstacle: state.obstacle(to: group, pace, at: now))
+            (group: group, postponement: state.postponement(to: group, pace, at: now))
         }
-        let first = waiting.min { ($0.obstacle?.until ?? now) < ($1.obstacle?.until ?? now) }
+        let first = waiting.min { ($0.postponement?.until ?? now) < ($1.postponement?.until ?? now) }
         self.pace = pace
-        let noCapacity = waiting.contains { $0.obstacle == nil } && isCrowded() ? Self.noCapacity : nil
+        let noCapacity = waiting.contains { $0.postponement == nil } && isCrowded() ? Self.noCapacity : nil
         let nature = mode == .wake ? PushNature.silent : .alert
-        next = Turn(first.map { $0.obstacle ?? noCapacity } ?? state.obstacle(to: pace, nature, at: now))
-        groups = waiting.map { group, obstacle in
-            Group(event: group.event, count: Int(group.count), turn: Turn(obstacle ?? noCapacity))
+        next = Turn(first.map { $0.postponement ?? noCapacity } ?? state.postponement(to: pace, nature, at: now))
+        groups = waiting.map { group, postponement in
+            Group(event: group.event, count: Int(group.count), turn: Turn(postponement ?? noCapacity))
         }
         pushesToday = pace.isGathering ? state.history.pushes(onDayOf: now) : nil
     }

@@ -4,7 +4,7 @@ import Nostr
 import Push
 
 /// Held groups that are sent to a device as one push.
-package struct Release: Equatable, Sendable {
+package struct ReleasedPush: Equatable, Sendable {
     package let device: DeviceID
     let pace: Pace
     /// At least one group, the oldest first. A group with a mark is always the only one.
@@ -109,7 +109,7 @@ package struct Pacer {
         _ pace: Pace,
         at now: Timestamp,
         hasCapacity: Bool = true
-    ) -> DevicePace.Admission {
+    ) -> DevicePace.Decision {
         drop(of: device, .expired) { $0.isExpired(at: now) }
         let admission = change(device) {
             $0.admit(match, account: account, pace, at: now, hasCapacity: hasCapacity)
@@ -146,8 +146,8 @@ package struct Pacer {
     }
 
     /// Records that a delivery failed too often and no longer blocks others.
-    mutating func standAside(_ delivery: DeliveryID, of device: DeviceID, at now: Timestamp) {
-        conclude(device) { $0.history.standAside(delivery, at: now) }
+    mutating func stopBlocking(_ delivery: DeliveryID, of device: DeviceID, at now: Timestamp) {
+        conclude(device) { $0.history.stopBlocking(delivery, at: now) }
     }
 
     private mutating func conclude(_ device: DeviceID, _ body: (inout DevicePace) -> Bool) {
@@ -206,8 +206,8 @@ package struct Pacer {
         isWanted: (DeviceID, HeldGroup) -> Bool = { _, _ in true },
         hasCapacity: (DeviceID, PublicKey) -> Bool = { _, _ in true },
         pace paceOf: (DeviceID, PublicKey) -> Pace?
-    ) -> [Release] {
-        var releases: [Release] = []
+    ) -> [ReleasedPush] {
+        var releases: [ReleasedPush] = []
         var refused = 0
         while releases.count + refused < limit, let timer = timers.min, timer.due <= now {
             timers.removeMin()
@@ -220,7 +220,7 @@ package struct Pacer {
                 continue
             }
             drop(of: timer.device, .expired) { $0.isExpired(at: now) }
-            drop(of: timer.device, .unwanted) { $0.saysItself && !isWanted(timer.device, $0) }
+            drop(of: timer.device, .unwanted) { $0.isSingleEvent && !isWanted(timer.device, $0) }
             var isBehind = false
             let ready = change(timer.device) { device in
                 device.takeReady(pace, at: now) {
@@ -234,7 +234,7 @@ package struct Pacer {
             } else if !ready.isEmpty {
                 places[timer.device]?.asksAgainAt = .distantPast
             }
-            releases += ready.map { Release(device: timer.device, pace: pace, groups: $0) }
+            releases += ready.map { ReleasedPush(device: timer.device, pace: pace, groups: $0) }
             // The remaining groups are checked after these were sent.
             arm(timer.device, pace, at: now, notBefore: ready.isEmpty ? now : now + .milliseconds(1))
         }

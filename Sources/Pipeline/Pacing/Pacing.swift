@@ -9,7 +9,7 @@ import Rules
 /// operator's policy and the stored state. Without a store every push is sent immediately.
 struct Pacing {
     /// The decision about a match.
-    enum Admission {
+    enum Decision {
         /// Sent now, without pacing. The group held under its mark is sent before it.
         case bypasses(after: HeldGroup?)
         /// Sent now, as one push with these held groups.
@@ -96,12 +96,12 @@ struct Pacing {
     }
 
     /// Starts a batch at `now` with these ends of deliveries.
-    mutating func begin(at now: Timestamp, _ ends: [PushEnd]) {
+    mutating func begin(at now: Timestamp, _ ends: [CompletedPush]) {
         pacer.notice(now)
         for end in ends {
             let moment = min(end.moment, now)
-            if end.standsAside {
-                pacer.standAside(end.delivery, of: end.device, at: moment)
+            if end.stopsBlocking {
+                pacer.stopBlocking(end.delivery, of: end.device, at: moment)
             } else {
                 pacer.end(end.delivery, of: end.device, counts: end.counts, at: moment)
             }
@@ -109,7 +109,7 @@ struct Pacing {
     }
 
     /// The maximum time until the next check; nil means no limit.
-    func patience(at now: Timestamp) -> Duration? {
+    func timeout(at now: Timestamp) -> Duration? {
         guard let due = pacer.nextDue else { return nil }
         return due <= now ? .zero : min(due - now, Self.longestSleep)
     }
@@ -135,7 +135,7 @@ struct Pacing {
         at pace: Pace?,
         hasCapacity: Bool,
         now: Timestamp
-    ) -> Admission {
+    ) -> Decision {
         let device = target.device
         // Background pushes are never batched, so they skip the capacity check.
         if hasCapacity || match.nature == .special, bypasses(match, at: pace, now: now) {
@@ -179,7 +179,7 @@ struct Pacing {
         isWanted: (DeviceID, HeldGroup) -> Bool,
         hasCapacity: (DeviceID, PublicKey) -> Bool,
         preferences: (DeviceID, PublicKey) -> (pace: PacePreferences, platform: String)?
-    ) -> [Release] {
+    ) -> [ReleasedPush] {
         let policy = policy
         return pacer.takeDue(
             at: now,
@@ -215,9 +215,9 @@ struct Pacing {
     /// When a group may be sent, as far as that is known: after a push in progress, not before the cooldown.
     func due(_ group: HeldGroup, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Timestamp? {
         let pace = pace ?? Pace()
-        guard var held = pacer[device], let obstacle = held.obstacle(to: group, pace, at: now) else { return nil }
-        if obstacle.reason == .underWay { return now + pace.cooldown }
-        return obstacle.until == .distantFuture ? nil : obstacle.until
+        guard var held = pacer[device], let postponement = held.postponement(to: group, pace, at: now) else { return nil }
+        if postponement.reason == .underWay { return now + pace.cooldown }
+        return postponement.until == .distantFuture ? nil : postponement.until
     }
 
     /// Whether an event is held in any group.

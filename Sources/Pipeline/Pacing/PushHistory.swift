@@ -37,7 +37,7 @@ package struct PaceMatch: Sendable {
 }
 
 /// The obstacle to a push to a device.
-struct Obstacle: Equatable {
+struct Postponement: Equatable {
     /// The earliest end; the distant future if another event must happen first.
     let until: Timestamp
     let reason: HoldReason
@@ -73,7 +73,7 @@ struct PushHistory: Hashable, Sendable {
     private(set) var underWay: DeliveryID?
     /// The number of consecutive deliveries that failed and stopped blocking the next. Placed here to use the padding
     /// after the id, because each device has one of these.
-    private(set) var aside: Int32 = 0
+    private(set) var unblocked: Int32 = 0
     private var releasedAt = Timestamp.epoch
     /// When the last silent pushes were sent, up to the hourly limit. Empty if they are not limited.
     private var silentPushes: [Timestamp] = []
@@ -88,7 +88,7 @@ struct PushHistory: Hashable, Sendable {
         pushes = row.pushes
         underWay = row.underWay
         releasedAt = row.releasedAt
-        aside = row.aside
+        unblocked = row.unblocked
         silentPushes = row.silentPushes
     }
 
@@ -103,7 +103,7 @@ struct PushHistory: Hashable, Sendable {
             pushes: pushes,
             underWay: underWay,
             releasedAt: releasedAt,
-            aside: aside,
+            unblocked: unblocked,
             silentPushes: silentPushes
         )
     }
@@ -124,10 +124,10 @@ struct PushHistory: Hashable, Sendable {
     }
 
     /// The obstacle that lasts longest; nil if there is none.
-    func obstacle(_ turn: Turn, _ pace: Pace, at now: Timestamp) -> Obstacle? {
+    func postponement(_ turn: Turn, _ pace: Pace, at now: Timestamp) -> Postponement? {
         // Without a cooldown, pushes do not wait for the end of the one before.
         guard underWay == nil || pace.cooldown == .zero || turn.isDue else {
-            return Obstacle(until: .distantFuture, reason: .underWay)
+            return Postponement(until: .distantFuture, reason: .underWay)
         }
         var (until, reason): (Timestamp, HoldReason?) = (now, nil)
         func wait(_ moment: Timestamp, _ why: HoldReason) {
@@ -142,7 +142,7 @@ struct PushHistory: Hashable, Sendable {
             wait(silentPushes[silentPushes.count - limit] + Self.hour, .backgroundBudget)
         }
         if let end = pace.quietEnd(at: until, isMessage: turn.isMessage) { wait(end, .quiet) }
-        return reason.map { Obstacle(until: until, reason: $0) }
+        return reason.map { Postponement(until: until, reason: $0) }
     }
 
     /// Whether the window that contains `now` has reached its limit of matches.
@@ -205,7 +205,7 @@ struct PushHistory: Hashable, Sendable {
         if counts {
             underWay = nil
             pushedAt = now
-            aside = 0
+            unblocked = 0
         } else {
             giveBack(at: now)
         }
@@ -214,9 +214,9 @@ struct PushHistory: Hashable, Sendable {
 
     /// Records that a delivery failed too often and no longer blocks others. Returns false if it is not the one in
     /// progress, or if too many did so in a row. Its later end does not count.
-    mutating func standAside(_ delivery: DeliveryID, at now: Timestamp) -> Bool {
-        guard underWay == delivery, aside < PaceRow.mostAside else { return false }
-        aside += 1
+    mutating func stopBlocking(_ delivery: DeliveryID, at now: Timestamp) -> Bool {
+        guard underWay == delivery, unblocked < PaceRow.maxUnblocked else { return false }
+        unblocked += 1
         giveBack(at: now)
         return true
     }
@@ -224,8 +224,8 @@ struct PushHistory: Hashable, Sendable {
     /// Handles a device that moved to another push service or target: failures of the former one no longer matter.
     /// Returns false if that changes nothing.
     mutating func move() -> Bool {
-        guard underWay != nil || aside > 0 else { return false }
-        aside = 0
+        guard underWay != nil || unblocked > 0 else { return false }
+        unblocked = 0
         if underWay != nil { giveBack(at: releasedAt) }
         return true
     }

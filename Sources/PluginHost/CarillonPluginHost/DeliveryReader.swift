@@ -41,7 +41,7 @@ struct DeliveryReader {
     private func deliver(_ frame: Frame) throws(ProtocolError) {
         let ticket = frame.id
         let (number, status) = try DeliverMessage.read(frame) { number, registration, notification in
-            process.ledger.withLock { $0.begin(ticket, of: number) }
+            process.openWork.withLock { $0.begin(ticket, of: number) }
             return (number, hand(ticket, to: number, registration, notification))
         }
         if status != .CARILLON_OK { refuse(ticket, of: number, status) }
@@ -66,7 +66,7 @@ struct DeliveryReader {
     }
 
     private func refuse(_ ticket: UInt64, of number: UInt32, _ status: carillon_status) {
-        _ = process.ledger.withLock { $0.end(ticket, of: number) }
+        _ = process.openWork.withLock { $0.end(ticket, of: number) }
         process.deliveries.send(.refused, id: ticket) { RefusedMessage.write(instance: number, status, to: &$0) }
     }
 
@@ -74,13 +74,13 @@ struct DeliveryReader {
         let message = try DeliverManyMessage(reading: frame)
         let number = message.instance
         message.withCStruct { deliveries in
-            process.ledger.withLock { ledger in
-                for delivery in deliveries { ledger.begin(delivery.ticket, of: number) }
+            process.openWork.withLock { openWork in
+                for delivery in deliveries { openWork.begin(delivery.ticket, of: number) }
             }
             let status = hand(deliveries, to: number, activity: frame.id)
             guard status != .CARILLON_OK else { return }
             // A delivery that the plugin ended anyway, against the rules, counts as ended.
-            for delivery in deliveries where process.ledger.withLock({ $0.isOpen(delivery.ticket) }) {
+            for delivery in deliveries where process.openWork.withLock({ $0.isOpen(delivery.ticket) }) {
                 var status = status
                 if status == .CARILLON_UNSUPPORTED {
                     status = hand(delivery.ticket, to: number, delivery.registration, delivery.notification)
@@ -131,7 +131,7 @@ struct DeliveryReader {
     /// The delivery may have ended, and its instance with it.
     private func cancel(_ frame: Frame) throws(ProtocolError) {
         let message = try InstanceMessage(reading: frame)
-        guard process.ledger.withLock({ $0.isOpen(frame.id) }), let instance = process.instance(message.instance),
+        guard process.openWork.withLock({ $0.isOpen(frame.id) }), let instance = process.instance(message.instance),
             case .transport(let table) = instance.table, let cancel = table.cancel
         else { return }
         instance.enter {
@@ -147,7 +147,7 @@ struct DeliveryReader {
 
     private func end(_ frame: Frame) throws(ProtocolError) {
         let response = try ResponseMessage(reading: frame)
-        guard let request = process.ledger.withLock({ $0.close(frame.id) }) else { throw .unexpected(.response) }
+        guard let request = process.openWork.withLock({ $0.close(frame.id) }) else { throw .unexpected(.response) }
         request.instance.enter {
             process.deliveryActivity.during(.response, request.ticket) {
                 response.withCStruct { request.done(request.context, $0) }

@@ -150,7 +150,7 @@ enum ErrorRoom {
 /// A permanently loaded library, and copies of its plugin's tables.
 struct PluginLibrary: Sendable {
     /// Why a library was not loaded.
-    struct Refusal: Error {
+    struct LibraryError: Error {
         var reason: UnloadableMessage.Reason
         var number: UInt32 = 0
         var text = ""
@@ -162,19 +162,19 @@ struct PluginLibrary: Sendable {
     let tables: PluginTables
 
     /// Loads the library at `path` and reads its descriptor.
-    init(loading path: String) throws(Refusal) {
+    init(loading path: String) throws(LibraryError) {
         guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
-            throw Refusal(reason: .linker, text: dlerror().map { String(cString: $0) } ?? "nothing")
+            throw LibraryError(reason: .linker, text: dlerror().map { String(cString: $0) } ?? "nothing")
         }
         guard let symbol = dlsym(handle, "carillon_plugin_entry_v1") else {
             let other = (2...99).first { dlsym(handle, "carillon_plugin_entry_v\($0)") != nil }
-            throw other.map { Refusal(reason: .otherMajor, number: UInt32($0)) } ?? Refusal(reason: .noEntry)
+            throw other.map { LibraryError(reason: .otherMajor, number: UInt32($0)) } ?? LibraryError(reason: .noEntry)
         }
-        guard let pointer = unsafeBitCast(symbol, to: Entry.self)() else { throw Refusal(reason: .refusedItself) }
-        do throws(PluginTables.Flaw) {
+        guard let pointer = unsafeBitCast(symbol, to: Entry.self)() else { throw LibraryError(reason: .refusedItself) }
+        do throws(PluginTables.DescriptorError) {
             tables = try PluginTables(reading: pointer)
         } catch {
-            throw Refusal(reason: .malformedDescriptor, text: error.text)
+            throw LibraryError(reason: .malformedDescriptor, text: error.text)
         }
     }
 

@@ -13,7 +13,7 @@ final class PluginProcess: Sendable {
 
     let deliveries: SendingSocket
     let questions: SendingSocket
-    let ledger = Mutex(Ledger())
+    let openWork = Mutex(OpenWork())
     let confinement = Confinement()
     let deliveryActivity = Activity()
     let questionActivity = Activity()
@@ -89,7 +89,7 @@ final class PluginProcess: Sendable {
     /// `carillon_host.complete`. Unknown tickets are sent to the router too, because it counts them.
     func complete(_ instance: PluginInstance, _ ticket: UInt64, _ pointer: UnsafePointer<carillon_outcome>?) {
         let outcome = pointer.flatMap { carillon_outcome(adopting: $0) }
-        let isKnown = ledger.withLock { $0.end(ticket, of: instance.number) }
+        let isKnown = openWork.withLock { $0.end(ticket, of: instance.number) }
         guard isKnown || mistakes.withLock({ $0.take(now: .now()) }) else { return }
         deliveries.send(.completed, id: ticket) { writer in
             if let outcome {
@@ -112,8 +112,8 @@ final class PluginProcess: Sendable {
             let request = try RequestForm.checked(pointer)
             guard !instance.isClosed else { return .CARILLON_BUSY }
             let ticket = Activity.ticket
-            let open = Ledger.Request(instance: instance, ticket: ticket, done: done, context: context)
-            guard let number = ledger.withLock({ $0.open(open) }) else { return .CARILLON_BUSY }
+            let open = OpenWork.Request(instance: instance, ticket: ticket, done: done, context: context)
+            guard let number = openWork.withLock({ $0.open(open) }) else { return .CARILLON_BUSY }
             deliveries.send(.request, id: number) {
                 RequestMessage.write(instance: instance.number, ticket: ticket, request, to: &$0)
             }
@@ -164,10 +164,10 @@ final class PluginProcess: Sendable {
     }
 
     /// Reports a broken rule to the router; the plugin already got its error.
-    func note(_ rule: MistakeMessage.Rule, of instance: PluginInstance?, _ text: String) {
+    func note(_ rule: ViolationMessage.Rule, of instance: PluginInstance?, _ text: String) {
         guard let instance, mistakes.withLock({ $0.take(now: .now()) }) else { return }
         deliveries.send(.mistake, id: 0) {
-            MistakeMessage(instance: instance.number, rule, text: text).write(to: &$0)
+            ViolationMessage(instance: instance.number, rule, text: text).write(to: &$0)
         }
     }
 }
@@ -212,7 +212,7 @@ final class HostQuestions: Sendable {
 }
 
 /// Open work: deliveries that the plugins have not ended, and requests that the router has not answered. Pure.
-struct Ledger: Sendable {
+struct OpenWork: Sendable {
     /// A request and its completion.
     ///
     /// Unchecked: the pointer belongs to the plugin and is never dereferenced here.
@@ -223,7 +223,7 @@ struct Ledger: Sendable {
         let context: UnsafeMutableRawPointer?
     }
 
-    private static let spareRequests = 64
+    private static let requestHeadroom = 64
     private static let requestsOfTicket = 4
 
     /// The instance of each open delivery.
@@ -244,7 +244,7 @@ struct Ledger: Sendable {
 
     /// The number of a new request; nil: too many are open for the number of deliveries.
     mutating func open(_ request: Request) -> UInt64? {
-        guard requests.count < Self.spareRequests + Self.requestsOfTicket * tickets.count else { return nil }
+        guard requests.count < Self.requestHeadroom + Self.requestsOfTicket * tickets.count else { return nil }
         lastRequest += 1
         requests[lastRequest] = request
         return lastRequest

@@ -73,7 +73,7 @@ final class QuestionWorker: Sendable {
         let message = try LoadMessage(reading: frame)
         var confinement = process.confinement.awaitAll()
         let result = during(frame) {
-            Result { () throws(PluginLibrary.Refusal) in try PluginLibrary(loading: message.path) }
+            Result { () throws(PluginLibrary.LibraryError) in try PluginLibrary(loading: message.path) }
         }
         if message.isLast { confinement = process.confinement.close(message) }
         switch result {
@@ -158,7 +158,7 @@ final class QuestionWorker: Sendable {
 
     private func decide(_ frame: Frame) throws(ProtocolError) {
         let message = try DecideMessage(reading: frame)
-        var verdict = carillon_verdict.CARILLON_PASS
+        var decision = carillon_verdict.CARILLON_PASS
         var status = carillon_status.CARILLON_FAILED
         var edits: [FilterEdits.Edit] = []
         if let instance = process.instance(message.instance), case .filter(let table) = instance.table,
@@ -166,7 +166,7 @@ final class QuestionWorker: Sendable {
         {
             (status, edits) = FilterEdits.collect(instance, message.renderedMode) { edit in
                 message.withCStruct(edit: edit, set: filterSet) { call in
-                    during(frame) { decide(instance.pointer, call, &verdict) }
+                    during(frame) { decide(instance.pointer, call, &decision) }
                 }
             }
         }
@@ -174,7 +174,7 @@ final class QuestionWorker: Sendable {
         process.questions.send(.decided, id: frame.id) { writer in
             DecidedMessage.write(
                 status,
-                verdict: verdict.rawValue,
+                decision: decision.rawValue,
                 edits: isOK ? edits.map { ($0.field, $0.value) } : [],
                 to: &writer
             )

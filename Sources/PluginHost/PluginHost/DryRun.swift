@@ -7,7 +7,7 @@ import Synchronization
 /// An HTTP sender for dry runs: it sends no request, records each one, and returns prepared responses. The recording
 /// shows exactly which requests the plugin would have sent.
 package final class RecordingHTTP: HTTPSender {
-    package typealias Answer = @Sendable (HTTPRequest) -> Result<HTTPResponse, HTTPFailure>
+    package typealias Answer = @Sendable (HTTPRequest) -> Result<HTTPResponse, HTTPError>
 
     private let recorded = Mutex<[HTTPRequest]>([])
     private let answer: Answer
@@ -31,7 +31,7 @@ package final class RecordingHTTP: HTTPSender {
 
     package func send(
         _ request: HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         recorded.withLock { $0.append(request) }
         queue.async { [answer] in completion(answer(request)) }
@@ -115,7 +115,7 @@ package struct NoStreams: StreamConnector {
         func write(_: [UInt8]) {}
         func startTLS() {}
         func close() {}
-        func end(_: StreamFailure) {}
+        func end(_: StreamError) {}
         func setReading(_: Bool) {}
     }
 }

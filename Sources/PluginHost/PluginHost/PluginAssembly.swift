@@ -29,7 +29,7 @@ struct PluginAssembly: Sendable {
         let looked = found.map { look(at: $0, pin: search.pins[$0.name]) }
         let together = Self.loadTogether(looked.compactMap { try? $0.get() }, in: processes)
         for result in looked {
-            do throws(PluginRefusal) {
+            do throws(PluginLoadError) {
                 guard let trusted = try result.get() else { continue }
                 try add(trusted, together[trusted.candidate.path] ?? processes.load(trusted))
                 let file = trusted.file
@@ -41,11 +41,11 @@ struct PluginAssembly: Sendable {
     }
 
     /// Reads a candidate's file; nil: it is already loaded.
-    private func look(at candidate: PluginCandidate, pin: String?) -> Result<TrustedFile?, PluginRefusal> {
-        Result { () throws(PluginRefusal) in
+    private func look(at candidate: PluginCandidate, pin: String?) -> Result<TrustedFile?, PluginLoadError> {
+        Result { () throws(PluginLoadError) in
             if let known = loaded[candidate.path] {
                 guard let reason = Self.change(of: candidate, since: known, pin: pin) else { return nil }
-                throw PluginRefusal(path: candidate.path, reason: reason)
+                throw PluginLoadError(path: candidate.path, reason: reason)
             }
             return TrustedFile(candidate: candidate, pin: pin, file: try PluginFile(candidate, pin: pin))
         }
@@ -56,7 +56,7 @@ struct PluginAssembly: Sendable {
     private static func loadTogether(
         _ files: [TrustedFile?],
         in processes: PluginProcesses
-    ) -> [String: Result<IsolatedPlugin, PluginRefusal.Reason>] {
+    ) -> [String: Result<IsolatedPlugin, PluginLoadError.Reason>] {
         let shared = files.compactMap(\.self).filter { PluginProcesses.isShared($0.candidate.name) }
         let results = zip(shared, processes.load(shared)).map { ($0.candidate.path, $1) }
         return Dictionary(results) { first, _ in first }
@@ -67,17 +67,17 @@ struct PluginAssembly: Sendable {
         of candidate: PluginCandidate,
         since known: Loaded,
         pin: String?
-    ) -> PluginRefusal.Reason? {
+    ) -> PluginLoadError.Reason? {
         guard FileIdentity(ofFileAt: candidate.path) == known.identity else { return .replacedWhileLoaded }
         return pin.map { $0.lowercased() == known.sha256 } ?? true ? nil : .wrongPin
     }
 
     private mutating func add(
         _ trusted: TrustedFile,
-        _ loaded: Result<IsolatedPlugin, PluginRefusal.Reason>
-    ) throws(PluginRefusal) {
+        _ loaded: Result<IsolatedPlugin, PluginLoadError.Reason>
+    ) throws(PluginLoadError) {
         let file = trusted.file
-        do throws(PluginRefusal.Reason) {
+        do throws(PluginLoadError.Reason) {
             let plugin = try loaded.get()
             let descriptor = try PluginDescriptor(plugin.descriptor)
             try claimNames(of: descriptor, for: file.path)
@@ -115,12 +115,12 @@ struct PluginAssembly: Sendable {
                 )
             )
         } catch {
-            throw PluginRefusal(path: file.path, reason: error)
+            throw PluginLoadError(path: file.path, reason: error)
         }
     }
 
     /// Claims all of the plugin's names, or none if one is taken.
-    private mutating func claimNames(of descriptor: PluginDescriptor, for path: String) throws(PluginRefusal.Reason) {
+    private mutating func claimNames(of descriptor: PluginDescriptor, for path: String) throws(PluginLoadError.Reason) {
         if let owner = ids[descriptor.id] { throw .idTaken(descriptor.id, by: owner) }
         var platforms: Set<String> = []
         for entry in descriptor.transports {

@@ -5,7 +5,7 @@ package struct PluginCatalog: Sendable {
     /// Loaded plugins, in the order of folders and file names.
     package var plugins: [LoadedPlugin] = []
     /// Plugins that were not loaded, with reasons. A refusal does not stop the other plugins.
-    package var refusals: [PluginRefusal] = []
+    package var refusals: [PluginLoadError] = []
 }
 
 /// A plugin that loaded, for the log, the console and `carillon plugin list`.
@@ -38,20 +38,20 @@ package struct LoadedFilter: Sendable, Hashable {
     /// The replaceable events of a recipient that it looks at, ascending.
     package var wantedKinds: [UInt16]
     /// The maximum it may need to know about the recipient's follows.
-    package var mostNeeded: FollowNeed
+    package var maxNeeded: FollowNeed
     /// Whether it decides after rendering and gets the notification.
     package var isAskedAfterRendering: Bool
 
     init(_ entry: FilterEntry) {
         name = entry.name
         wantedKinds = entry.wantedKinds
-        mostNeeded = entry.mostNeeded
+        maxNeeded = entry.maxNeeded
         isAskedAfterRendering = entry.isAskedAfterRendering
     }
 }
 
 /// A file or folder that was not loaded, and the reason. Other plugins still load.
-package struct PluginRefusal: Error, Sendable, Hashable, CustomStringConvertible {
+package struct PluginLoadError: Error, Sendable, Hashable, CustomStringConvertible {
     package var path: String
     package var reason: Reason
 
@@ -63,7 +63,7 @@ package struct PluginRefusal: Error, Sendable, Hashable, CustomStringConvertible
     package var description: String { "\(path): \(reason)" }
 }
 
-extension PluginRefusal {
+extension PluginLoadError {
     /// The reason; its description explains the fix.
     package enum Reason: Error, Sendable, Hashable {
         case folderNotAbsolute
@@ -103,7 +103,7 @@ extension PluginRefusal {
     }
 }
 
-extension PluginRefusal.Reason: CustomStringConvertible {
+extension PluginLoadError.Reason: CustomStringConvertible {
     package var description: String {
         switch self {
         case .folderNotAbsolute: "the directory's path must be absolute"

@@ -52,7 +52,7 @@ package final class PluginHost: Sendable {
     /// The status of each process that runs plugins.
     package var processReports: [PluginProcessReport] { processes.reports }
 
-    private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginRefusal]) {
+    private func logChanges(_ plugins: some Sequence<LoadedPlugin>, _ refusals: [PluginLoadError]) {
         for plugin in plugins {
             log.info(
                 "Loaded a plugin",

@@ -252,7 +252,7 @@ package struct LogMessage {
 }
 
 /// `mistake`: the plugin broke a rule, and the child returned an error status to it. The frame's id is 0.
-package struct MistakeMessage: Equatable {
+package struct ViolationMessage: Equatable {
     package enum Rule: UInt32, Sendable, CaseIterable {
         /// The plugin asked for a request that cannot be sent.
         case request = 1

@@ -5,7 +5,7 @@ import CarillonABI
 /// Unchecked: its function pointers never change, and they point into a library that is never unloaded.
 package struct PluginTables: @unchecked Sendable {
     /// An error in a descriptor.
-    package struct Flaw: Error {
+    package struct DescriptorError: Error {
         package let text: String
     }
 
@@ -16,9 +16,9 @@ package struct PluginTables: @unchecked Sendable {
     package let filters: [carillon_filter]
 
     /// Copies the tables of a descriptor.
-    package init(reading pointer: UnsafePointer<carillon_plugin>) throws(Flaw) {
+    package init(reading pointer: UnsafePointer<carillon_plugin>) throws(DescriptorError) {
         guard let plugin = carillon_plugin(adopting: pointer) else {
-            throw Flaw(text: "struct_size of carillon_plugin is implausible")
+            throw DescriptorError(text: "struct_size of carillon_plugin is implausible")
         }
         self.plugin = plugin
         transports = try Self.entries(plugin.transports, plugin.transport_count, "transports")
@@ -29,15 +29,15 @@ package struct PluginTables: @unchecked Sendable {
         _ array: UnsafePointer<UnsafePointer<Entry>?>?,
         _ count: Int,
         _ what: String
-    ) throws(Flaw) -> [Entry] {
+    ) throws(DescriptorError) -> [Entry] {
         guard count != 0 else { return [] }
-        guard (1...entryLimit).contains(count) else { throw Flaw(text: "more than \(entryLimit) \(what)") }
-        guard let array else { throw Flaw(text: "\(what) is NULL, but their count is \(count)") }
+        guard (1...entryLimit).contains(count) else { throw DescriptorError(text: "more than \(entryLimit) \(what)") }
+        guard let array else { throw DescriptorError(text: "\(what) is NULL, but their count is \(count)") }
         var entries: [Entry] = []
         for pointer in UnsafeBufferPointer(start: array, count: count) {
-            guard let pointer else { throw Flaw(text: "one of its \(what) is NULL") }
+            guard let pointer else { throw DescriptorError(text: "one of its \(what) is NULL") }
             guard let entry = Entry(adopting: pointer) else {
-                throw Flaw(text: "struct_size of a \(Entry.self) is implausible")
+                throw DescriptorError(text: "struct_size of a \(Entry.self) is implausible")
             }
             entries.append(entry)
         }

@@ -335,19 +335,19 @@ package struct DecidedMessage {
     package static let editLimit = 256
 
     package let status: carillon_status
-    package let verdict: carillon_verdict
+    package let decision: carillon_verdict
     /// Fields and values; they point into the frame.
     package let edits: [carillon_field]
 
-    /// Writes an answer. `verdict` is the number from the plugin's memory; reading an unknown number fails.
+    /// Writes an answer. `decision` is the number from the plugin's memory; reading an unknown number fails.
     package static func write(
         _ status: carillon_status,
-        verdict: Int32,
+        decision: Int32,
         edits: [(field: [UInt8], value: [UInt8])],
         to writer: inout FrameWriter
     ) {
         writer.status(status)
-        writer.number(UInt32(bitPattern: verdict))
+        writer.number(UInt32(bitPattern: decision))
         writer.number(UInt32(clamping: edits.count))
         for edit in edits {
             writer.text(edit.field)
@@ -358,10 +358,10 @@ package struct DecidedMessage {
     package init(reading frame: Frame) throws(ProtocolError) {
         var fields = frame.fields
         status = try fields.status()
-        guard let verdict = carillon_verdict(rawValue: Int32(bitPattern: try fields.number32())) else {
+        guard let decision = carillon_verdict(rawValue: Int32(bitPattern: try fields.number32())) else {
             throw .unknownValue
         }
-        self.verdict = verdict
+        self.decision = decision
         edits = try fields.pairs(limit: Self.editLimit).all
         try fields.end(frame.kind)
     }
@@ -371,7 +371,7 @@ package struct DecidedMessage {
 /// immediately; the router checks again because it trusts no process.
 package struct FilterForm: Sendable {
     /// The fields of a rendered notification that a filter may change.
-    private enum Freedom: Sendable {
+    private enum EditPermission: Sendable {
         case none
         case urgency
         case texts
@@ -396,7 +396,7 @@ package struct FilterForm: Sendable {
         "title", "subtitle", "body", "category", "thread", "collapse_key", "url", "data",
     ]
 
-    private let freedom: Freedom
+    private let freedom: EditPermission
 
     /// `mode` is the mode of the question's notification; nil: it has none.
     package init(_ mode: carillon_mode?) {

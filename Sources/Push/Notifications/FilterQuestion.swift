@@ -46,7 +46,7 @@ package struct FilterQuestion: Sendable {
 }
 
 /// A filter's answer.
-package enum FilterVerdict: Sendable, Hashable {
+package enum FilterDecision: Sendable, Hashable {
     case pass
     /// Send this notification instead; only after rendering.
     case edited(Notification)

@@ -150,7 +150,7 @@ package struct AccessList: Sendable {
         ofRegistrationBy author: PublicKey,
         for account: PublicKey,
         isListed: Bool = false
-    ) -> RegistrationRejection? {
+    ) -> RegistrationError? {
         if isBlocked(author, for: account) { return .blocked("this router does not serve this key") }
         guard mode == .allowlist, !isListed, !isAllowed(author), !isAllowed(account) else { return nil }
         return .blocked("only keys that this router's operator has listed may register here")

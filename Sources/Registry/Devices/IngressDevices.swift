@@ -18,7 +18,7 @@ extension DeviceID {
 }
 
 /// Whether a push for a device of the sealed ingress can be sent.
-package enum IngressAdmission: Sendable, Hashable {
+package enum IngressDecision: Sendable, Hashable {
     case admitted(DeviceID)
     /// Its push service called it gone, not long ago.
     case gone
@@ -114,7 +114,7 @@ final class IngressDevices: Sendable {
         self.now = now
     }
 
-    func admit(_ tokens: [IngressToken], limits: IngressDeviceLimits) throws -> [IngressAdmission] {
+    func admit(_ tokens: [IngressToken], limits: IngressDeviceLimits) throws -> [IngressDecision] {
         let now = now()
         let catalog = platforms.catalog
         let handles = tokens.map { vault.handle(of: $0.name) }
@@ -125,7 +125,7 @@ final class IngressDevices: Sendable {
         guard admissions.contains(nil) else { return admissions.compactMap { $0 } }
         let (settled, _) = try store.writeHere { rows in
             var evicted: [DeviceID] = []
-            let settled = try tokens.indices.map { index -> IngressAdmission in
+            let settled = try tokens.indices.map { index -> IngressDecision in
                 if admissions[index] == .invalid { return .invalid }
                 let address = tokens[index].address(catalog)
                 return try settle(address, handles[index], limits, now: now, rows, &evicted)
@@ -153,7 +153,7 @@ final class IngressDevices: Sendable {
         now: Timestamp,
         _ rows: RegistryRows,
         _ evicted: inout [DeviceID]
-    ) throws -> IngressAdmission {
+    ) throws -> IngressDecision {
         if let known = try rows.ingressDevice(of: handle) {
             if let admission = known.admission(limits, now: now) { return admission }
             try rows.useIngressDevice(known.device, now: now)
@@ -183,7 +183,7 @@ final class IngressDevices: Sendable {
         do {
             try check(token.address(catalog))
             return true
-        } catch let refusal as RegistrationRejection {
+        } catch let refusal as RegistrationError {
             return !refusal.isInvalid
         } catch {
             return true
@@ -193,7 +193,7 @@ final class IngressDevices: Sendable {
 
 extension IngressDeviceRow {
     /// The response that the row implies, or nil if the row must be written first.
-    fileprivate func admission(_ limits: IngressDeviceLimits, now: Timestamp) -> IngressAdmission? {
+    fileprivate func admission(_ limits: IngressDeviceLimits, now: Timestamp) -> IngressDecision? {
         if let goneAt, now - goneAt < limits.goneFor, goneAt <= now { return .gone }
         return goneAt == nil && now - usedAt < limits.exactness ? .admitted(device) : nil
     }

@@ -15,8 +15,8 @@ package struct PreferenceChange: Sendable {
 
     private let patch: JSONObject
 
-    /// Throws a ``RegistrationRejection`` where it is about anything else.
-    package init(_ patch: JSONObject) throws(RegistrationRejection) {
+    /// Throws a ``RegistrationError`` where it is about anything else.
+    package init(_ patch: JSONObject) throws(RegistrationError) {
         if let other = patch.members.first(where: { !Self.members.contains($0.name) }) {
             throw .invalid("\(other.name.prefix(40)): expected \(Self.members.joined(separator: ", "))")
         }
@@ -24,7 +24,7 @@ package struct PreferenceChange: Sendable {
     }
 
     /// The content of a registration with these changes.
-    func apply(to json: String) throws(RegistrationRejection) -> String {
+    func apply(to json: String) throws(RegistrationError) -> String {
         guard let value = try? JSONValue(parsing: json), case .object(let object) = value else {
             throw .invalid("the registration cannot be read any more")
         }
@@ -85,7 +85,7 @@ struct PreferenceEditor: Sendable {
     let secrets: DeviceSecrets
     let checkSignal: SignalCheck
 
-    /// Returns false where the account has no such device. Throws a ``RegistrationRejection`` for what no registration
+    /// Returns false where the account has no such device. Throws a ``RegistrationError`` for what no registration
     /// may say.
     func apply(
         _ change: PreferenceChange,
@@ -104,7 +104,7 @@ struct PreferenceEditor: Sendable {
             checkingSignals: checkSignal
         )
         if case .named(let zone) = content.quiet?.zone, !zone.isKnown {
-            throw RegistrationRejection.invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
+            throw RegistrationError.invalid("registration field `quiet.tz`: expected \(QuietZone.expected)")
         }
         try rows.putChoices(content, of: device)
         try rows.putContent(vault.seal(Array(content.json.utf8), of: device, for: .content), of: device)

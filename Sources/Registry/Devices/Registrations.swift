@@ -15,7 +15,7 @@ final class Registrations: Sendable {
     private let store: RegistryStore
     private let writer: RegistryWriter
     private let reader: RegistrationReader
-    private let admission: DeviceAdmission
+    private let admission: DeviceRegistrar
     private let access: AccessControl
     private let now: @Sendable () -> Timestamp
     private let signers: Mutex<RateTable<PublicKey>>
@@ -24,7 +24,7 @@ final class Registrations: Sendable {
         store: RegistryStore,
         writer: RegistryWriter,
         reader: RegistrationReader,
-        admission: DeviceAdmission,
+        admission: DeviceRegistrar,
         access: AccessControl,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -104,7 +104,7 @@ final class Registrations: Sendable {
             case .done(let result): return .done(result)
             case .request(.deregister(let slot)): return weighed.late.map { .done($0) } ?? .deregister(slot, event)
             case .request(.register(let slot, let account)):
-                do throws(RegistrationRejection) {
+                do throws(RegistrationError) {
                     let draft = try reader.draft(of: event, slot, account, arrivedAt: now)
                     return weighed.late.map { .done($0) } ?? .register(draft)
                 } catch {
@@ -120,7 +120,7 @@ final class Registrations: Sendable {
         signers.withLock { $0.take(signer, now: now) }
     }
 
-    private var tooManyRegistrations: RegistrationRejection {
+    private var tooManyRegistrations: RegistrationError {
         .rateLimited("at most \(policy.limits.registrationsPerKeyPerHour) registrations of one key an hour")
     }
 

@@ -91,8 +91,8 @@ package struct MatchIndex: ~Copyable, Sendable {
     }
 
     /// A filter of all keys that ``match(_:into:)`` can hit, with capacity for twice as many.
-    package func keyFilter() -> KeyFilter {
-        let filter = KeyFilter(capacity: table.count * 2)
+    package func keyFilter() -> AccountBloomFilter {
+        let filter = AccountBloomFilter(capacity: table.count * 2)
         for key in table.keys { filter.insert(key) }
         return filter
     }

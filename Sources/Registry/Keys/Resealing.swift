@@ -26,8 +26,8 @@ struct Resealing {
                 last = try store.writeHere { rows in
                     let page = try rows.sealed(column, after: from, limit: Self.batch)
                     for value in page where vault.isOutdated(value.bytes) {
-                        guard let anew = reseal(value, column) else { continue }
-                        try rows.put(anew, in: column, value.row)
+                        guard let resealed = reseal(value, column) else { continue }
+                        try rows.put(resealed, in: column, value.row)
                         sealed += 1
                     }
                     seen += page.count

@@ -19,7 +19,7 @@ package struct ContactList: Hashable, Sendable {
 }
 
 /// How a contact list came to us, on which depends whether an author's first one is news.
-package enum ContactListSighting: Hashable, Sendable {
+package enum ContactListSource: Hashable, Sendable {
     /// Read to establish a baseline. It never counts as new.
     case baseline
     /// From a relay or a feed, which also pass on old events.
@@ -39,7 +39,7 @@ extension Registry {
     /// `feed`: the partition of these accounts. Each partition stores lists separately.
     package func newFollows(
         _ list: ContactList,
-        seen: ContactListSighting = .direct,
+        seen: ContactListSource = .direct,
         of feed: IndexFeed? = nil
     ) throws -> [PublicKey] {
         guard seen != .baseline, !list.named.isEmpty else { return [] }
@@ -71,7 +71,7 @@ extension Registry {
 }
 
 extension RegistryRows {
-    func newFollows(_ list: ContactList, seen: ContactListSighting, by author: Data) throws -> [PublicKey] {
+    func newFollows(_ list: ContactList, seen: ContactListSource, by author: Data) throws -> [PublicKey] {
         let last = try one("SELECT created_at, seen_at FROM contact_lists WHERE author = ?", [author])
         if let last, last["created_at"] as Int64 > list.createdAt { return [] }
         let lastSeenAt: Timestamp? = last?["seen_at"]

@@ -20,7 +20,7 @@ final class IdentityLists: Sendable {
     private let store: RegistryStore
     private let writer: RegistryWriter
     private let reader: RegistrationReader
-    private let admission: DeviceAdmission
+    private let admission: DeviceRegistrar
     private let now: @Sendable () -> Timestamp
     /// When to look for devices that lists have not named for too long.
     private let graceEnd = Mutex(Timestamp.distantPast)
@@ -29,7 +29,7 @@ final class IdentityLists: Sendable {
         store: RegistryStore,
         writer: RegistryWriter,
         reader: RegistrationReader,
-        admission: DeviceAdmission,
+        admission: DeviceRegistrar,
         now: @escaping @Sendable () -> Timestamp
     ) {
         self.store = store
@@ -97,7 +97,7 @@ final class IdentityLists: Sendable {
         changes.index.append(.messageKeys(ring.keys, of: event.pubkey))
         guard list.speaksOfDevices else {
             let end = Timestamp(seconds: former?.createdAt ?? event.createdAt) + Self.gracePeriod
-            try rows.letLapse(devicesOf: event.pubkey, at: end)
+            try rows.expire(devicesOf: event.pubkey, at: end)
             return graceEnd.withLock { $0 = min($0, end) }
         }
         try recognise(Set(list.devices.prefix(ListLimits.devices)), as: event.pubkey, now: now, rows, &changes)
@@ -174,5 +174,5 @@ package enum ListResult: Hashable, Sendable {
     case outdated
     /// Another kind, or from an author unrelated to any account here.
     case ignored
-    case refused(RegistrationRejection)
+    case refused(RegistrationError)
 }

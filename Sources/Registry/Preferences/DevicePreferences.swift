@@ -77,7 +77,7 @@ package struct BatchPreferences: Hashable, Sendable {
 
 extension BatchPreferences {
     /// The `batch` object of a registration; empty when there is none.
-    init(_ registration: FieldReader) throws(RegistrationRejection) {
+    init(_ registration: FieldReader) throws(RegistrationError) {
         self.init()
         guard let reader = try registration.reader("batch") else { return }
         windowSeconds = try reader.integer("window_seconds", in: 0...RegistrationLimits.seconds)
@@ -106,7 +106,7 @@ package struct FilterSwitches: Hashable, Sendable {
 
 extension FilterSwitches {
     /// The `filter_plugins` object of a registration; empty when there is none.
-    init(_ registration: FieldReader) throws(RegistrationRejection) {
+    init(_ registration: FieldReader) throws(RegistrationError) {
         self.init()
         guard let reader = try registration.reader("filter_plugins") else { return }
         guard reader.object.members.count <= Self.limit else {

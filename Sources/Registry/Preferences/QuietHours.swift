@@ -26,7 +26,7 @@ package struct QuietHours: Hashable, Sendable {
 
 extension QuietHours {
     /// The `quiet` object of a registration; nil when there is none.
-    init?(_ registration: FieldReader) throws(RegistrationRejection) {
+    init?(_ registration: FieldReader) throws(RegistrationError) {
         guard let reader = try registration.reader("quiet") else { return nil }
         let start = try Self.time("start", reader)
         let end = try Self.time("end", reader)
@@ -42,7 +42,7 @@ extension QuietHours {
         )
     }
 
-    private static func time(_ name: String, _ reader: FieldReader) throws(RegistrationRejection) -> TimeOfDay {
+    private static func time(_ name: String, _ reader: FieldReader) throws(RegistrationError) -> TimeOfDay {
         guard case .string(let text) = reader.object[name], let time = TimeOfDay(text) else {
             throw reader.refusal(name, expected: "a time from 00:00 to 23:59")
         }

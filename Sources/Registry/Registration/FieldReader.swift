@@ -14,12 +14,12 @@ struct FieldReader {
 
     func path(of name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    func refusal(_ name: String, expected: String) -> RegistrationRejection {
+    func refusal(_ name: String, expected: String) -> RegistrationError {
         .field(path(of: name), expected: expected)
     }
 
     /// A text of 1 to `limit` bytes without control characters.
-    func text(_ name: String, limit: Int) throws(RegistrationRejection) -> String? {
+    func text(_ name: String, limit: Int) throws(RegistrationError) -> String? {
         guard let value = object[name] else { return nil }
         let expectation = "a text of 1 to \(limit) bytes without control characters"
         guard case .string(let text) = value, (1...limit).contains(text.utf8.count), text.isFreeOfControls else {
@@ -29,7 +29,7 @@ struct FieldReader {
     }
 
     /// A text of 1 to `limit` bytes, all of them of `alphabet`.
-    func word(_ name: String, limit: Int, of alphabet: Alphabet) throws(RegistrationRejection) -> String? {
+    func word(_ name: String, limit: Int, of alphabet: Alphabet) throws(RegistrationError) -> String? {
         guard let value = object[name] else { return nil }
         guard case .string(let text) = value, (1...limit).contains(text.utf8.count), alphabet.spells(text) else {
             throw refusal(name, expected: "1 to \(limit) of \(alphabet.description)")
@@ -37,13 +37,13 @@ struct FieldReader {
         return text
     }
 
-    func bool(_ name: String) throws(RegistrationRejection) -> Bool? {
+    func bool(_ name: String) throws(RegistrationError) -> Bool? {
         guard let value = object[name] else { return nil }
         guard case .bool(let bool) = value else { throw refusal(name, expected: "true or false") }
         return bool
     }
 
-    func integer(_ name: String, in range: ClosedRange<Int>) throws(RegistrationRejection) -> Int? {
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(RegistrationError) -> Int? {
         guard let value = object[name] else { return nil }
         guard case .number(let digits) = value, let number = Int(digits), range.contains(number) else {
             throw refusal(name, expected: "a whole number from \(range.lowerBound) to \(range.upperBound)")
@@ -51,13 +51,13 @@ struct FieldReader {
         return number
     }
 
-    func reader(_ name: String) throws(RegistrationRejection) -> FieldReader? {
+    func reader(_ name: String) throws(RegistrationError) -> FieldReader? {
         guard let value = object[name] else { return nil }
         guard case .object(let object) = value else { throw refusal(name, expected: "an object") }
         return FieldReader(object, path: path(of: name))
     }
 
-    func texts(_ name: String, count: Int, expected: String) throws(RegistrationRejection) -> [String]? {
+    func texts(_ name: String, count: Int, expected: String) throws(RegistrationError) -> [String]? {
         guard let value = object[name] else { return nil }
         guard case .array(let values) = value, values.count <= count else { throw refusal(name, expected: expected) }
         var texts: [String] = []

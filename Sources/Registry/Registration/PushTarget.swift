@@ -10,9 +10,9 @@ struct PushTarget {
 
     /// Reads the target as `description` says. A platform without a description is asked for a token, or else for an
     /// endpoint.
-    init(_ description: PushTargetDescription?, reader: FieldReader) throws(RegistrationRejection) {
+    init(_ description: PushTargetDescription?, reader: FieldReader) throws(RegistrationError) {
         keys =
-            try reader.reader("subscription").map { subscription throws(RegistrationRejection) in
+            try reader.reader("subscription").map { subscription throws(RegistrationError) in
                 guard let keys = try Self.keys(subscription) else {
                     throw subscription.refusal("keys", expected: "{p256dh, auth}")
                 }
@@ -38,10 +38,10 @@ struct PushTarget {
 
     /// The endpoint and the keys may be separate fields or part of the subscription. If they are in both places, they
     /// must agree.
-    private mutating func readEndpoint(_ reader: FieldReader, needsKeys: Bool) throws(RegistrationRejection) {
+    private mutating func readEndpoint(_ reader: FieldReader, needsKeys: Bool) throws(RegistrationError) {
         let endpoint = try Self.endpoint("push_endpoint", reader)
         let subscription = try reader.reader("subscription")
-        let subscribed = try subscription.flatMap { subscription throws(RegistrationRejection) in
+        let subscribed = try subscription.flatMap { subscription throws(RegistrationError) in
             try Self.endpoint("endpoint", subscription)
         }
         if subscription != nil, subscribed == nil {
@@ -70,7 +70,7 @@ struct PushTarget {
 
     private static let urlExpectation = "an https:// or http:// URL of at most \(RegistrationLimits.endpoint) bytes"
 
-    private static func endpoint(_ name: String, _ reader: FieldReader) throws(RegistrationRejection) -> String? {
+    private static func endpoint(_ name: String, _ reader: FieldReader) throws(RegistrationError) -> String? {
         guard let value = reader.object[name] else { return nil }
         guard case .string(let url) = value, url.isURL(of: ["https", "http"], limit: RegistrationLimits.endpoint) else {
             throw reader.refusal(name, expected: urlExpectation)
@@ -79,7 +79,7 @@ struct PushTarget {
     }
 
     /// The keys of a subscription, without its endpoint. Nil if it has none.
-    private static func keys(_ reader: FieldReader) throws(RegistrationRejection) -> [String: String]? {
+    private static func keys(_ reader: FieldReader) throws(RegistrationError) -> [String: String]? {
         guard let keys = try reader.reader("keys") else { return nil }
         return [
             "p256dh": try key("p256dh", keys, expected: "an uncompressed P-256 point of 65 bytes in base64url") {
@@ -94,7 +94,7 @@ struct PushTarget {
         _ keys: FieldReader,
         expected: String,
         where fits: ([UInt8]) -> Bool
-    ) throws(RegistrationRejection) -> String {
+    ) throws(RegistrationError) -> String {
         guard case .string(let text) = keys.object[name], text.utf8.count <= RegistrationLimits.label,
             let bytes = Base64URL.decode(text) ?? Base64.decode(text), fits(bytes)
         else { throw keys.refusal(name, expected: expected) }

@@ -59,14 +59,14 @@ package struct RegistrationContent: Hashable, Sendable {
 extension RegistrationContent {
     /// Parses the decrypted content of a registration.
     ///
-    /// Throws a ``RegistrationRejection`` that names the first invalid field. Unknown fields are allowed, but unknown
+    /// Throws a ``RegistrationError`` that names the first invalid field. Unknown fields are allowed, but unknown
     /// names under `filters` and `signals` are errors according to `checkingSignals`. `platforms` describes the target
     /// of each platform.
     package init(
         json: String,
         platforms: PlatformCatalog = PlatformCatalog(),
         checkingSignals: SignalCheck = { _ in nil }
-    ) throws(RegistrationRejection) {
+    ) throws(RegistrationError) {
         guard json.utf8.count <= RegistrationLimits.content else {
             throw .invalid("registration content: expected at most \(RegistrationLimits.content) bytes")
         }
@@ -107,7 +107,7 @@ extension RegistrationContent {
     }
 
     /// Validates the additional fields against the platform's description.
-    func check(_ fields: [RegistrationField]) throws(RegistrationRejection) {
+    func check(_ fields: [RegistrationField]) throws(RegistrationError) {
         for field in fields {
             guard let text = self.fields[field.name] else {
                 if field.isRequired { throw .field(field.name, expected: field.expectation) }
@@ -119,7 +119,7 @@ extension RegistrationContent {
         }
     }
 
-    private static func object(_ json: String) throws(RegistrationRejection) -> JSONObject {
+    private static func object(_ json: String) throws(RegistrationError) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONValue(parsing: json)
@@ -136,7 +136,7 @@ extension RegistrationContent {
         "push_endpoint", "quiet", "relays", "shared", "signals", "subscription", "token",
     ]
 
-    private static func fields(_ reader: FieldReader) throws(RegistrationRejection) -> [String: String] {
+    private static func fields(_ reader: FieldReader) throws(RegistrationError) -> [String: String] {
         var fields: [String: String] = [:]
         for member in reader.object.members where !known.contains(member.name) {
             guard case .string(let text) = member.value else { continue }
@@ -160,7 +160,7 @@ extension RegistrationContent {
     private static func signals(
         _ reader: FieldReader,
         _ check: SignalCheck
-    ) throws(RegistrationRejection) -> Set<Signal> {
+    ) throws(RegistrationError) -> Set<Signal> {
         let filters = try switches(reader, "filters", check)
         let further = try switches(reader, "signals", check) ?? [:]
         var on: Set<Signal> = filters == nil ? [.dm, .mention, .reply] : []
@@ -178,7 +178,7 @@ extension RegistrationContent {
         _ reader: FieldReader,
         _ name: String,
         _ check: SignalCheck
-    ) throws(RegistrationRejection) -> [Signal: Bool]? {
+    ) throws(RegistrationError) -> [Signal: Bool]? {
         guard let names = try reader.reader(name) else { return nil }
         guard names.object.members.count <= RegistrationLimits.signals else {
             throw reader.refusal(name, expected: "at most \(RegistrationLimits.signals) signals")
@@ -194,7 +194,7 @@ extension RegistrationContent {
         return switches
     }
 
-    private static func mode(_ reader: FieldReader) throws(RegistrationRejection) -> Mode? {
+    private static func mode(_ reader: FieldReader) throws(RegistrationError) -> Mode? {
         guard let name = try reader.text("mode", limit: RegistrationLimits.name) else { return nil }
         guard let mode = Mode(name: name) else {
             throw reader.refusal("mode", expected: "wake, nudge, sealed or alert")
@@ -202,7 +202,7 @@ extension RegistrationContent {
         return mode
     }
 
-    private static func sealingKey(_ reader: FieldReader) throws(RegistrationRejection) -> PublicKey? {
+    private static func sealingKey(_ reader: FieldReader) throws(RegistrationError) -> PublicKey? {
         guard let value = reader.object[SealingKey.field] else { return nil }
         guard case .string(let digits) = value, let key = SealingKey.publicKey(digits) else {
             throw reader.refusal(
@@ -213,7 +213,7 @@ extension RegistrationContent {
         return key
     }
 
-    private static func relays(_ reader: FieldReader) throws(RegistrationRejection) -> [String] {
+    private static func relays(_ reader: FieldReader) throws(RegistrationError) -> [String] {
         let expected =
             "at most \(RegistrationLimits.relays) wss:// or ws:// URLs of at most \(RegistrationLimits.relay) bytes"
         let relays = try reader.texts("relays", count: RegistrationLimits.relays, expected: expected) ?? []
@@ -223,7 +223,7 @@ extension RegistrationContent {
         return relays
     }
 
-    private static func partners(_ reader: FieldReader) throws(RegistrationRejection) -> [PublicKey] {
+    private static func partners(_ reader: FieldReader) throws(RegistrationError) -> [PublicKey] {
         let expected = "at most \(RegistrationLimits.partners) public keys of 64 lower-case hexadecimal digits"
         let partners = try reader.texts("partners", count: RegistrationLimits.partners, expected: expected) ?? []
         let keys = partners.compactMap { PublicKey(hex: $0) }

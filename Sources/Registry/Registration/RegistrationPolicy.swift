@@ -68,7 +68,7 @@ package struct RegistrationPolicy: Sendable {
 
     /// Reads what needs no memory: kind, the first `d` (NIP-01: only the first tag of a name counts), stamp.
     package func read(_ event: Event, now: Timestamp) -> Reading {
-        do throws(RegistrationRejection) {
+        do throws(RegistrationError) {
             guard let request = try request(of: event) else { return .done(.notForUs) }
             guard isPlausible(event.createdAt, now: now) else {
                 throw .invalid("created_at: expected at most \(limits.futureTolerance.seconds) seconds ahead of now")
@@ -91,7 +91,7 @@ package struct RegistrationPolicy: Sendable {
     }
 
     /// The operation that an event requests, whatever its date. Nil if it is not for this router.
-    func request(of event: Event) throws(RegistrationRejection) -> Request? {
+    func request(of event: Event) throws(RegistrationError) -> Request? {
         guard event.kind == .pushRegistration || event.kind == .addressablePushRegistration else { return nil }
         guard let tag = event.tags.first(where: { $0.first == "d" }), tag.count > 1, !tag[1].isEmpty else {
             throw .invalid("tag d: expected our public key, \(ourKey); found no such tag")
@@ -120,7 +120,7 @@ package struct RegistrationPolicy: Sendable {
 
     /// Whether the `d` of a registration starts with our key. Throws if the spelling differs from the one that relays
     /// match.
-    private func isOurs(_ key: Substring) throws(RegistrationRejection) -> Bool {
+    private func isOurs(_ key: Substring) throws(RegistrationError) -> Bool {
         let ours = keys.all.map(\.key.hex)
         if ours.contains(String(key)) { return true }
         let spelled: (hex: String?, spelling: String) =
@@ -150,7 +150,7 @@ package struct RegistrationPolicy: Sendable {
     }
 
     /// What happens to the other slots that hold the same token of the same platform and app.
-    enum TokenRuling: Hashable, Sendable {
+    enum TokenDecision: Hashable, Sendable {
         /// They lose it, or there are none.
         case take(from: [RegisteredDevice])
         /// One of them has it by a later registration, which a late arrival must not undo.
@@ -161,7 +161,7 @@ package struct RegistrationPolicy: Sendable {
     /// Any client that knows a token may claim it, because the token does not name its owner. The owner's next
     /// registration claims it back, because future dates count from arrival. Until then the owner gets no pushes.
     /// Claiming a token reveals no token, and the outcome for one device never deletes another.
-    func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Timestamp) -> TokenRuling {
+    func rule(on holders: [RegisteredDevice], mark: SlotMark, shared: Bool, now: Timestamp) -> TokenDecision {
         if shared { return .take(from: []) }
         let claimedAt = min(mark.createdAt, now.seconds)
         if holders.contains(where: { $0.claimedAt > claimedAt }) { return .leave }

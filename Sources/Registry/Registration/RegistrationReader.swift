@@ -5,7 +5,7 @@ import Synchronization
 
 /// Whether a transport serves an address and accepts its form; asked before a registration is taken.
 ///
-/// Throws a ``RegistrationRejection`` when not. Any other error refuses the registration as well, but its text is not
+/// Throws a ``RegistrationError`` when not. Any other error refuses the registration as well, but its text is not
 /// passed on, because it might quote the token.
 package typealias PlatformCheck = @Sendable (DeviceAddress) throws -> Void
 
@@ -41,10 +41,10 @@ struct RegistrationReader: Sendable {
         _ account: PublicKey,
         arrivedAt: Timestamp,
         wasChecked: Bool = false
-    ) throws(RegistrationRejection) -> RegistrationDraft {
+    ) throws(RegistrationError) -> RegistrationDraft {
         let name = keys.names.named(by: event.identifier) ?? keys.names.current
         let content = try open(event, as: name.key)
-        do throws(RegistrationRejection) {
+        do throws(RegistrationError) {
             try validate(content.address(registeredAt: arrivedAt))
         } catch {
             guard wasChecked, error.isTemporary else { throw error }
@@ -68,7 +68,7 @@ struct RegistrationReader: Sendable {
     }
 
     /// `ourKey` is the router's key that the event names.
-    private func open(_ event: Event, as ourKey: PublicKey) throws(RegistrationRejection) -> RegistrationContent {
+    private func open(_ event: Event, as ourKey: PublicKey) throws(RegistrationError) -> RegistrationContent {
         guard let pair = keys.pair(of: ourKey) else { throw .retiredKey(keys.names) }
         let json: String
         do {
@@ -86,10 +86,10 @@ struct RegistrationReader: Sendable {
         return content
     }
 
-    private func validate(_ address: DeviceAddress) throws(RegistrationRejection) {
+    private func validate(_ address: DeviceAddress) throws(RegistrationError) {
         do {
             try check(address)
-        } catch let refusal as RegistrationRejection {
+        } catch let refusal as RegistrationError {
             throw refusal
         } catch {
             throw .invalid("platform \(address.platform) does not take this registration")

@@ -23,7 +23,7 @@ package enum RegistrationResult: Hashable, Sendable {
     case superseded
     /// Another kind, or addressed to another router.
     case notForUs
-    case refused(RegistrationRejection)
+    case refused(RegistrationError)
 
     /// Whether something was written.
     package var isChange: Bool {
@@ -62,7 +62,7 @@ package enum RegistrationResult: Hashable, Sendable {
 
 /// The reason why a registration was refused, as the text of a Nostr `OK` response (NIP-01). Names fields and expected
 /// values, never a token, key or endpoint.
-package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringConvertible {
+package struct RegistrationError: Error, Hashable, Sendable, CustomStringConvertible {
     private enum Code: String {
         case error
         case invalid
@@ -81,32 +81,32 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     }
 
     /// The registration could not be checked: sending it again later may help.
-    package static func failed(_ reason: String) -> RegistrationRejection {
-        RegistrationRejection(.error, "\(reason); try again later")
+    package static func failed(_ reason: String) -> RegistrationError {
+        RegistrationError(.error, "\(reason); try again later")
     }
 
     /// The registration breaks a rule: sending it again unchanged will not help.
-    package static func invalid(_ reason: String) -> RegistrationRejection {
-        RegistrationRejection(.invalid, reason)
+    package static func invalid(_ reason: String) -> RegistrationError {
+        RegistrationError(.invalid, reason)
     }
 
     /// The registration is well formed and asks for what this router does not do.
-    package static func unsupported(_ reason: String) -> RegistrationRejection {
-        RegistrationRejection(.unsupported, reason)
+    package static func unsupported(_ reason: String) -> RegistrationError {
+        RegistrationError(.unsupported, reason)
     }
 
     /// A well-formed registration that exceeds a limit.
-    package static func blocked(_ reason: String) -> RegistrationRejection {
-        RegistrationRejection(.blocked, reason)
+    package static func blocked(_ reason: String) -> RegistrationError {
+        RegistrationError(.blocked, reason)
     }
 
     /// The registration is well formed, and there were too many before it.
-    package static func rateLimited(_ reason: String) -> RegistrationRejection {
-        RegistrationRejection(.rateLimited, reason)
+    package static func rateLimited(_ reason: String) -> RegistrationError {
+        RegistrationError(.rateLimited, reason)
     }
 
     /// The registration names a key that the router had before.
-    static func retiredKey(_ keys: RouterKeyNames) -> RegistrationRejection {
+    static func retiredKey(_ keys: RouterKeyNames) -> RegistrationError {
         .invalid("tag d: this router's key is another one now: register with \(keys.current.key.hex)")
     }
 
@@ -117,7 +117,7 @@ package struct RegistrationRejection: Error, Hashable, Sendable, CustomStringCon
     var isInvalid: Bool { code == .invalid }
 
     /// An invalid field of the content.
-    static func field(_ path: String, expected: String) -> RegistrationRejection {
+    static func field(_ path: String, expected: String) -> RegistrationError {
         .invalid("registration field `\(path)`: expected \(expected)")
     }
 

@@ -44,7 +44,7 @@ extension RegistryStore {
     }
 
     /// Replaces the shared tables by those of such a file. Must be called before the registry is loaded. Throws a
-    /// `StoreFault` for a file that is damaged or of an unknown format, and a ``RegistryStoreError`` for a file of
+    /// `StoreError` for a file that is damaged or of an unknown format, and a ``RegistryStoreError`` for a file of
     /// another router.
     func readShared(from file: String) throws {
         // Brings it to the present schema, or refuses it.

@@ -15,7 +15,7 @@ package struct RegistryExamination: Sendable {
         package var isDamaged = false
     }
 
-    private static let mostFindings = 20
+    private static let maxFindings = 20
 
     private let file: StoreFile
     private let identity: KeyPair?
@@ -26,7 +26,7 @@ package struct RegistryExamination: Sendable {
         self.identity = identity
     }
 
-    /// Throws a `StoreFault` if the file cannot be opened or is not a registry.
+    /// Throws a `StoreError` if the file cannot be opened or is not a registry.
     package func run() throws -> Report {
         guard try file.exists() else { return Report() }
         var report = Report(findings: try StoreInspection(file).thoroughFindings())
@@ -54,7 +54,7 @@ package struct RegistryExamination: Sendable {
 
     private func lookIntoSeals(_ database: Database, _ vault: TokenVault, _ report: inout Report) throws {
         let rows = try Row.fetchCursor(database, sql: "SELECT device, address, content FROM secrets")
-        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+        while let row = try rows.next(), report.findings.count < Self.maxFindings {
             let device = DeviceID(rawValue: row[0])
             let isReadable: Bool
             do {
@@ -77,7 +77,7 @@ package struct RegistryExamination: Sendable {
     ) throws {
         let sql = "SELECT name, sealed FROM plugin_states JOIN plugin_owners ON owner = id"
         let rows = try Row.fetchCursor(database, sql: sql)
-        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+        while let row = try rows.next(), report.findings.count < Self.maxFindings {
             let owner: String = row[0]
             guard vault.openState(Array(row[1] as Data), ofOwner: owner) == nil else { continue }
             report.findings.append("something that the plugin of \(owner) keeps is damaged: it goes on without")
@@ -86,7 +86,7 @@ package struct RegistryExamination: Sendable {
 
     private func lookAtEvents(_ database: Database, _ report: inout Report) throws {
         let rows = try Row.fetchCursor(database, sql: "SELECT author, json FROM own_events")
-        while let row = try rows.next(), report.findings.count < Self.mostFindings {
+        while let row = try rows.next(), report.findings.count < Self.maxFindings {
             guard (try? Event(json: Array((row[1] as String).utf8))) == nil else { continue }
             let author = PublicKey(bytes: row[0] as Data).map(\.hex) ?? "nobody"
             report.findings.append("an event kept of \(author) cannot be read: its author has to publish it again")
@@ -104,7 +104,7 @@ package struct RegistrySummary: Sendable {
     /// Whether `key` opens it: it is the owner's, or the one that the owner's is being changed to.
     package func isOpened(by key: PublicKey) -> Bool { owner == nil || owner == key.hex || next == key }
 
-    /// Returns nil if the file does not exist. Throws a `StoreFault` if it cannot be read or is not a registry.
+    /// Returns nil if the file does not exist. Throws a `StoreError` if it cannot be read or is not a registry.
     package init?(path: String) throws {
         let file = StoreFile(path: path, kind: RegistryStore.kind)
         guard try file.exists() else { return nil }

@@ -267,14 +267,14 @@ extension RegistryRows {
         if let device = try device(in: slot) { try delete(device, &changes) }
         try deleteEvent(in: slot)
         if let event { try putEvent(event, in: slot) }
-        try bury(slot, mark)
+        try addTombstone(slot, mark)
     }
 
     /// Removes a device without its owner's request. The event that registered it will not bring it back.
     func evict(_ device: RegisteredDevice, _ changes: inout RegistryChanges) throws {
         try deleteEvent(in: device.slot)
         try delete(device, &changes)
-        try bury(device.slot, device.mark)
+        try addTombstone(device.slot, device.mark)
     }
 
     /// Removes a device when its root identity no longer lists the key that registered it. The registration waits until

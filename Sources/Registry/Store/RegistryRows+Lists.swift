@@ -91,7 +91,7 @@ extension RegistryRows {
     }
 
     /// Ends the devices of a root at `moment`, because its newest list does not mention devices. An earlier end stays.
-    func letLapse(devicesOf root: PublicKey, at moment: Timestamp) throws {
+    func expire(devicesOf root: PublicKey, at moment: Timestamp) throws {
         try execute("UPDATE listed_devices SET until = ? WHERE root = ? AND until IS NULL", [moment, root.bytes.data])
     }
 

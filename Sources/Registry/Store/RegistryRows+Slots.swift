@@ -45,7 +45,7 @@ extension RegistryRows {
     }
 
     /// Remembers that the slot is empty since `mark`.
-    func bury(_ slot: RegistrationSlot, _ mark: SlotMark) throws {
+    func addTombstone(_ slot: RegistrationSlot, _ mark: SlotMark) throws {
         let author = slot.author.bytes.data
         try execute(
             "INSERT OR REPLACE INTO tombstones (author, device_id, created_at, event_id) VALUES (?, ?, ?, ?)",
@@ -207,7 +207,7 @@ extension RegistryRows {
         if registration.isWaiting {
             if let root = try stopWaiting(in: slot) { changes.keys.insert(root) }
             guard try device(in: slot) == nil else { return }
-            try bury(slot, registration.mark)
+            try addTombstone(slot, registration.mark)
         } else if let device = try device(in: slot), device.mark == registration.mark {
             try evict(device, &changes)
         }
@@ -219,7 +219,7 @@ extension RegistryRows {
         let state = try state(of: slot, for: slot.author)
         guard state.mark.map({ $0.createdAt <= moment }) ?? true, try device(in: slot) == nil else { return }
         // The lowest possible id, so that no event of the same second replaces it.
-        try bury(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
+        try addTombstone(slot, SlotMark(createdAt: moment, id: EventID(Bytes32(words: (0, 0, 0, 0)))))
     }
 
     /// Forgets the author's events dated up to that second (seconds since 1970), and refuses registrations among them.

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The registry on disk: one SQLite database.
 ///
-/// Every transaction is on the disk when it returns. Opening throws a `StoreFault` for a damaged database, another
+/// Every transaction is on the disk when it returns. Opening throws a `StoreError` for a damaged database, another
 /// program's and one of an unknown format, and changes none of them.
 package final class RegistryStore: Sendable {
     package static let kind = StoreKind(
@@ -19,7 +19,7 @@ package final class RegistryStore: Sendable {
 
     package let path: String
     private let pool: DatabasePool
-    private let watch: DamageWatch
+    private let watch: CorruptionGuard
     /// Whether it was opened to look at and not to change.
     let isForReading: Bool
     /// Nil: this registry is no cluster's.
@@ -29,10 +29,10 @@ package final class RegistryStore: Sendable {
 
     /// Opens or creates the database at `path`, readable by this user only. `damaged` is called once if the file turns
     /// out to be damaged later. The store writes nothing after that.
-    package init(path: String, damaged: @escaping @Sendable (StoreFault) -> Void = { _ in }) throws {
+    package init(path: String, damaged: @escaping @Sendable (StoreError) -> Void = { _ in }) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
-        watch = DamageWatch(file, report: damaged)
+        watch = CorruptionGuard(file, report: damaged)
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         configuration.label = "carillon registry"
@@ -40,12 +40,12 @@ package final class RegistryStore: Sendable {
         isForReading = false
     }
 
-    /// Opens the database of a router that may be running, without changing it. Throws a `StoreFault` if it does not
+    /// Opens the database of a router that may be running, without changing it. Throws a `StoreError` if it does not
     /// exist or cannot be used.
     package init(reading path: String) throws {
         self.path = path
         let file = StoreFile(path: path, kind: Self.kind)
-        watch = DamageWatch(file) { _ in }
+        watch = CorruptionGuard(file) { _ in }
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         configuration.label = "carillon registry, read"
@@ -54,7 +54,7 @@ package final class RegistryStore: Sendable {
     }
 
     /// The damage that was met since it was opened; nil while all is well.
-    package var damage: StoreFault? { watch.damage }
+    package var damage: StoreError? { watch.damage }
 
     /// Makes `identity` the owner of a registry that has none, and opens its keys. If the owner's key is being changed
     /// and `identity` is the next one, it is the owner from now on.
@@ -221,7 +221,7 @@ package final class RegistryStore: Sendable {
                     value = try body(RegistryRows(db))
                     return .commit
                 }
-                guard let value else { throw StoreFault(.notDurable, in: Self.kind, at: path) }
+                guard let value else { throw StoreError(.notDurable, in: Self.kind, at: path) }
                 afterwards(value)
                 return value
             }

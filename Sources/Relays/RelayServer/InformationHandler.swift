@@ -28,25 +28,25 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let documents: () -> Documents
     private let site: StaticSite?
-    private let patience: TimeAmount
+    private let timeout: TimeAmount
     private var deadline: Scheduled<Void>?
     private var hasAnswered = false
     private var upgradeFailed = false
     /// Whether the client already has too many connections.
     var refusesUpgrade = false
 
-    /// `patience` is the time limit for the request or the upgrade, and for reading the response.
+    /// `timeout` is the time limit for the request or the upgrade, and for reading the response.
     ///
     /// `site` are pages for browsers; nil: none.
-    init(documents: @escaping () -> Documents, site: StaticSite?, patience: TimeAmount) {
+    init(documents: @escaping () -> Documents, site: StaticSite?, timeout: TimeAmount) {
         self.documents = documents
         self.site = site
-        self.patience = patience
+        self.timeout = timeout
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        deadline = context.eventLoop.scheduleTask(in: patience) { bound.value.close(promise: nil) }
+        deadline = context.eventLoop.scheduleTask(in: timeout) { bound.value.close(promise: nil) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -62,7 +62,7 @@ final class InformationHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Closes a connection that was idle or must give way before a request or upgrade.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is IdleStateHandler.IdleStateEvent || event is GiveWay else {
+        guard event is IdleStateHandler.IdleStateEvent || event is EvictionEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
         context.close(promise: nil)

@@ -173,14 +173,14 @@ private struct ConnectionRate {
 
     private var bucket: TokenBucket
     /// The number of refusals for speed before the connection is closed.
-    private var patience: TokenBucket
+    private var budget: TokenBucket
     /// The client's limits over all its connections; nil if the client is unknown.
     private let share: ClientShare?
     private let counts: LimitCounts
 
     init(_ limits: RelayServerConfiguration.Limits, share: ClientShare?, counts: LimitCounts, now: Timestamp) {
         bucket = TokenBucket(capacity: limits.burst, perSecond: limits.messagesPerSecond, now: now)
-        patience = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
+        budget = TokenBucket(capacity: 4 * limits.burst, perSecond: limits.messagesPerSecond, now: now)
         self.share = share
         self.counts = counts
     }
@@ -191,7 +191,7 @@ private struct ConnectionRate {
             return .passes
         }
         counts.refused(by: limit)
-        return patience.take(at: now) ? .isTooFast : .wasWarnedOften
+        return budget.take(at: now) ? .isTooFast : .wasWarnedOften
     }
 
     /// Whether the limit of registrations also permits one.
@@ -210,7 +210,7 @@ struct ConnectionWork {
     private var bytes = 0
     /// Queries that wait for earlier events or other queries. A client that registers and then queries must find the
     /// registration.
-    private var waiting: [(behind: Int, query: RelayConnection.Action)] = []
+    private var waiting: [(after: Int, query: RelayConnection.Action)] = []
     private var queries = 0
 
     init(_ limits: RelayServerConfiguration.Limits) {
@@ -231,7 +231,7 @@ struct ConnectionWork {
     /// Returns the query if it may run now.
     mutating func take(query: RelayConnection.Action) -> RelayConnection.Action {
         guard eventsTaken == eventsAnswered, waiting.isEmpty, queries < limits.queriesInWork else {
-            waiting.append((behind: eventsTaken, query: query))
+            waiting.append((after: eventsTaken, query: query))
             return .nothing
         }
         queries += 1
@@ -260,7 +260,7 @@ struct ConnectionWork {
     }
 
     private mutating func nextQueries() -> [RelayConnection.Action] {
-        let ready = waiting.prefix { $0.behind <= eventsAnswered }.prefix(limits.queriesInWork - queries)
+        let ready = waiting.prefix { $0.after <= eventsAnswered }.prefix(limits.queriesInWork - queries)
         waiting.removeFirst(ready.count)
         queries += ready.count
         return ready.map(\.query)

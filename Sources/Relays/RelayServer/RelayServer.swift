@@ -23,7 +23,7 @@ package final class RelayServer: Sendable {
     private let backend: any RelayBackend
     private let group: any EventLoopGroup
     private let now: @Sendable () -> Timestamp
-    private let admission: SocketAdmission
+    private let admission: ConnectionLimiter
     private let audience: LiveAudience
 
     /// - Parameters:
@@ -47,7 +47,7 @@ package final class RelayServer: Sendable {
         self.backend = backend
         self.group = group
         self.now = now
-        self.admission = SocketAdmission(configuration, now: now, logger: logger)
+        self.admission = ConnectionLimiter(configuration, now: now, logger: logger)
         FrameRules.instantiateDecoders()
         self.audience = LiveAudience(logger: logger)
     }
@@ -96,7 +96,7 @@ package final class RelayServer: Sendable {
             let information = InformationHandler(
                 documents: { self.documents.withLock { $0 } },
                 site: configuration.site,
-                patience: TimeAmount(configuration.limits.handshakeTimeout)
+                timeout: TimeAmount(configuration.limits.handshakeTimeout)
             )
             let bound = NIOLoopBound(information, eventLoop: channel.eventLoop)
             let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
@@ -119,7 +119,7 @@ package final class RelayServer: Sendable {
 
     private func upgrader(
         _ information: NIOLoopBound<InformationHandler>,
-        _ place: SocketAdmission.Place,
+        _ place: ConnectionLimiter.Place,
         _ activity: SocketActivity
     ) -> NIOWebSocketServerUpgrader {
         NIOWebSocketServerUpgrader(
@@ -163,7 +163,7 @@ package final class RelayServer: Sendable {
                 now: now
             )
             try channel.pipeline.syncOperations.addHandler(
-                MessageDeadline(patience: TimeAmount(configuration.limits.messageTimeout), progress: handler.progress),
+                MessageDeadline(timeout: TimeAmount(configuration.limits.messageTimeout), progress: handler.progress),
                 position: .first
             )
             let decoder = try channel.pipeline.syncOperations.handler(

@@ -134,7 +134,7 @@ final class WebSocketHandler: ChannelDuplexHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is MessageDeadline.Passed { return messageIsLate(context: context) }
         if event is FrameRules.Fragment { return partOfMessage(context: context) }
-        if event is GiveWay { return giveWay(context: context) }
+        if event is EvictionEvent { return giveWay(context: context) }
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
         guard context.channel.isWritable else {
             guard !stuck else { return context.close(promise: nil) }
@@ -296,15 +296,15 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    private let patience: TimeAmount
+    private let timeout: TimeAmount
     private let progress: Progress
     private var messagesSeen: UInt64 = 0
     private var framesSeen: UInt64 = 0
     private var timer: Scheduled<Void>?
 
-    /// `patience` is the time limit for one message.
-    init(patience: TimeAmount, progress: Progress) {
-        self.patience = patience
+    /// `timeout` is the time limit for one message.
+    init(timeout: TimeAmount, progress: Progress) {
+        self.timeout = timeout
         self.progress = progress
     }
 
@@ -330,7 +330,7 @@ final class MessageDeadline: ChannelInboundHandler, RemovableChannelHandler {
 
     private func start(_ context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(in: patience) {
+        timer = context.eventLoop.scheduleTask(in: timeout) {
             let (deadline, context) = bound.value
             deadline.start(context)
             context.fireUserInboundEventTriggered(Passed())

@@ -41,7 +41,7 @@ struct RulePayload: Sendable {
 /// The app's custom keys: those about the event (``EventData``), and a rule's own `data`.
 package struct CustomKeys: Sendable {
     /// The limit of plugins for `data`, because finding duplicates takes quadratic time.
-    package static let mostMembers = 256
+    package static let maxMembers = 256
 
     /// The notification's own keys, which `data` may not replace.
     private static let reserved = [
@@ -81,7 +81,7 @@ package struct CustomKeys: Sendable {
                 value.mistake("the event's own keys already include '\(key)'; 'event_data: false' omits them")
             }
         }
-        let most = saysEvent ? Self.mostMembers - EventData.keys.count : Self.mostMembers
+        let most = saysEvent ? Self.maxMembers - EventData.keys.count : Self.maxMembers
         if members.count > most {
             data.mistake(
                 "expected at most \(most) keys; put the rest into an object in one of them"

@@ -28,7 +28,7 @@ struct MomentTemplate: Sendable {
         if rest.hasPrefix("{{"), let end = rest.firstRange(of: "}}")?.upperBound {
             let variable = String(rest[..<end])
             guard NumericVariable.isWhole(variable), let template = try? Template(variable),
-                template.variables.allSatisfy(Self.mayBeMoment)
+                template.variables.allSatisfy(Self.isTimestampVariable)
             else { return nil }
             base = .variable(template)
             rest = rest[end...]
@@ -50,7 +50,7 @@ struct MomentTemplate: Sendable {
         self.form = form
     }
 
-    private static func mayBeMoment(_ variable: String) -> Bool {
+    private static func isTimestampVariable(_ variable: String) -> Bool {
         variable == "event.created_at" || variable.hasPrefix(TemplateVariable.tagPrefix)
     }
 

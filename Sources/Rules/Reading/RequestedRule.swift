@@ -4,14 +4,14 @@ import Storage
 
 /// The errors in a notification that an API client requests.
 package struct RequestedRuleError: Error, Sendable {
-    package struct Mistake: Sendable, Hashable {
+    package struct FieldError: Sendable, Hashable {
         /// A JSON pointer (RFC 6901) to the value.
         package let pointer: String
         package let message: String
     }
 
     /// At least one.
-    package let mistakes: [Mistake]
+    package let mistakes: [FieldError]
 }
 
 extension Rule {
@@ -36,7 +36,7 @@ extension Rule {
         )
         let rule = reader.requested(value, name: name, otherKeys)
         let mistakes = value.file.mistakes.map {
-            RequestedRuleError.Mistake(pointer: $0.file, message: $0.message)
+            RequestedRuleError.FieldError(pointer: $0.file, message: $0.message)
         }
         guard let rule, mistakes.isEmpty else { throw RequestedRuleError(mistakes: mistakes) }
         return rule

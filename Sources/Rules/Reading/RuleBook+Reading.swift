@@ -33,12 +33,12 @@ extension RuleBook {
         blockChecks: BlockChecks = [:]
     ) throws(Diagnostics) {
         let context = RuleContext(platforms: platforms, checks: blockChecks)
-        let common = Self.read(files, behind: [], context)
+        let common = Self.read(files, after: [], context)
         var mistakes = common.mistakes
         var books: [String: RuleBook] = [:]
         for (app, own) in ofApps.sorted(by: { $0.key < $1.key }) {
             let others = files.filter { file in !own.contains { $0.name == file.name } }
-            let (book, further) = Self.read(others, behind: own, context)
+            let (book, further) = Self.read(others, after: own, context)
             books[app] = book
             mistakes += further.filter { !mistakes.contains($0) }
         }
@@ -48,7 +48,7 @@ extension RuleBook {
 
     private static func read(
         _ files: [RulesFile],
-        behind own: [RulesFile],
+        after own: [RulesFile],
         _ context: RuleContext
     ) -> (book: RuleBook, mistakes: [Diagnostic]) {
         let all = own + files

@@ -40,15 +40,15 @@ struct LabClient {
     }
 
     /// Returns the pushes after the request `sequence`, in order: immediately if there are at least `count`, otherwise
-    /// after at most `patience`.
+    /// after at most `timeout`.
     func pushes(
         after sequence: Int64,
         atLeast count: Int = 0,
-        patience: Duration = .seconds(10)
+        timeout: Duration = .seconds(10)
     ) async throws -> [Push] {
         var wanted = count
         while true {
-            let query = "after=\(sequence)&wait=\(wanted)&timeout_ms=\(patience.milliseconds)"
+            let query = "after=\(sequence)&wait=\(wanted)&timeout_ms=\(timeout.milliseconds)"
             let lines = try await send("GET", "/received?\(query)").split(separator: "\n")
             let pushes = lines.compactMap { JSON(parsing: Array($0.utf8)).flatMap(Push.init) }
             guard pushes.count < count, lines.count >= wanted else { return pushes }
@@ -161,7 +161,7 @@ struct RemoteSession {
             let event = try client.event(.remoteSigning, tags: [["p", router.hex]], content: content)
             let answer = try await relay.publish(event)
             guard answer.isAccepted else { throw DemoError("the relay refuses a NIP-46 request: \(answer.message)") }
-            while let event = try await relay.next(of: answers, patience: .seconds(2)) {
+            while let event = try await relay.next(of: answers, timeout: .seconds(2)) {
                 let text = try client.decrypt(event.content, from: router)
                 guard let response = RemoteSigningResponse(json: text), response.id == request.id else { continue }
                 switch response.outcome {

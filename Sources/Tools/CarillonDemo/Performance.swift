@@ -235,7 +235,7 @@ struct Act {
         }
     }
 
-    var judge: Judge { Judge(phones: phones, identities: story.identities) }
+    var judge: PushChecker { PushChecker(phones: phones, identities: story.identities) }
 
     var pushCount: Int { story.wakingCount * phones.count }
 

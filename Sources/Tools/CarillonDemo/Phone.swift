@@ -54,7 +54,7 @@ struct Phone {
         switch (service, mode) {
         case (.unifiedPush, _), (.webPush, _): "ciphertexts, which the device's own keys opened (RFC 8291)"
         case (_, .wake): "signals"
-        case (_, .nudge): #"times "\#(Judge.Message.neutralTitle)", and the signal"#
+        case (_, .nudge): #"times "\#(PushChecker.Message.neutralTitle)", and the signal"#
         case (_, .sealed): "envelopes, all of one length, which the device's own key opened (NIP-44)"
         case (_, .alert): "notifications, all of them readable, as their owner wants"
         }

@@ -13,7 +13,7 @@ struct RelayClient {
         let message: String
     }
 
-    private static let patience = TimeAmount.seconds(10)
+    private static let timeout = TimeAmount.seconds(10)
     private let name: String
     private var socket: WebSocket
     /// Events that were received and not read yet.
@@ -54,28 +54,28 @@ struct RelayClient {
         }
     }
 
-    /// The next event of a subscription, verified; nil if none arrives for `patience`.
-    mutating func next(of subscription: SubscriptionID, patience: TimeAmount = patience) async throws -> Event? {
+    /// The next event of a subscription, verified; nil if none arrives for `timeout`.
+    mutating func next(of subscription: SubscriptionID, timeout: TimeAmount = timeout) async throws -> Event? {
         while true {
             if var events = inbox[subscription], !events.isEmpty {
                 let event = events.removeFirst()
                 inbox[subscription] = events
                 return event
             }
-            guard try await receiveNext(patience) != nil else { return nil }
+            guard try await receiveNext(timeout) != nil else { return nil }
         }
     }
 
     private mutating func receive() async throws -> ReceivedRelayMessage {
-        guard let message = try await receiveNext(Self.patience) else {
+        guard let message = try await receiveNext(Self.timeout) else {
             throw DemoError("\(name) did not answer within 10 seconds")
         }
         return message
     }
 
-    /// The next message; nil if none arrives for `patience`. Events go to the inbox.
-    private mutating func receiveNext(_ patience: TimeAmount) async throws -> ReceivedRelayMessage? {
-        switch await socket.next(patience: patience) {
+    /// The next message; nil if none arrives for `timeout`. Events go to the inbox.
+    private mutating func receiveNext(_ timeout: TimeAmount) async throws -> ReceivedRelayMessage? {
+        switch await socket.next(timeout: timeout) {
         case .silence: return nil
         case .end: throw DemoError("\(name) closed the connection")
         case .text(let text):
@@ -146,11 +146,11 @@ struct WebSocket {
         )
     }
 
-    /// Waits up to `patience` for the next text.
-    mutating func next(patience: TimeAmount) async -> Reception {
+    /// Waits up to `timeout` for the next text.
+    mutating func next(timeout: TimeAmount) async -> Reception {
         alarms += 1
         let (number, continuation) = (alarms, continuation)
-        let alarm = channel.eventLoop.scheduleTask(in: patience) { _ = continuation.yield(.alarm(number)) }
+        let alarm = channel.eventLoop.scheduleTask(in: timeout) { _ = continuation.yield(.alarm(number)) }
         defer { alarm.cancel() }
         while let item = await items.next() {
             switch item {

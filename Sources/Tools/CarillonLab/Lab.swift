@@ -150,17 +150,17 @@ public final class Lab: Sendable {
     }
 
     /// Adds misbehaviours to the end of the script.
-    public func misbehave(_ misbehaviours: Misbehaviour...) {
+    public func misbehave(_ misbehaviours: ScriptedBehavior...) {
         misbehave(misbehaviours)
     }
 
     /// Adds misbehaviours to the end of the script.
-    public func misbehave(_ misbehaviours: [Misbehaviour]) {
+    public func misbehave(_ misbehaviours: [ScriptedBehavior]) {
         core.withState { $0.script.add(contentsOf: misbehaviours) }
     }
 
     /// The remaining misbehaviours, with their remaining turns.
-    public var script: [Misbehaviour] { core.withState { $0.script.pending } }
+    public var script: [ScriptedBehavior] { core.withState { $0.script.pending } }
 
     /// Empties the record, withdraws every misbehaviour and undoes all declarations since the start.
     public func reset() {

@@ -23,7 +23,7 @@ public struct LabConfiguration: Sendable {
     /// The port of the control endpoint, 0 for any free port; nil: disabled.
     public var controlPort: Int?
     /// Misbehaviours from the start. More can be added while the lab runs.
-    public var misbehaviours: [Misbehaviour] = []
+    public var misbehaviours: [ScriptedBehavior] = []
     /// Decides about every request that passes all checks and that no ordered misbehaviour matches; nil for the regular
     /// response. For runs with random failures. Called on the servers' threads, without a lock.
     public var randomMisbehaviour: RandomMisbehaviour?
@@ -47,7 +47,7 @@ public struct LabConfiguration: Sendable {
     var serverNames: [String] { browsers == nil ? names : names + [GoogleBrowsers.endpointHost] }
 
     /// Decides about a request for a service and a device token or topic.
-    public typealias RandomMisbehaviour = @Sendable (LabService, _ target: String) -> Misbehaviour.Conduct?
+    public typealias RandomMisbehaviour = @Sendable (LabService, _ target: String) -> ScriptedBehavior.Action?
 
     /// PEM files for the lab's TLS servers.
     public struct CertificateFiles: Sendable, Hashable {

@@ -67,7 +67,7 @@ final class LabCore: Sendable {
     }
 
     /// The misbehaviour for the next request that has passed every check; nil for the regular response.
-    func misbehaviour(towards target: String, of service: LabService) -> Misbehaviour.Conduct? {
+    func misbehaviour(towards target: String, of service: LabService) -> ScriptedBehavior.Action? {
         withState { $0.script.next(service, target) } ?? randomMisbehaviour?(service, target)
     }
 
@@ -103,7 +103,7 @@ final class LabCore: Sendable {
         of service: LabService,
         _ target: String,
         _ earned: LabReply,
-        _ misbehaviour: Misbehaviour.Conduct?,
+        _ misbehaviour: ScriptedBehavior.Action?,
         ordered: (OrderedAnswer) -> LabReply
     ) -> LabDecision {
         var reply = earned
@@ -162,7 +162,7 @@ struct LabDecision {
     /// The regular response, or the one that a misbehaviour orders.
     var answer: HTTPAnswer
     /// The misbehaviour.
-    var misbehaviour: Misbehaviour.Conduct?
+    var misbehaviour: ScriptedBehavior.Action?
     /// The recorded status; nil for a request without a response.
     var status: Int?
     /// HTTP/2: a new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the response; nil for no change.

@@ -151,7 +151,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
         commandName: "misbehave",
         abstract: "Have a running lab misbehave, or tell what it still has before it.",
         discussion: """
-            \(MisbehaviourHelp.text)
+            \(ScriptedBehaviorHelp.text)
 
             EXAMPLES
               The next request to APNs gets its answer and then GOAWAY:
@@ -185,7 +185,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
 
     func run() async throws {
         // Reports errors before ordering anything.
-        let orders = try misbehaviours.map { try Misbehaviour(parsing: $0) }
+        let orders = try misbehaviours.map { try ScriptedBehavior(parsing: $0) }
         if none {
             try await lab.order("DELETE", "/misbehave")
         }
@@ -199,7 +199,7 @@ struct MisbehaveCommand: AsyncParsableCommand {
 }
 
 /// The help text of `serve` and `misbehave` about misbehaviours.
-enum MisbehaviourHelp {
+enum ScriptedBehaviorHelp {
     static let text = """
         MISBEHAVIOUR is a kind and key=value pairs with commas between, or the same as a JSON object. It happens to requests \
         that pass every check, in the order given. Kinds:

@@ -12,7 +12,7 @@ struct ServeCommand: AsyncParsableCommand {
             Writes ca.pem, AuthKey.p8, push-certificate.pem and .p12, service-account.json and vapid.pem (keys are kept when they are already there) and, once \
             everything listens, lab.json into the folder.
 
-            \(MisbehaviourHelp.text)
+            \(ScriptedBehaviorHelp.text)
             """
     )
 
@@ -185,7 +185,7 @@ struct ServeCommand: AsyncParsableCommand {
         configuration.gotify?.port = Int(gotifyPort)
         configuration.otherPort = Int(otherPort)
         configuration.controlPort = Int(controlPort)
-        configuration.misbehaviours = try misbehave.map { try Misbehaviour(parsing: $0) }
+        configuration.misbehaviours = try misbehave.map { try ScriptedBehavior(parsing: $0) }
         if certificate.count == 3 {
             configuration.certificate = LabConfiguration.CertificateFiles(
                 chain: certificate[0],

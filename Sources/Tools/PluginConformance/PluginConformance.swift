@@ -51,7 +51,7 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
     /// By platform.
     package var registrations: [String: Registration]
     /// The timeout of a delivery whose response is available immediately.
-    package var patience: Duration
+    package var timeout: Duration
     /// The checks of a process that the plugin crashed. They are not repeated.
     package var earlier: [EarlierCheck] = []
 
@@ -59,12 +59,12 @@ package struct ConformancePlan: Sendable, Hashable, Codable {
         path: String,
         configurations: [String: String] = [:],
         registrations: [String: Registration] = [:],
-        patience: Duration = .seconds(5)
+        timeout: Duration = .seconds(5)
     ) {
         self.path = path
         self.configurations = configurations
         self.registrations = registrations
-        self.patience = patience
+        self.timeout = timeout
     }
 }
 
@@ -79,7 +79,7 @@ package struct EarlierCheck: Sendable, Hashable, Codable {
         self.endedProcess = endedProcess
     }
 
-    var isFailed: Bool { result.verdict == .failed }
+    var isFailed: Bool { result.decision == .failed }
 }
 
 /// Runs the checks one after the other and collects their results.
@@ -117,7 +117,7 @@ struct ConformanceRun {
             for (index, entry) in descriptor.filters.enumerated() {
                 let bench = FilterBench(library.filter(entry, at: index), of: library, plan, progress)
                 let name = "filter \(entry.name)"
-                bench.isFlawed = earlier.contains { $0.result.isOf(.verdict, name) && $0.isFailed }
+                bench.isFlawed = earlier.contains { $0.result.isOf(.decision, name) && $0.isFailed }
                 for (check, body) in FilterChecks.all {
                     perform(check, of: name) { () throws(CheckStop) in try body(bench) }
                 }

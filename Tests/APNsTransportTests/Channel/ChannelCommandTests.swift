@@ -22,7 +22,7 @@ struct ChannelCommandTests {
     }
 
     @discardableResult
-    private func run(_ words: String...) -> Admission {
+    private func run(_ words: String...) -> Acceptance {
         fixture.transport.command(words) { [answers] in answers.add($0) }
     }
 

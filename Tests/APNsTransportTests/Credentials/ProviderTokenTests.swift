@@ -97,12 +97,12 @@ struct ProviderTokenTests {
     @Test(.enabled(if: PythonCryptography.isThere)) func anotherLibraryAcceptsTheSignature() throws {
         var machine = machine()
         let parts = try parts(machine.proof(now: start))
-        let verdict = try PythonCryptography.verifyES256(
+        let decision = try PythonCryptography.verifyES256(
             publicKey: key.publicKey.pemRepresentation,
             message: parts.signed,
             signature: parts.signature
         )
-        #expect(verdict == "good")
+        #expect(decision == "good")
         let forged = try PythonCryptography.verifyES256(
             publicKey: key.publicKey.pemRepresentation,
             message: parts.signed + "x",

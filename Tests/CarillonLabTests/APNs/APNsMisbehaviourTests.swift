@@ -5,12 +5,12 @@ struct APNsMisbehaviourTests {
     @Test func answersComeInTheScriptsOrder() async throws {
         let bench = try await APNsBench()
         bench.lab.misbehave(
-            Misbehaviour(.tooManyRequests(retryAfter: 7), after: 1, times: 2),
-            Misbehaviour(.gone, target: "0000"),
-            Misbehaviour(.expiredProviderToken),
-            Misbehaviour(.answer(status: 503, reason: "Shutdown"), service: .apns),
-            Misbehaviour(.gone),
-            Misbehaviour(.answer(status: 500), service: .unifiedPush)
+            ScriptedBehavior(.tooManyRequests(retryAfter: 7), after: 1, times: 2),
+            ScriptedBehavior(.gone, target: "0000"),
+            ScriptedBehavior(.expiredProviderToken),
+            ScriptedBehavior(.answer(status: 503, reason: "Shutdown"), service: .apns),
+            ScriptedBehavior(.gone),
+            ScriptedBehavior(.answer(status: 500), service: .unifiedPush)
         )
         let answers = try await Curl.run(Array(repeating: bench.request(), count: 6))
         // A misbehavior that skips one request leaves that request to the next misbehavior.
@@ -26,14 +26,14 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func wrongRequestsAreRefusedBeforeTheScript() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.gone)] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.gone)] }
         let answers = try await bench.send(bench.request(body: ""), bench.request())
         #expect(answers.map(\.status) == [400, 410])
         await bench.lab.shutdown()
     }
 
     @Test func aProxysPageIsNoJSON() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.html(status: 503))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.html(status: 503))] }
         let answer = try await bench.send(bench.request())[0]
         #expect(answer.status == 503)
         #expect(answer.headers["content-type"]?.hasPrefix("text/html") == true)
@@ -43,7 +43,7 @@ struct APNsMisbehaviourTests {
 
     @Test func aGracefulGoAwayAnswersFirst() async throws {
         let bench = try await APNsBench {
-            $0.misbehaviours = [Misbehaviour(.goAway(gracefully: true, reason: "Shutdown"))]
+            $0.misbehaviours = [ScriptedBehavior(.goAway(gracefully: true, reason: "Shutdown"))]
         }
         let frames = try await bench.frames()
         #expect(frames.contains("recv GOAWAY frame"))
@@ -56,7 +56,7 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func anAbruptGoAwayLeavesTheRequestUnprocessed() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.goAway(gracefully: false))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.goAway(gracefully: false))] }
         let frames = try await bench.frames()
         #expect(frames.contains("(last_stream_id=11, error_code=NO_ERROR(0x00)"), "\(frames)")
         #expect(!frames.contains(":status"))
@@ -66,7 +66,7 @@ struct APNsMisbehaviourTests {
 
     @Test(arguments: [(UInt32(0x7), "REFUSED_STREAM"), (0x2, "INTERNAL_ERROR")])
     func streamsAreResetWithTheCodeAskedFor(_ code: UInt32, _ name: String) async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.reset(code: code))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.reset(code: code))] }
         let frames = try await bench.frames()
         #expect(frames.contains("recv RST_STREAM frame"))
         #expect(frames.contains("error_code=\(name)"), "\(frames)")
@@ -74,7 +74,7 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func aClosedConnectionSaysNothing() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.close)] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.close)] }
         let frames = try await bench.frames()
         #expect(!frames.contains("recv GOAWAY"))
         #expect(!frames.contains(":status"))
@@ -83,7 +83,7 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func anAnswerIsCutShort() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.cut)] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.cut)] }
         let frames = try await bench.frames()
         #expect(frames.contains(":status: 200"), "\(frames)")
         #expect(!frames.contains("recv GOAWAY"))
@@ -93,7 +93,7 @@ struct APNsMisbehaviourTests {
 
     @Test func whatIsDrawnHappensAfterWhatWasOrdered() async throws {
         let bench = try await APNsBench {
-            $0.misbehaviours = [Misbehaviour(.tooManyRequests())]
+            $0.misbehaviours = [ScriptedBehavior(.tooManyRequests())]
             $0.randomMisbehaviour = { service, target in
                 service == .apns && target == APNsBench.token ? .answer(status: 503) : nil
             }
@@ -104,7 +104,7 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func silenceIsRecordedAndLeavesTheConnectionUsable() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.silence)] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.silence)] }
         async let silent = bench.send(bench.request(more: ["--max-time", "2"]))
         let request = try await bench.lab.next()
         #expect(request.status == nil)
@@ -115,7 +115,7 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func aDelayedAnswerComesInTheEnd() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.delay(milliseconds: 300))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.delay(milliseconds: 300))] }
         let began = ContinuousClock.now
         #expect(try await bench.send(bench.request())[0].status == 200)
         #expect(ContinuousClock.now - began >= .milliseconds(300))
@@ -125,9 +125,9 @@ struct APNsMisbehaviourTests {
     @Test func anyAnswerCanBeOrdered() async throws {
         let bench = try await APNsBench()
         bench.lab.misbehave(
-            Misbehaviour(.answer(status: 410, reason: "ExpiredToken", timestamp: 1_754_000_000_000)),
-            Misbehaviour(.answer(status: 418, reason: "Teapot", headers: [LabHeader("X-More", "yes")])),
-            Misbehaviour(.answer(status: 400, body: "not even JSON"))
+            ScriptedBehavior(.answer(status: 410, reason: "ExpiredToken", timestamp: 1_754_000_000_000)),
+            ScriptedBehavior(.answer(status: 418, reason: "Teapot", headers: [LabHeader("X-More", "yes")])),
+            ScriptedBehavior(.answer(status: 400, body: "not even JSON"))
         )
         let answers = try await Curl.run(Array(repeating: bench.request(), count: 3))
         #expect(answers.map(\.status) == [410, 418, 400])
@@ -139,13 +139,13 @@ struct APNsMisbehaviourTests {
     }
 
     @Test func aGoAwayCanHaveAnyCode() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.goAway(gracefully: true, code: 0xb))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.goAway(gracefully: true, code: 0xb))] }
         #expect(try await bench.frames().contains("error_code=ENHANCE_YOUR_CALM(0x0b)"))
         await bench.lab.shutdown()
     }
 
     @Test func theStreamLimitCanSink() async throws {
-        let bench = try await APNsBench { $0.misbehaviours = [Misbehaviour(.limitStreams(3))] }
+        let bench = try await APNsBench { $0.misbehaviours = [ScriptedBehavior(.limitStreams(3))] }
         let frames = try await bench.frames()
         #expect(frames.contains("[SETTINGS_MAX_CONCURRENT_STREAMS(0x03):3]"), "\(frames)")
         #expect(frames.contains(":status: 200"))

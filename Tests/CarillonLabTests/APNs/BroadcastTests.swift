@@ -171,7 +171,7 @@ struct BroadcastTests {
     @Test func anOrderedAnswerCreatesNothing() async throws {
         let bench = try await APNsBench()
         bench.lab.misbehave(
-            Misbehaviour(.answer(status: 400, reason: "CannotCreateChannelConfig"), service: .apnsChannels)
+            ScriptedBehavior(.answer(status: 400, reason: "CannotCreateChannelConfig"), service: .apnsChannels)
         )
         let answers = try await bench.send(
             manage(bench, "POST", body: Self.storing),

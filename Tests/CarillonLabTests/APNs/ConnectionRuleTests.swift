@@ -16,7 +16,7 @@ struct ConnectionRuleTests {
             try body()
             return nil
         } catch {
-            return (error as? APNsRefusal)?.reason
+            return (error as? APNsError)?.reason
         }
     }
 

@@ -47,7 +47,7 @@ struct SandboxTests {
 
     @Test func misbehavesApartFromProduction() async throws {
         let (bench, sandbox) = try await start()
-        bench.lab.misbehave(Misbehaviour(.answer(status: 500), service: .apnsSandbox))
+        bench.lab.misbehave(ScriptedBehavior(.answer(status: 500), service: .apnsSandbox))
         #expect(try await bench.send(bench.request())[0].status == 200)
         #expect(try await bench.send(bench.request(url: sandbox))[0].reason == "InternalServerError")
         await bench.lab.shutdown()

@@ -40,11 +40,11 @@ struct RunningLabTests {
             #expect(answer.headers["retry-after"] == "9")
             let left = try await run("misbehave", "--lab", folder + "/lab.json").output
             #expect(
-                try JSONDecoder().decode(Misbehaviour.self, from: Data(left.utf8))
-                    == Misbehaviour(.close, service: .fcm)
+                try JSONDecoder().decode(ScriptedBehavior.self, from: Data(left.utf8))
+                    == ScriptedBehavior(.close, service: .fcm)
             )
             _ = try await run("misbehave", "--lab", folder, "--none", "html,status=502")
-            #expect(bench.lab.script == [Misbehaviour(.html(status: 502))])
+            #expect(bench.lab.script == [ScriptedBehavior(.html(status: 502))])
         }
     }
 
@@ -81,7 +81,7 @@ struct RunningLabTests {
             ]
             #expect(await (try Served(topics)).output().isEmpty)
             #expect(try await bench.send(bench.request())[0].reason == "DeviceTokenNotForTopic")
-            bench.lab.misbehave(Misbehaviour(.close))
+            bench.lab.misbehave(ScriptedBehavior(.close))
             #expect(try await run("reset", "--lab", folder).status == 0)
             #expect(bench.lab.received.isEmpty)
             #expect(try await bench.send(bench.request())[0].status == 200)

@@ -88,7 +88,7 @@ struct FCMAnswerTests {
     @Test func theyHaveGooglesForm() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
-        bench.lab.misbehave(try Self.rows.map { try Misbehaviour(parsing: "answer,service=fcm," + $0.text) })
+        bench.lab.misbehave(try Self.rows.map { try ScriptedBehavior(parsing: "answer,service=fcm," + $0.text) })
         let answers = try await Curl.run(Array(repeating: bench.send(accessToken: accessToken), count: Self.rows.count))
         for (row, answer) in zip(Self.rows, answers) {
             let status = row.text.dropFirst("status=".count).prefix(3)

@@ -6,14 +6,14 @@ struct FCMMessageCheckTests {
     private static let token = FCMBench.token
 
     /// Returns the error of a message with the additional `members`; nil if the message is valid.
-    private func refusal(_ members: String, target: String = #""token":"\#(token)""#) -> FCMRefusal? {
+    private func refusal(_ members: String, target: String = #""token":"\#(token)""#) -> FCMError? {
         let separator = target.isEmpty || members.isEmpty ? "" : ","
         return refusal(body: #"{"message":{\#(target)\#(separator)\#(members)}}"#)
     }
 
-    private func refusal(body: String) -> FCMRefusal? {
+    private func refusal(body: String) -> FCMError? {
         let request = LabRequest(method: "POST", uri: "", headers: [], body: Array(body.utf8))
-        do throws(FCMRefusal) {
+        do throws(FCMError) {
             _ = try FCMMessageCheck.check(request)
             return nil
         } catch {

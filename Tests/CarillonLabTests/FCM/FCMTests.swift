@@ -58,12 +58,12 @@ struct FCMTests {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
         bench.lab.misbehave(
-            Misbehaviour(.tooManyRequests(retryAfter: 2), service: .fcm),
-            Misbehaviour(.answer(status: 401), service: .fcm),
-            Misbehaviour(.answer(status: 403, reason: "SENDER_ID_MISMATCH"), target: FCMBench.token),
-            Misbehaviour(.answer(status: 404), service: .fcm),
-            Misbehaviour(.answer(status: 503), service: .fcm),
-            Misbehaviour(.html(status: 500), service: .fcm)
+            ScriptedBehavior(.tooManyRequests(retryAfter: 2), service: .fcm),
+            ScriptedBehavior(.answer(status: 401), service: .fcm),
+            ScriptedBehavior(.answer(status: 403, reason: "SENDER_ID_MISMATCH"), target: FCMBench.token),
+            ScriptedBehavior(.answer(status: 404), service: .fcm),
+            ScriptedBehavior(.answer(status: 503), service: .fcm),
+            ScriptedBehavior(.html(status: 500), service: .fcm)
         )
         let answers = try await Curl.run(Array(repeating: bench.send(accessToken: accessToken), count: 7))
         #expect(answers.map(\.status) == [429, 401, 403, 404, 503, 500, 200])
@@ -79,7 +79,7 @@ struct FCMTests {
     @Test func aLeavingConnectionAnswersNothing() async throws {
         let bench = try await FCMBench()
         let accessToken = try await bench.accessToken()
-        bench.lab.misbehave(Misbehaviour(.close, service: .fcm))
+        bench.lab.misbehave(ScriptedBehavior(.close, service: .fcm))
         let answer = try await Curl.run([bench.send(accessToken: accessToken)])[0]
         #expect(answer.status == nil)
         #expect(bench.lab.received.last?.status == nil)

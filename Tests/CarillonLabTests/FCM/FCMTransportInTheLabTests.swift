@@ -99,9 +99,9 @@ struct FCMTransportInTheLabTests {
         bench.lab.revokeAccessTokens()
         #expect(try await outcome(of: good).kind == .CARILLON_DELIVERED)
         bench.lab.misbehave(
-            Misbehaviour(.tooManyRequests(retryAfter: 90), service: .fcm),
-            Misbehaviour(.answer(status: 403), service: .fcm),
-            Misbehaviour(.html(status: 502), service: .fcm)
+            ScriptedBehavior(.tooManyRequests(retryAfter: 90), service: .fcm),
+            ScriptedBehavior(.answer(status: 403), service: .fcm),
+            ScriptedBehavior(.html(status: 502), service: .fcm)
         )
         let slowed = try await outcome(of: good)
         #expect(slowed.kind == .CARILLON_RETRY)
@@ -109,7 +109,7 @@ struct FCMTransportInTheLabTests {
         #expect(try await outcome(of: good).kind == .CARILLON_MISCONFIGURED)
         #expect(try await outcome(of: good).kind == .CARILLON_RETRY)
         bench.lab.revokeAccessTokens()
-        bench.lab.misbehave(Misbehaviour(.answer(status: 400), service: .oauth))
+        bench.lab.misbehave(ScriptedBehavior(.answer(status: 400), service: .oauth))
         let refused = try await outcome(of: good)
         #expect(refused.kind == .CARILLON_MISCONFIGURED)
         #expect(refused.reason == "invalid-grant")

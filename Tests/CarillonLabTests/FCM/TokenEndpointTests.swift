@@ -76,10 +76,10 @@ struct TokenEndpointTests {
             issuedAt: APNsBench.now
         )
         bench.lab.misbehave(
-            Misbehaviour(.answer(status: 503, retryAfter: 3), service: .oauth),
-            Misbehaviour(.answer(status: 400), service: .oauth),
-            Misbehaviour(.answer(status: 401, reason: "deleted_client"), service: .oauth),
-            Misbehaviour(.html(status: 502), service: .oauth)
+            ScriptedBehavior(.answer(status: 503, retryAfter: 3), service: .oauth),
+            ScriptedBehavior(.answer(status: 400), service: .oauth),
+            ScriptedBehavior(.answer(status: 401, reason: "deleted_client"), service: .oauth),
+            ScriptedBehavior(.html(status: 502), service: .oauth)
         )
         let answers = try await Curl.run(Array(repeating: bench.exchange(assertion), count: 5))
         #expect(answers.map(\.status) == [503, 400, 401, 502, 200])

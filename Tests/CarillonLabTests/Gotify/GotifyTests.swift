@@ -92,8 +92,8 @@ struct GotifyTests {
     @Test func misbehaviourSpeaksGotifysLanguage() async throws {
         let (lab, url) = try await start {
             $0.misbehaviours = [
-                Misbehaviour(.answer(status: 403), service: .gotify), Misbehaviour(.answer(status: 503, retryAfter: 4)),
-                Misbehaviour(.answer(status: 500, reason: "database is locked"), target: Self.token),
+                ScriptedBehavior(.answer(status: 403), service: .gotify), ScriptedBehavior(.answer(status: 503, retryAfter: 4)),
+                ScriptedBehavior(.answer(status: 500, reason: "database is locked"), target: Self.token),
             ]
         }
         let answers = try await Curl.run(Array(repeating: [url] + json(#"{"message":"m"}"#), count: 3))

@@ -4,16 +4,16 @@ import Testing
 @testable import CarillonLab
 
 struct MisbehaviourTests {
-    private static let each: [(String, Misbehaviour)] = [
+    private static let each: [(String, ScriptedBehavior)] = [
         (
             "answer,status=429,retry_after=2,times=3,service=apns,after=10",
-            Misbehaviour(.tooManyRequests(retryAfter: 2), service: .apns, after: 10, times: 3)
+            ScriptedBehavior(.tooManyRequests(retryAfter: 2), service: .apns, after: 10, times: 3)
         ),
-        ("answer,status=403,reason=ExpiredProviderToken", Misbehaviour(.expiredProviderToken)),
-        ("html,status=502,times=0", Misbehaviour(.html(status: 502), times: nil)),
+        ("answer,status=403,reason=ExpiredProviderToken", ScriptedBehavior(.expiredProviderToken)),
+        ("html,status=502,times=0", ScriptedBehavior(.html(status: 502), times: nil)),
         (
             "answer,status=410,reason=Unregistered,timestamp=1754000000000,message=gone,header.X-WNS-Status=dropped",
-            Misbehaviour(
+            ScriptedBehavior(
                 .answer(
                     status: 410,
                     reason: "Unregistered",
@@ -23,32 +23,32 @@ struct MisbehaviourTests {
                 )
             )
         ),
-        ("answer,status=429,reason=42908,body=no", Misbehaviour(.answer(status: 429, reason: "42908", body: "no"))),
+        ("answer,status=429,reason=42908,body=no", ScriptedBehavior(.answer(status: 429, reason: "42908", body: "no"))),
         (
             "reset,share=0.25,seed=7,burst=3,service=apns",
-            Misbehaviour(.refuseStream, service: .apns, share: 0.25, seed: 7, burst: 3)
+            ScriptedBehavior(.refuseStream, service: .apns, share: 0.25, seed: 7, burst: 3)
         ),
         (
             #"{"kind":"answer","status":410,"reason":106,"body":"{\"a\":1,\"b\":2}"}"#,
-            Misbehaviour(.answer(status: 410, reason: "106", body: #"{"a":1,"b":2}"#))
+            ScriptedBehavior(.answer(status: 410, reason: "106", body: #"{"a":1,"b":2}"#))
         ),
-        ("goaway,code=11", Misbehaviour(.goAway(gracefully: true, code: 11))),
-        ("goaway", Misbehaviour(.goAway(gracefully: true))),
-        ("goaway,gracefully=false,reason=Shutdown", Misbehaviour(.goAway(gracefully: false, reason: "Shutdown"))),
-        ("reset,code=2", Misbehaviour(.reset(code: 2))),
-        ("reset", Misbehaviour(.refuseStream)),
-        ("close, target=upABC", Misbehaviour(.close, target: "upABC")),
-        ("cut", Misbehaviour(.cut)),
-        ("delay,milliseconds=250", Misbehaviour(.delay(milliseconds: 250))),
-        ("kind=silence,target=1234", Misbehaviour(.silence, target: "1234")),
-        ("streams,streams=5,service=unifiedpush", Misbehaviour(.limitStreams(5), service: .unifiedPush)),
+        ("goaway,code=11", ScriptedBehavior(.goAway(gracefully: true, code: 11))),
+        ("goaway", ScriptedBehavior(.goAway(gracefully: true))),
+        ("goaway,gracefully=false,reason=Shutdown", ScriptedBehavior(.goAway(gracefully: false, reason: "Shutdown"))),
+        ("reset,code=2", ScriptedBehavior(.reset(code: 2))),
+        ("reset", ScriptedBehavior(.refuseStream)),
+        ("close, target=upABC", ScriptedBehavior(.close, target: "upABC")),
+        ("cut", ScriptedBehavior(.cut)),
+        ("delay,milliseconds=250", ScriptedBehavior(.delay(milliseconds: 250))),
+        ("kind=silence,target=1234", ScriptedBehavior(.silence, target: "1234")),
+        ("streams,streams=5,service=unifiedpush", ScriptedBehavior(.limitStreams(5), service: .unifiedPush)),
     ]
 
     @Test(arguments: each)
-    func theCommandLinesFormAndJSONSayTheSame(_ text: String, _ expected: Misbehaviour) throws {
-        let parsed = try Misbehaviour(parsing: text)
+    func theCommandLinesFormAndJSONSayTheSame(_ text: String, _ expected: ScriptedBehavior) throws {
+        let parsed = try ScriptedBehavior(parsing: text)
         #expect(parsed == expected)
-        let decoded = try JSONDecoder().decode(Misbehaviour.self, from: JSONEncoder().encode(parsed))
+        let decoded = try JSONDecoder().decode(ScriptedBehavior.self, from: JSONEncoder().encode(parsed))
         #expect(decoded == expected)
     }
 
@@ -58,7 +58,7 @@ struct MisbehaviourTests {
         #"{"kind":"answer","status":200,"headers":{"a":"b\nc"}}"#,
     ])
     func mistakesAreExplained(_ text: String) {
-        let error = #expect(throws: LabError.self) { try Misbehaviour(parsing: text) }
+        let error = #expect(throws: LabError.self) { try ScriptedBehavior(parsing: text) }
         #expect(error?.description.isEmpty == false)
     }
 }
@@ -69,9 +69,9 @@ struct ScriptTests {
     }
 
     @Test func lotsFallTheSameForTheSameSeed() {
-        var first = Script([Misbehaviour(.close, share: 0.1, seed: 7)])
+        var first = Script([ScriptedBehavior(.close, share: 0.1, seed: 7)])
         var second = first
-        var other = Script([Misbehaviour(.close, share: 0.1, seed: 8)])
+        var other = Script([ScriptedBehavior(.close, share: 0.1, seed: 8)])
         let drawn = hits(&first, 10_000)
         #expect(drawn == hits(&second, 10_000))
         #expect(drawn != hits(&other, 10_000))
@@ -80,26 +80,26 @@ struct ScriptTests {
     }
 
     @Test(arguments: [(0.0, 0), (1.0, 1_000)]) func nothingAndEverythingAreShares(_ share: Double, _ count: Int) {
-        var script = Script([Misbehaviour(.close, share: share, seed: 1)])
+        var script = Script([ScriptedBehavior(.close, share: share, seed: 1)])
         #expect(hits(&script, 1_000).count { $0 } == count)
     }
 
     @Test func burstsComeInARow() {
-        var script = Script([Misbehaviour(.close, share: 0.01, seed: 3, burst: 20)])
+        var script = Script([ScriptedBehavior(.close, share: 0.01, seed: 3, burst: 20)])
         let runs = hits(&script, 20_000).split(separator: false)
         #expect(runs.count > 50)
         #expect(runs.dropLast().allSatisfy { $0.count % 20 == 0 })
     }
 
     @Test func whoTheLotSparesMeetsTheNext() {
-        var script = Script([Misbehaviour(.close, share: 0, seed: 1), Misbehaviour(.silence)])
+        var script = Script([ScriptedBehavior(.close, share: 0, seed: 1), ScriptedBehavior(.silence)])
         #expect(script.next(.apns, "") == .silence)
         #expect(script.next(.apns, "") == nil)
     }
 
     @Test func tellsWhatIsStillToCome() {
-        var script = Script([Misbehaviour(.close, after: 2, times: 3), Misbehaviour(.silence, service: .fcm)])
+        var script = Script([ScriptedBehavior(.close, after: 2, times: 3), ScriptedBehavior(.silence, service: .fcm)])
         for _ in 0..<3 { _ = script.next(.apns, "") }
-        #expect(script.pending == [Misbehaviour(.close, times: 2), Misbehaviour(.silence, service: .fcm)])
+        #expect(script.pending == [ScriptedBehavior(.close, times: 2), ScriptedBehavior(.silence, service: .fcm)])
     }
 }

@@ -128,10 +128,10 @@ struct NtfyTests {
     @Test func codesCanBeOrderedAndTopicsDeclared() async throws {
         let (lab, url) = try await start { $0.controlPort = 0 }
         lab.misbehave(
-            Misbehaviour(.answer(status: 429, reason: "42908"), service: .ntfy),
-            Misbehaviour(.answer(status: 429, reason: "42909"), service: .ntfy),
-            Misbehaviour(.answer(status: 429, retryAfter: 9), service: .ntfy),
-            Misbehaviour(.answer(status: 507), service: .ntfy)
+            ScriptedBehavior(.answer(status: 429, reason: "42908"), service: .ntfy),
+            ScriptedBehavior(.answer(status: 429, reason: "42909"), service: .ntfy),
+            ScriptedBehavior(.answer(status: 429, retryAfter: 9), service: .ntfy),
+            ScriptedBehavior(.answer(status: 507), service: .ntfy)
         )
         let answers = try await Curl.run(Array(repeating: [url + "/news", "-d", "x"], count: 4))
         #expect(answers.map { $0.json["code"] as? Int } == [42908, 42909, 42901, 50701])

@@ -71,7 +71,7 @@ extension ReceivedRequest {
     static func sample(
         _ target: String = "",
         status: Int? = 200,
-        misbehaviour: Misbehaviour.Conduct? = nil,
+        misbehaviour: ScriptedBehavior.Action? = nil,
         body: [UInt8] = []
     ) -> ReceivedRequest {
         ReceivedRequest(

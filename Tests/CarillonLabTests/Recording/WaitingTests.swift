@@ -67,10 +67,10 @@ struct TakenTests {
             (.goAway(gracefully: true), 200, true), (.goAway(gracefully: false), nil, false),
             (.refuseStream, nil, false), (.reset(code: 2), nil, true), (.close, nil, true), (.cut, nil, true),
             (.silence, nil, true),
-        ] as [(Misbehaviour.Conduct?, Int?, Bool)]
+        ] as [(ScriptedBehavior.Action?, Int?, Bool)]
     )
-    func aPushIsTakenUnlessItsSenderWasToldOtherwise(_ conduct: Misbehaviour.Conduct?, _ status: Int?, _ isTaken: Bool)
+    func aPushIsTakenUnlessItsSenderWasToldOtherwise(_ behavior: ScriptedBehavior.Action?, _ status: Int?, _ isTaken: Bool)
     {
-        #expect(ReceivedRequest.sample(status: status, misbehaviour: conduct).isTaken == isTaken)
+        #expect(ReceivedRequest.sample(status: status, misbehaviour: behavior).isTaken == isTaken)
     }
 }

@@ -86,10 +86,10 @@ struct UnifiedPushTests {
     @Test func misbehaviourSpeaksNtfysLanguage() async throws {
         let lab = try await Lab.atRest {
             $0.misbehaviours = [
-                Misbehaviour(.tooManyRequests(retryAfter: 3)), Misbehaviour(.answer(status: 507)),
-                Misbehaviour(.answer(status: 404)), Misbehaviour(.html(status: 502)),
-                Misbehaviour(.answer(status: 201)),
-                Misbehaviour(.goAway(gracefully: true)), Misbehaviour(.close), Misbehaviour(.cut),
+                ScriptedBehavior(.tooManyRequests(retryAfter: 3)), ScriptedBehavior(.answer(status: 507)),
+                ScriptedBehavior(.answer(status: 404)), ScriptedBehavior(.html(status: 502)),
+                ScriptedBehavior(.answer(status: 201)),
+                ScriptedBehavior(.goAway(gracefully: true)), ScriptedBehavior(.close), ScriptedBehavior(.cut),
             ]
         }
         let url = try endpoint(lab) + "?up=1"

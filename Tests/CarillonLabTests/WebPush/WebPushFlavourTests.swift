@@ -166,9 +166,9 @@ struct WebPushFlavourTests {
     @Test func anyAnswerCanBeOrderedInTheVendorsForm() async throws {
         let bench = try await WebPushBench()
         bench.lab.misbehave(
-            Misbehaviour(.answer(status: 503, reason: "202"), service: .webPush),
-            Misbehaviour(.answer(status: 502), service: .webPush),
-            Misbehaviour(.answer(status: 401, message: "VAPID public key mismatch"), service: .webPush)
+            ScriptedBehavior(.answer(status: 503, reason: "202"), service: .webPush),
+            ScriptedBehavior(.answer(status: 502), service: .webPush),
+            ScriptedBehavior(.answer(status: 401, message: "VAPID public key mismatch"), service: .webPush)
         )
         let first = try await send(nil, .mozilla, bench)
         #expect(first.json["errno"] as? Int == 202)
@@ -177,8 +177,8 @@ struct WebPushFlavourTests {
         #expect(try await send(nil, .mozilla, bench).json["message"] as? String == "VAPID public key mismatch")
         let dropped = LabHeader("X-WNS-NotificationStatus", "channelthrottled")
         bench.lab.misbehave(
-            Misbehaviour(.answer(status: 406, reason: "throttled")),
-            Misbehaviour(.answer(status: 200, headers: [dropped]))
+            ScriptedBehavior(.answer(status: 406, reason: "throttled")),
+            ScriptedBehavior(.answer(status: 200, headers: [dropped]))
         )
         let throttled = try await send(nil, .wns, bench)
         #expect(throttled.status == 406)
@@ -186,7 +186,7 @@ struct WebPushFlavourTests {
         let taken = try await send(nil, .wns, bench)
         #expect(taken.status == 200)
         #expect(taken.headers["x-wns-notificationstatus"] == "channelthrottled")
-        bench.lab.misbehave(Misbehaviour(.answer(status: 400, reason: "UnauthorizedRegistration")))
+        bench.lab.misbehave(ScriptedBehavior(.answer(status: 400, reason: "UnauthorizedRegistration")))
         #expect(try await send(nil, .fcm, bench).body == "UnauthorizedRegistration\n")
         await bench.lab.shutdown()
     }

@@ -88,10 +88,10 @@ struct WebPushServiceTests {
     @Test func misbehaviourSpeaksApplesLanguage() async throws {
         let bench = try await WebPushBench {
             $0.misbehaviours = [
-                Misbehaviour(.tooManyRequests(retryAfter: 3), service: .webPush),
-                Misbehaviour(.answer(status: 403, reason: "BadJwtToken"), target: WebPushBench.id),
-                Misbehaviour(.answer(status: 410)), Misbehaviour(.html(status: 502)),
-                Misbehaviour(.answer(status: 202)),
+                ScriptedBehavior(.tooManyRequests(retryAfter: 3), service: .webPush),
+                ScriptedBehavior(.answer(status: 403, reason: "BadJwtToken"), target: WebPushBench.id),
+                ScriptedBehavior(.answer(status: 410)), ScriptedBehavior(.html(status: 502)),
+                ScriptedBehavior(.answer(status: 202)),
             ]
         }
         let first = try await bench.send()

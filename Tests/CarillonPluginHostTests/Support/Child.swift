@@ -23,7 +23,7 @@ final class Child {
     struct Ended: Error {}
 
     /// A long timeout, because the machine may be busy.
-    private static let patience: Int32 = 30_000
+    private static let timeout: Int32 = 30_000
 
     let process: pid_t
     /// The threads that it names in its first frame.
@@ -109,7 +109,7 @@ final class Child {
 
     /// Waits up to a limit for the end; returns the signal that ended it, or 0, and its exit status.
     func end() -> (signal: Int32, status: Int32) {
-        var turns = Self.patience / 10
+        var turns = Self.timeout / 10
         while status == nil, turns > 0 {
             var ended: Int32 = 0
             if waitpid(process, &ended, WNOHANG) == process { status = ended }
@@ -152,7 +152,7 @@ final class Child {
     private static func next(_ side: inout Side) throws -> Received {
         while side.waiting.isEmpty {
             var poll = pollfd(fd: side.descriptor, events: Int16(POLLIN), revents: 0)
-            guard Glibc.poll(&poll, 1, patience) > 0 else { throw Silence() }
+            guard Glibc.poll(&poll, 1, timeout) > 0 else { throw Silence() }
             var room = [UInt8](repeating: 0, count: 1 << 16)
             let count = read(side.descriptor, &room, room.count)
             guard count > 0 else { throw Ended() }

@@ -49,7 +49,7 @@ import Testing
         _ deliveries: [DeliveryFacts],
         isWhole: Bool = true
     ) throws -> EventExplanation.Device {
-        var surroundings = Explainer.Surroundings()
+        var surroundings = Explainer.ExplainerContext()
         surroundings.take(deliveries, isWhole: isWhole)
         let explainer = Explainer(event: event, history: EventFacts.history(members), surroundings: surroundings)
         return try #require(explainer.explanation { [] }.accounts.first?.devices.first)

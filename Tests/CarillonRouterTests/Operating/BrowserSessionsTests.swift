@@ -73,7 +73,7 @@ import TimeTestSupport
         let sessions = sessions(url: "https://push.example.com/x")
         let cookie = try #require(sessions.begin(token: "of boss", browser: "")).cookie
         for method in ["POST", "PATCH", "DELETE"] {
-            #expect(throws: APIProblem.self) { try sessions.principal(of: head(cookie, method, fields)) }
+            #expect(throws: APIError.self) { try sessions.principal(of: head(cookie, method, fields)) }
         }
         #expect(try sessions.principal(of: head(cookie, "GET", fields)) != nil)
         for own in [["sec-fetch-site": "same-origin"], ["origin": "https://push.example.com"]] {

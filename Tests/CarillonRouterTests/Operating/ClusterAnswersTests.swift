@@ -41,8 +41,8 @@ private final class ScriptedPeers: Peers {
     @Test func aRouterThatServesAloneAsksNobody() async throws {
         let result = try await Self.ask(nil)
         #expect(result.answers.map(\.answer) == [[1]] && result.asked == nil)
-        await #expect(throws: OperationFailure.unknown("none")) {
-            try await Self.ask(nil) { throw OperationFailure.unknown("none") }
+        await #expect(throws: OperationError.unknown("none")) {
+            try await Self.ask(nil) { throw OperationError.unknown("none") }
         }
     }
 
@@ -70,23 +70,23 @@ private final class ScriptedPeers: Peers {
 
     @Test func whatCannotBeUnderstoodIsAnError() async throws {
         let peers = ScriptedPeers("b", ["a": .answer(MemberAnswer.bytes([Int64(7)]))])
-        await #expect(throws: OperationFailure.invalid("since")) {
-            try await Self.ask(peers) { throw OperationFailure.invalid("since") }
+        await #expect(throws: OperationError.invalid("since")) {
+            try await Self.ask(peers) { throw OperationError.invalid("since") }
         }
         // A failure of only this member does not suppress the other members' responses.
-        let result = try await Self.ask(peers) { throw OperationFailure.unavailable("full") }
+        let result = try await Self.ask(peers) { throw OperationError.unavailable("full") }
         #expect(result.answers.map(\.member) == ["a"] && result.asked?.silent.map(\.name) == ["b"])
         let silent = ScriptedPeers("b", ["a": .silence(.absent)])
-        await #expect(throws: OperationFailure.unavailable("full")) {
-            try await Self.ask(silent) { throw OperationFailure.unavailable("full") }
+        await #expect(throws: OperationError.unavailable("full")) {
+            try await Self.ask(silent) { throw OperationError.unavailable("full") }
         }
     }
 
     @Test(arguments: [
-        OperationFailure.invalid(Sentence("key", ["member": "the user"], "the user: expected npub1…")),
+        OperationError.invalid(Sentence("key", ["member": "the user"], "the user: expected npub1…")),
         .unknown(Sentence("unknown-device", ["device": "7"], "there is no device 7")),
         .unavailable(Sentence("retry-full", [:], "the outbox is full")), .unavailable("error 5 of SQLite"),
-    ]) func refusalsArriveWithTheirCodes(_ refusal: OperationFailure) async throws {
+    ]) func refusalsArriveWithTheirCodes(_ refusal: OperationError) async throws {
         let bytes = MemberAnswer.refusal(refusal)
         #expect(throws: refusal) { try MemberAnswer.read(bytes, as: Bool.self) }
         // If no member has an answer, the refusal is the result.
@@ -97,7 +97,7 @@ private final class ScriptedPeers: Peers {
 
     @Test func refusalsOfFormerVersionsHaveWordsAlone() {
         let bytes = [1] + Array(#"{"kind":"unknown","words":"there is no delivery x"}"#.utf8)
-        #expect(throws: OperationFailure.unknown("there is no delivery x")) {
+        #expect(throws: OperationError.unknown("there is no delivery x")) {
             try MemberAnswer.read(bytes, as: Bool.self)
         }
     }
@@ -111,15 +111,15 @@ private final class ScriptedPeers: Peers {
         let asked = MemberSurvey(peers: nil)
         _ = asked.question("double") { (number: Int64) in [2 * number] }
         _ = asked.question("none") { (text: String?) in text ?? "-" }
-        _ = asked.question("refused") { (_: NoParameters) throws -> Bool in throw OperationFailure.unknown("no") }
+        _ = asked.question("refused") { (_: NoParameters) throws -> Bool in throw OperationError.unknown("no") }
         func answer(_ question: String) async -> [UInt8] { await asked.answer(Array(question.utf8)) }
         #expect(try MemberAnswer.read(await answer(#"{"question":"double","of":4}"#), as: [Int64].self) == [8])
         #expect(try MemberAnswer.read(await answer(#"{"question":"none","of":null}"#), as: String.self) == "-")
         let refusal = await answer(#"{"question":"refused","of":{}}"#)
-        #expect(throws: OperationFailure.unknown("no")) { try MemberAnswer.read(refusal, as: Bool.self) }
+        #expect(throws: OperationError.unknown("no")) { try MemberAnswer.read(refusal, as: Bool.self) }
         for question in [#"{"question":"other","of":{}}"#, #"{"question":"double","of":"x"}"#, "", "[]"] {
             let bytes = await answer(question)
-            let failure = #expect(throws: OperationFailure.self) { try MemberAnswer.read(bytes, as: [Int64].self) }
+            let failure = #expect(throws: OperationError.self) { try MemberAnswer.read(bytes, as: [Int64].self) }
             #expect(failure?.says?.code == "unknown-question")
         }
     }
@@ -132,7 +132,7 @@ private final class ScriptedPeers: Peers {
         let question = MemberSurvey(peers: peers).question("test") { (isOn: Bool) in isOn }
         #expect(try await question.ask(true, of: "b") && peers.askedMembers == ["b"])
         for (member, code) in [("c", "member-late"), ("d", "member-version")] {
-            let failure = await #expect(throws: OperationFailure.self) { try await question.ask(true, of: member) }
+            let failure = await #expect(throws: OperationError.self) { try await question.ask(true, of: member) }
             #expect(failure?.says?.code == code)
         }
     }
@@ -270,9 +270,9 @@ private final class ScriptedPeers: Peers {
         var (one, other) = (QueueRetry(dryRun: false), QueueRetry(dryRun: false))
         (one.retried, one.paused) = (2, ["ios/default is paused (x)"])
         one.skip("expired")
-        (other.retried, other.hastened, other.paused) = (1, 3, ["ios/default is paused (x)"])
+        (other.retried, other.expedited, other.paused) = (1, 3, ["ios/default is paused (x)"])
         other.skip("expired", 2)
         one.add(other)
-        #expect(one.retried == 3 && one.hastened == 3 && one.paused.count == 1 && one.skipped.map(\.count) == [3])
+        #expect(one.retried == 3 && one.expedited == 3 && one.paused.count == 1 && one.skipped.map(\.count) == [3])
     }
 }

@@ -23,7 +23,7 @@ struct CredentialProbeTests {
             _ notification: Push.Notification,
             id: DeliveryID,
             to address: DeviceAddress
-        ) async throws(OperationFailure) -> TrialReply {
+        ) async throws(OperationError) -> TrialReply {
             addresses.withLock { $0.append(address) }
             guard let outcome else { throw .unavailable("no plugin") }
             return TrialReply(outcome)
@@ -48,7 +48,7 @@ struct CredentialProbeTests {
             (Outcome(.rejected, reason: "payload-empty"), .unknown("payload-empty")),
         ]
     )
-    func verdict(outcome: Outcome, expected: CredentialProbe.Decision) async {
+    func decision(outcome: Outcome, expected: CredentialProbe.Decision) async {
         let probe = CredentialProbe(services: Sender(outcome), command: Self.none, now: { 1_000 })
         #expect(await probe.ask("ios", token: "00") == expected)
     }
@@ -101,5 +101,5 @@ struct CredentialProbeTests {
     }
 
     /// A command that fails without a plugin.
-    private static let none: CredentialProbe.Command = { _, _ in throw OperationFailure.unavailable("no plugin") }
+    private static let none: CredentialProbe.Command = { _, _ in throw OperationError.unavailable("no plugin") }
 }

@@ -36,7 +36,7 @@ import TimeTestSupport
             _ notification: Push.Notification,
             id: DeliveryID,
             to address: DeviceAddress
-        ) async throws(OperationFailure) -> TrialReply {
+        ) async throws(OperationError) -> TrialReply {
             sent.withLock { sent in
                 sent.append((notification, address))
                 return TrialReply(outcomes[min(sent.count, outcomes.count) - 1])
@@ -87,7 +87,7 @@ import TimeTestSupport
             by: alice
         )
         guard case .registered(let device) = try registry.apply(event) else {
-            throw OperationFailure.invalid("expected a registration")
+            throw OperationError.invalid("expected a registration")
         }
         return device.rawValue
     }
@@ -220,21 +220,21 @@ import TimeTestSupport
         #expect(unknown.text.contains("before the recipient's first device was registered, at 2026-03-14 00:00:00 UTC"))
     }
 
-    private static func unknown(_ device: Int) -> OperationFailure {
+    private static func unknown(_ device: Int) -> OperationError {
         .unknown(Sentence("unknown-device", ["device": "\(device)"], "there is no device \(device)"))
     }
 
     @Test func whatCannotBeReadIsSaid() throws {
         #expect(
-            throws: OperationFailure.invalid(
+            throws: OperationError.invalid(
                 Sentence("key", ["member": "account"], "account: expected 64 lowercase hex digits or npub1…")
             )
         ) {
             try operations().list(account: "alice")
         }
         #expect(throws: Self.unknown(99)) { try operations().show(99) }
-        #expect(throws: OperationFailure.self) { try eventOperations().explain("note1nonsense") }
-        #expect(throws: OperationFailure.self) { try eventOperations().explain(alice.publicKey.hex, recipient: "x") }
+        #expect(throws: OperationError.self) { try eventOperations().explain("note1nonsense") }
+        #expect(throws: OperationError.self) { try eventOperations().explain(alice.publicKey.hex, recipient: "x") }
     }
 
     @Test func aRemovedDeviceStaysAwayAndSaysWhyItMayHaveGone() throws {
@@ -244,7 +244,7 @@ import TimeTestSupport
         #expect(removed.removed.device == device && removed.text.contains("removed device \(device)"))
         #expect(try registry.address(of: DeviceID(rawValue: device)) == nil)
         #expect(
-            throws: OperationFailure.unknown(
+            throws: OperationError.unknown(
                 Sentence(
                     "former-device",
                     [
@@ -278,7 +278,7 @@ import TimeTestSupport
         let answer = try await operations(sender).test(device)
         #expect(!answer.isDelivered && answer.mode == "nudge" && answer.text.contains("410 Unregistered"))
         #expect(try operations().show(device).device == device)
-        await #expect(throws: OperationFailure.self) { try await self.operations().test(device, mode: "loud") }
+        await #expect(throws: OperationError.self) { try await self.operations().test(device, mode: "loud") }
         await #expect(throws: Self.unknown(99)) {
             try await self.operations().test(99)
         }
@@ -499,7 +499,7 @@ import TimeTestSupport
             withIntermediateDirectories: true
         )
         let removal = RouterOrFiles(configuration: configuration)
-        let failure = await #expect(throws: OperationFailure.self) { try await removal.remove(device) }
+        let failure = await #expect(throws: OperationError.self) { try await removal.remove(device) }
         #expect(failure?.description.contains("-lock: Is a directory. Check that its folder exists") ?? false)
         // The error of the key file is more specific.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: configuration.keyFile)
@@ -512,7 +512,7 @@ import TimeTestSupport
         try withExtendedLifetime(lock) {
             let reading = try OperatorAccess(configuration, for: .reading, now: { Self.noon })
             #expect(try reading.operations.show(device).device == device)
-            #expect(throws: OperationFailure.self) { try reading.operations.remove(device) }
+            #expect(throws: OperationError.self) { try reading.operations.remove(device) }
             #expect(throws: StoreLockError.self) { try OperatorAccess(configuration, for: .changing) }
         }
     }

@@ -80,7 +80,7 @@ import Testing
         held: [DeliveryID: String] = [:],
         outbox: Set<DeliveryID>? = nil
     ) -> EventExplanation {
-        var surroundings = Explainer.Surroundings()
+        var surroundings = Explainer.ExplainerContext()
         surroundings.held = held
         surroundings.outbox = outbox
         surroundings.recipient = recipient
@@ -95,7 +95,7 @@ import Testing
             report(.rejected, "a", on: 1, status: 400, reason: "payload-empty"),
         ]
         func outcome(_ outbox: Set<DeliveryID>) -> String {
-            let surroundings = Explainer.Surroundings(outbox: outbox)
+            let surroundings = Explainer.ExplainerContext(outbox: outbox)
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)
             return explainer.explanation { [] }.accounts[0].devices[0].outcome
         }
@@ -226,9 +226,9 @@ import Testing
     @Test func programsAreToldHowItEndedAsWell() {
         func ending(
             _ history: [TraceEntry],
-            _ change: (inout Explainer.Surroundings) -> Void = { _ in }
+            _ change: (inout Explainer.ExplainerContext) -> Void = { _ in }
         ) -> EventExplanation.Ending? {
-            var surroundings = Explainer.Surroundings(outbox: ["a"])
+            var surroundings = Explainer.ExplainerContext(outbox: ["a"])
             change(&surroundings)
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)
             return explainer.explanation { [] }.accounts[0].devices[0].result
@@ -276,7 +276,7 @@ import Testing
         ]
         let queue = QueueName(platform: "ios", app: "default")
         let pause = QueuePause(queue: queue, until: Self.noon + .minutes(1), reason: reason, cause: cause)
-        var surroundings = Explainer.Surroundings()
+        var surroundings = Explainer.ExplainerContext()
         surroundings.outbox = ["a"]
         surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
         let explainer = Explainer(event: event, history: history, surroundings: surroundings)
@@ -342,7 +342,7 @@ import Testing
         let queue = QueueName(platform: "ios", app: "default")
         func outcome(pausedFor span: Duration) -> String {
             let pause = QueuePause(queue: queue, until: Self.noon + span, reason: "quota", cause: .asked)
-            var surroundings = Explainer.Surroundings()
+            var surroundings = Explainer.ExplainerContext()
             surroundings.outbox = ["a"]
             surroundings.pauses = [queue: TracedPause(pause, since: Self.noon)]
             let explainer = Explainer(event: event, history: history, surroundings: surroundings)

@@ -115,8 +115,8 @@ import TimeTestSupport
         #expect(found.asked?.silent.first?.reason.contains("keep_events_hours") == true)
         // No member keeps events.
         let none = pages("x", nil, peers: Members("x", ["b": answering(nil)]))
-        await #expect(throws: OperationFailure.self) { try await none.events(since: .epoch) }
+        await #expect(throws: OperationError.self) { try await none.events(since: .epoch) }
         let alone = pages("x", nil, peers: nil)
-        await #expect(throws: OperationFailure.self) { try await alone.events(since: .epoch) }
+        await #expect(throws: OperationError.self) { try await alone.events(since: .epoch) }
     }
 }

@@ -43,7 +43,7 @@ import TimeTestSupport
     /// Returns the event of a request to one account as it reaches the pipeline.
     private func event(isSigned: Bool) async throws -> Event {
         let notifier = Notifier(
-            RequestQueue(outbox, intake, patience: nil, now: { Self.now }),
+            RequestQueue(outbox, intake, timeout: nil, now: { Self.now }),
             registry: registry,
             identity: identity,
             mustSign: { isSigned },
@@ -56,7 +56,7 @@ import TimeTestSupport
             return try NotifyRequest(ByteBuffer(bytes: body), terms)
         }
         let submission = try #require(await next()?.submissions.first)
-        submission.completion([EventVerdict(id: nil, .accepted)])
+        submission.completion([EventDecision(id: nil, .accepted)])
         let event = try Event(json: #require(submission.events.first))
         guard case .sent(let receipt) = try await answer else { throw CancellationError() }
         #expect(receipt.createdAt == Self.now.rfc3339)
@@ -103,7 +103,7 @@ import TimeTestSupport
         }
         let npub = NIP19.npub(identity.publicKey)
         #expect(try OperatorWords.key(link.replacing("%@", with: npub), "account") == identity.publicKey)
-        #expect(throws: OperationFailure.self) { try OperatorWords.event(link.replacing("%@", with: npub)) }
+        #expect(throws: OperationError.self) { try OperatorWords.event(link.replacing("%@", with: npub)) }
         let request = String(repeating: "0f", count: 16)
         #expect(OperatorWords.request(link.replacing("%@", with: request)) == request)
     }

@@ -42,7 +42,7 @@ import TimeTestSupport
         method: String = "GET",
         target: String = "/v1/me",
         body: String = ""
-    ) throws(APIProblem) -> APIPrincipal {
+    ) throws(APIError) -> APIPrincipal {
         let head = APIRequestHead(
             method: method,
             target: target,
@@ -65,7 +65,7 @@ import TimeTestSupport
         _ = try ask(authenticator, event)
         for seconds in [0, 60, 30] {
             clock.advance(by: .seconds(seconds))
-            #expect(throws: APIProblem.self) { try ask(authenticator, event) }
+            #expect(throws: APIError.self) { try ask(authenticator, event) }
         }
     }
 
@@ -75,7 +75,7 @@ import TimeTestSupport
         _ = try ask(authenticator(), event)
         clock.advance(by: .seconds(10))
         let restarted = authenticator()
-        #expect(throws: APIProblem.self) { try ask(restarted, event) }
+        #expect(throws: APIError.self) { try ask(restarted, event) }
     }
 
     @Test func itIsForOneRequest() throws {
@@ -102,7 +102,7 @@ import TimeTestSupport
             ([], "GET", "/v1/me", ""),
         ]
         for other in others {
-            #expect(throws: APIProblem.self, "\(other)") {
+            #expect(throws: APIError.self, "\(other)") {
                 try ask(authenticator(), sign(other.tags), method: other.method, target: other.target, body: other.body)
             }
         }
@@ -112,16 +112,16 @@ import TimeTestSupport
         let authenticator = authenticator()
         let head = APIRequestHead(method: "GET", target: "/v1/me", authorization: [], peer: "")
         for text in ["", "none", Base64.encode(Array("{}".utf8)), String(repeating: "A", count: 20_000)] {
-            #expect(throws: APIProblem.self) { try authenticator.principal(head, text) }
+            #expect(throws: APIError.self) { try authenticator.principal(head, text) }
         }
         for wrong in [try event(kind: .textNote), try event(at: 61), try event(at: -61)] {
-            #expect(throws: APIProblem.self) { try ask(authenticator, wrong) }
+            #expect(throws: APIError.self) { try ask(authenticator, wrong) }
         }
         // The same event with another content has another id, so the signature is invalid.
         let json = String(decoding: try event().json, as: UTF8.self)
         let forged = json.replacing(#""content":"""#, with: #""content":"x""#)
         #expect(forged != json)
-        #expect(throws: APIProblem.self) { try authenticator.principal(head, Base64.encode(Array(forged.utf8))) }
+        #expect(throws: APIError.self) { try authenticator.principal(head, Base64.encode(Array(forged.utf8))) }
     }
 
     /// A forged copy never keeps the real event from counting.
@@ -133,7 +133,7 @@ import TimeTestSupport
         let digits = Hex.encode(signature.first.array)
         let forged = json.replacing(digits, with: String(digits.reversed()))
         let head = APIRequestHead(method: "GET", target: "/v1/me", authorization: [], peer: "")
-        #expect(throws: APIProblem.self) { try authenticator.principal(head, Base64.encode(Array(forged.utf8))) }
+        #expect(throws: APIError.self) { try authenticator.principal(head, Base64.encode(Array(forged.utf8))) }
         #expect(try ask(authenticator, event) == .owner(alice.publicKey.hex))
     }
 }

@@ -12,7 +12,7 @@ import Testing
         state: .running,
         deaths: 0,
         lastDeath: nil,
-        setAside: 0,
+        abandoned: 0,
         confinement: "files, system calls"
     )
     private static let dying = PluginProcessReport(
@@ -21,7 +21,7 @@ import Testing
         state: .pausing,
         deaths: 5,
         lastDeath: "libC.so: signal SEGV at libC.so+0x12",
-        setAside: 1,
+        abandoned: 1,
         confinement: ""
     )
 

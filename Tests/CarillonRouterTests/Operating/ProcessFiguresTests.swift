@@ -10,7 +10,7 @@ import Testing
         let figures = ProcessFigures.current
         #expect(figures.cpuSeconds > 0 && figures.residentBytes > 1 << 20)
         #expect(figures.virtualBytes >= figures.residentBytes)
-        #expect(figures.openFiles > 2 && figures.mostFiles >= figures.openFiles)
+        #expect(figures.openFiles > 2 && figures.maxFiles >= figures.openFiles)
         #expect(figures.startedAt > 1_700_000_000 && figures.startedAt < Date().timeIntervalSince1970 + 1)
     }
 

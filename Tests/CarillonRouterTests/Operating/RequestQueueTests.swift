@@ -41,11 +41,11 @@ struct RequestQueueTests {
         let outbox: Outbox
         let keys: KeyPair
 
-        init(patience: Duration? = nil) throws {
+        init(timeout: Duration? = nil) throws {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
             keys = try KeyPair(random: SecureRandom.bytes)
             outbox = try Outbox(path: folder.appending(path: "outbox.sqlite").path)
-            queue = RequestQueue(outbox, intake, patience: patience, alarm: bell, now: { 1_000 })
+            queue = RequestQueue(outbox, intake, timeout: timeout, alarm: bell, now: { 1_000 })
         }
 
         deinit { try? FileManager.default.removeItem(at: folder) }
@@ -85,7 +85,7 @@ struct RequestQueueTests {
         func accept() async throws -> Int {
             let arrivals = try await onThread { [intake] in intake.next() }
             for submission in arrivals?.submissions ?? [] {
-                submission.completion(submission.events.map { _ in EventVerdict(id: nil, .accepted) })
+                submission.completion(submission.events.map { _ in EventDecision(id: nil, .accepted) })
             }
             return arrivals?.submissions.count ?? 0
         }
@@ -153,8 +153,8 @@ struct RequestQueueTests {
         let bench = try Bench()
         async let first = bench.queue.take(bench.request(1, key: 9))
         while bench.intake.backlog.events == 0 { await Task.yield() }
-        await #expect(throws: APIProblem.self) { try await bench.queue.take(bench.request(2, key: 9)) }
-        await #expect(throws: APIProblem.self) { try await bench.queue.take(bench.request(3, key: 9, body: 2)) }
+        await #expect(throws: APIError.self) { try await bench.queue.take(bench.request(2, key: 9)) }
+        await #expect(throws: APIError.self) { try await bench.queue.take(bench.request(3, key: 9, body: 2)) }
         #expect(try await bench.accept() == 1)
         let known = try await first
         // A repeated request is answered without the pipeline.
@@ -163,12 +163,12 @@ struct RequestQueueTests {
     }
 
     @Test func anOwnerThatDoesNotAnswerIsNotWaitedForAndMayBeAskedAgain() async throws {
-        let bench = try Bench(patience: .seconds(10))
+        let bench = try Bench(timeout: .seconds(10))
         let first = Task { try await bench.queue.take(bench.request(1, key: 9)) }
         while bench.intake.backlog.events == 0 { await Task.yield() }
         #expect(bench.bell.times == [11_000])
         bench.bell.ring()
-        await #expect(throws: APIProblem.self) { try await first.value }
+        await #expect(throws: APIError.self) { try await first.value }
         async let second = bench.queue.take(bench.request(2, key: 9))
         while bench.intake.backlog.events < 2 { await Task.yield() }
         // The late response to the first is ignored, the second's counts.
@@ -179,7 +179,7 @@ struct RequestQueueTests {
     @Test func aPipelineThatRefusesIsNamedAndTheRequestMayComeAgain() async throws {
         let bench = try Bench()
         bench.intake.close()
-        await #expect(throws: APIProblem(503, "shutting down, try again later", retryAfter: 1)) {
+        await #expect(throws: APIError(503, "shutting down, try again later", retryAfter: 1)) {
             try await bench.queue.take(bench.request(1, key: 9))
         }
         #expect(try bench.queue.find(Array(repeating: 1, count: 16))?.events.isEmpty == true)

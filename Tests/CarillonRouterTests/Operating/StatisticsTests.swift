@@ -24,7 +24,7 @@ import TimeTestSupport
         )
     }
 
-    private func figure(_ what: DailyFigure.What, _ platform: String = "ios", _ mode: String = "wake") -> DailyFigure {
+    private func figure(_ what: DailyFigure.Category, _ platform: String = "ios", _ mode: String = "wake") -> DailyFigure {
         DailyFigure(day: Self.day, what, platform: platform, app: "default", mode: mode)
     }
 
@@ -152,16 +152,16 @@ import TimeTestSupport
         #expect {
             try request([name: value])
         } throws: { error in
-            (error as? OperationFailure)?.kind == .invalid && "\(error)".hasPrefix(name)
+            (error as? OperationError)?.kind == .invalid && "\(error)".hasPrefix(name)
         }
     }
 
     @Test func nobodyMeansAllByAccident() throws {
-        #expect(throws: OperationFailure.self) { try request([:]).requireSelection() }
-        #expect(throws: OperationFailure.self) { try request(["dry_run": "1", "unpause": "1"]).requireSelection() }
+        #expect(throws: OperationError.self) { try request([:]).requireSelection() }
+        #expect(throws: OperationError.self) { try request(["dry_run": "1", "unpause": "1"]).requireSelection() }
         for parameters in [["all": "1"], ["state": "failed"], ["id": "x"], ["since": "1d"]] {
             try request(parameters).requireSelection()
         }
-        #expect(throws: OperationFailure.self) { try request(["since": "1h", "until": "2h"]) }
+        #expect(throws: OperationError.self) { try request(["since": "1h", "until": "2h"]) }
     }
 }

@@ -50,7 +50,7 @@ import TimeTestSupport
     /// The reader of a token's name must know its owner.
     @Test(arguments: ["the token file", "signed on as alice", "", "a\nb"])
     func noTokenIsCalledAsSomebodyElse(_ name: String) throws {
-        #expect(throws: OperationFailure.self) { try operations.create(name, [.read], for: nil) }
+        #expect(throws: OperationError.self) { try operations.create(name, [.read], for: nil) }
         #expect(try operations.list().tokens.isEmpty)
     }
 
@@ -70,7 +70,7 @@ import TimeTestSupport
         #expect(tokens.principal(of: token) != nil)
         _ = try operations.revoke("one")
         #expect(tokens.principal(of: token) == nil)
-        #expect(throws: OperationFailure.self) { try operations.revoke("one") }
+        #expect(throws: OperationError.self) { try operations.revoke("one") }
     }
 
     @Test func aTokenEnds() throws {
@@ -88,8 +88,8 @@ import TimeTestSupport
         try "no JSON".write(toFile: folder.file.path, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: folder.file.path)
         #expect(current().principal(of: token) == nil)
-        #expect(throws: OperationFailure.self) { try operations.list() }
-        #expect(throws: OperationFailure.self) { try operations.create("two", [.read], for: nil) }
+        #expect(throws: OperationError.self) { try operations.list() }
+        #expect(throws: OperationError.self) { try operations.create("two", [.read], for: nil) }
     }
 
     @Test func aFileThatOthersCanReadOpensNothing() throws {
@@ -111,13 +111,13 @@ import TimeTestSupport
 
     @Test(arguments: ["", "a/b", "a\nb", String(repeating: "a", count: 65)])
     func refusesOddNames(_ name: String) {
-        #expect(throws: OperationFailure.self) { try operations.create(name, [.read], for: nil) }
+        #expect(throws: OperationError.self) { try operations.create(name, [.read], for: nil) }
     }
 
     @Test func aNameIsThereOnceAndScopesMustBeNamed() throws {
         _ = try operations.create("Büro 7", [.send], for: nil)
-        #expect(throws: OperationFailure.self) { try operations.create("Büro 7", [.read], for: nil) }
-        #expect(throws: OperationFailure.self) { try operations.create("none", [], for: nil) }
+        #expect(throws: OperationError.self) { try operations.create("Büro 7", [.read], for: nil) }
+        #expect(throws: OperationError.self) { try operations.create("none", [], for: nil) }
     }
 }
 
@@ -129,7 +129,7 @@ import TimeTestSupport
         peer: String = "10.0.0.1",
         url: String? = "https://push.example.com/x",
         everybody: Set<APIScope>? = nil
-    ) throws(APIProblem) -> APIPrincipal? {
+    ) throws(APIError) -> APIPrincipal? {
         var scopes: [String: Set<APIScope>] = ["alice": [.read, .operate]]
         scopes["*"] = everybody
         let settings = Configuration.SignOn(header: "x-user", scopes: scopes)
@@ -164,8 +164,8 @@ import TimeTestSupport
     func otherSitesChangeNothing(_ fields: [String: String]) throws {
         var all = fields.mapValues { [$0] }
         all["x-user"] = ["alice"]
-        #expect(throws: APIProblem.self) { try principal(all, "POST") }
-        #expect(throws: APIProblem.self) { try principal(all, "DELETE") }
+        #expect(throws: APIError.self) { try principal(all, "POST") }
+        #expect(throws: APIError.self) { try principal(all, "DELETE") }
         // The browser keeps the response from a page of another site.
         #expect(try principal(all, "GET") != nil)
     }
@@ -184,6 +184,6 @@ import TimeTestSupport
         let own = host.merging(["origin": ["http://push.local:7448"]]) { $1 }
         #expect(try principal(own, "POST", url: nil) != nil)
         let other = host.merging(["origin": ["http://push.local"]]) { $1 }
-        #expect(throws: APIProblem.self) { try principal(other, "POST", url: nil) }
+        #expect(throws: APIError.self) { try principal(other, "POST", url: nil) }
     }
 }

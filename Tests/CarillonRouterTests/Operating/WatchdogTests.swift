@@ -14,8 +14,8 @@ import Testing
         let heard = Mutex<[Int]>([])
         let watchdog = Watchdog(
             interval: .seconds(1),
-            stuck: { patience in
-                asked.withLock { $0.append(patience) }
+            stuck: { timeout in
+                asked.withLock { $0.append(timeout) }
                 return rounds.withLock { $0.removeFirst() }
             },
             alive: { heard.withLock { $0.append(rounds.withLock(\.count)) } },

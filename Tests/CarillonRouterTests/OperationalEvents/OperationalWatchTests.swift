@@ -102,7 +102,7 @@ struct OperationalWatchTests {
     @Test func aCredentialIsToldOfAsItsEndComesNearer() {
         var watch = OperationalWatch(failingDays: 5)
         let end = Self.noon + .days(20)
-        var sight = OperationalWatch.Sight()
+        var sight = OperationalWatch.Snapshot()
         sight.expiries = [(Self.queue, TransportStatus.Expiry(what: "certificate", at: end))]
         var days: [Int] = []
         for hour in 0..<(24 * 30) where !watch.look(sight, at: Self.noon + .hours(hour)).isEmpty {
@@ -116,7 +116,7 @@ struct OperationalWatchTests {
 
     @Test func aProcessThatEndedIsToldEachTime() {
         var watch = OperationalWatch(failingDays: 5)
-        var sight = OperationalWatch.Sight()
+        var sight = OperationalWatch.Snapshot()
         sight.processes = [
             PluginProcessReport(
                 plugins: ["a.so"],
@@ -124,7 +124,7 @@ struct OperationalWatchTests {
                 state: .running,
                 deaths: 0,
                 lastDeath: nil,
-                setAside: 0,
+                abandoned: 0,
                 confinement: ""
             )
         ]
@@ -140,7 +140,7 @@ struct OperationalWatchTests {
 
     @Test func aRelayThatWantsALoginIsToldOnceADay() {
         var watch = OperationalWatch(failingDays: 5)
-        var sight = OperationalWatch.Sight()
+        var sight = OperationalWatch.Snapshot()
         sight.closedRelays = ["wss://relay.example.com"]
         let hours = (0..<50).filter { !watch.look(sight, at: Self.noon + .hours($0)).isEmpty }
         #expect(hours == [0, 24, 48])

@@ -15,7 +15,7 @@ import TimeTestSupport
         struct Call: Sendable {
             let url: String
             let id: String?
-            let answer: @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+            let answer: @Sendable (Result<HTTPResponse, HTTPError>) -> Void
         }
 
         let calls: AsyncStream<Call>
@@ -25,7 +25,7 @@ import TimeTestSupport
 
         func send(
             _ request: consuming HTTPRequest,
-            completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+            completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
         ) {
             called.yield(
                 Call(url: request.url, id: request.headers.first { $0.name == "webhook-id" }?.value, answer: completion)

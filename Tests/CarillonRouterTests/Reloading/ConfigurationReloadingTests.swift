@@ -34,8 +34,8 @@ import Testing
     ])
     func namesWhatTakesARestart(_ further: String, _ keys: [String]) throws {
         let (old, new) = (try Self.read(Self.start), try Self.read(Self.start + further))
-        #expect(old.keysThatTakeARestart(in: new) == keys)
-        #expect(old.keysThatTakeARestart(in: old).isEmpty)
+        #expect(old.keysRequiringRestart(in: new) == keys)
+        #expect(old.keysRequiringRestart(in: old).isEmpty)
     }
 
     @Test(arguments: [
@@ -46,13 +46,13 @@ import Testing
     ])
     func namesOtherValuesToo(_ value: String, _ other: String, _ key: String) throws {
         let new = try Self.read(Self.start.replacing(value, with: other))
-        #expect(try Self.read(Self.start).keysThatTakeARestart(in: new) == [key])
+        #expect(try Self.read(Self.start).keysRequiringRestart(in: new) == [key])
     }
 
     @Test func pluginsThatComeBehindTakeNoRestart() throws {
         func takesRestart(_ new: String) throws -> Bool {
             let old = "plugins: { folders: [a, b], sha256: { x.so: \(String(repeating: "0", count: 64)) } }\n"
-            return try Self.read(Self.start + old).keysThatTakeARestart(in: Self.read(Self.start + new)) == ["plugins"]
+            return try Self.read(Self.start + old).keysRequiringRestart(in: Self.read(Self.start + new)) == ["plugins"]
         }
         let (zeros, ones) = (String(repeating: "0", count: 64), String(repeating: "1", count: 64))
         #expect(try !takesRestart("plugins: { folders: [a, b, c], sha256: { x.so: \(zeros), y.so: \(ones) } }\n"))
@@ -72,8 +72,8 @@ import Testing
             return configuration
         }
         let old = try http("one root")
-        #expect(try old.keysThatTakeARestart(in: http("one root")) == [])
-        #expect(try old.keysThatTakeARestart(in: http("another root")) == ["http"])
+        #expect(try old.keysRequiringRestart(in: http("one root")) == [])
+        #expect(try old.keysRequiringRestart(in: http("another root")) == ["http"])
     }
 
     @Test func takesOverWhatCanChangeAndNothingElse() throws {

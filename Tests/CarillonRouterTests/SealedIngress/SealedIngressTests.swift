@@ -110,7 +110,7 @@ import WebIngress
     }
 
     @Test func sendersComeAgainFromHalfOfTheQueuesShareOn() async throws {
-        configuration.mostWaiting = 16
+        configuration.maxWaiting = 16
         try await run { router async throws in
             #expect(try await status(router, "POST", "/push/\(Self.token)/alice") == 202)
             #expect(try await status(router, "POST", "/push/\(Self.token)/bob") == 202)

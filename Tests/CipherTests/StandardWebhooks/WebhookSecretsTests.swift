@@ -32,7 +32,7 @@ struct WebhookSecretsTests {
     }
 
     @Test func thereAreNotTooMany() {
-        #expect(throws: WebhookSecrets.Mistake.self) {
+        #expect(throws: WebhookSecrets.FormatError.self) {
             try WebhookSecrets(Array(repeating: Self.secret, count: 9))
         }
     }

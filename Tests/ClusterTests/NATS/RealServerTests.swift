@@ -118,7 +118,7 @@ struct RealServerTests {
     @Test func aWatchSeesEachChangeOnceOverARestartOfTheServer() async throws {
         let server = try RealServer()
         let client = try await server.client()
-        let bucket = KeyValueBucket("LISTS", in: JetStream(client, patience: .seconds(1)))
+        let bucket = KeyValueBucket("LISTS", in: JetStream(client, timeout: .seconds(1)))
         try await bucket.stream.ensure(KeyValueBucket.configuration(bucket.name, replicas: 1))
         for number in 0..<20 { try await bucket.put("k.\(number % 10)", [UInt8(number)]) }
         let seen = Mutex<[KeyValueWatch.Change]>([])

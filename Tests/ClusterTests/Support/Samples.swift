@@ -109,7 +109,7 @@ extension LogTransaction {
                 pushes: 5,
                 underWay: "d1",
                 releasedAt: 6,
-                aside: 1,
+                unblocked: 1,
                 silentPushes: [7, 8]
             )
         ]
@@ -124,19 +124,19 @@ extension LogTransaction {
             Withdrawal(author: SIMD4(repeating: .max), $0, until: 7)
         }
         transaction.pace.released = [HeldKey(device: device, slot: 3)]
-        let failure = DeliveryFailure(.rejected, status: 400, reason: "BadTopic")
+        let failure = FailedAttempt(.rejected, status: 400, reason: "BadTopic")
         transaction.changes.removals = [OutboxKey(number: 1)]
-        transaction.changes.burials = [
-            OutboxChanges.Burial(key: OutboxKey(number: 1), failure: failure, failedAt: 10, attempts: 2)
+        transaction.changes.newDeadLetters = [
+            OutboxChanges.NewDeadLetter(key: OutboxKey(number: 1), failure: failure, failedAt: 10, attempts: 2)
         ]
         transaction.changes.reschedulings = [
             OutboxChanges.Rescheduling(key: OutboxKey(number: 2), due: 11, attempts: 1, failure: failure),
             OutboxChanges.Rescheduling(key: OutboxKey(number: 2), due: 12, attempts: 2, failure: nil),
         ]
-        transaction.changes.hastenings = [OutboxChanges.Hastening(key: OutboxKey(number: 2), due: 3)]
+        transaction.changes.immediateRetries = [OutboxChanges.ImmediateRetry(key: OutboxKey(number: 2), due: 3)]
         transaction.changes.forgotten = [DeviceID(rawValue: 6)]
         transaction.changes.ends = [
-            PushEnd(device: device, delivery: "d1", counts: true, standsAside: false, moment: 13)
+            CompletedPush(device: device, delivery: "d1", counts: true, stopsBlocking: false, moment: 13)
         ]
         return transaction
     }

@@ -59,7 +59,7 @@ struct CourierHostTests {
             guard let wakeAt = driver.wakeAt else { break }
             driver.advance(to: wakeAt)
         }
-        #expect(driver.reports.contains(where: \.standsAside) == (reason == "timeout"))
+        #expect(driver.reports.contains(where: \.stopsBlocking) == (reason == "timeout"))
         #expect(isHostPaused == (reason != "overloaded"))
     }
 

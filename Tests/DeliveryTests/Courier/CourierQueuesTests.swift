@@ -39,7 +39,7 @@ struct CourierQueuesTests {
     }
 
     @Test func whatFailsAgainAndAgainStandsAside() {
-        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 3))
+        var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 3))
         driver.accept(.sample(1), .sample(2))
         for wait: Duration in [.seconds(1), .seconds(2)] {
             driver.end(1, unavailable)
@@ -52,19 +52,19 @@ struct CourierQueuesTests {
         #expect(driver.numbersUnderWay == [2])
         driver.end(2, delivered)
         #expect(driver.numbersUnderWay == [1])
-        #expect(driver.reports.map(\.standsAside) == [false, false, true, false])
+        #expect(driver.reports.map(\.stopsBlocking) == [false, false, true, false])
     }
 
     @Test func whatStandsAsideIsAnEndForItsDevicesPace() {
-        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 2))
+        var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 2))
         driver.accept(.sample(1))
         for _ in 0..<3 {
             driver.end(1, unavailable)
             while driver.numbersUnderWay.isEmpty, let wakeAt = driver.wakeAt { driver.advance(to: wakeAt) }
         }
         driver.end(1, delivered)
-        let ends = driver.reports.map { PushEnd.all(of: [$0], at: 0) }
-        #expect(ends.map { $0.map(\.standsAside) } == [[], [true], [true], [false]])
+        let ends = driver.reports.map { CompletedPush.all(of: [$0], at: 0) }
+        #expect(ends.map { $0.map(\.stopsBlocking) } == [[], [true], [true], [false]])
         #expect(ends.map { $0.map(\.counts) } == [[], [false], [false], [true]])
     }
 

@@ -12,7 +12,7 @@ struct CourierScopeTests {
 
     private func driver(inFlight: Int = 10, inFlightPerHost: Int = 4) -> QueuesDriver {
         var driver = QueuesDriver(
-            limits: CourierLimits(inFlight: inFlight, inFlightPerHost: inFlightPerHost, standAsideAfter: 2)
+            limits: CourierLimits(inFlight: inFlight, inFlightPerHost: inFlightPerHost, stopBlockingAfter: 2)
         )
         driver.resolve = { .found(host: $0.device.rawValue < 100 ? "angry" : "\($0.device.rawValue)") }
         return driver
@@ -32,7 +32,7 @@ struct CourierScopeTests {
         driver.end(1, delivered)
         #expect(driver.numbersUnderWay == [3, 2])
         #expect(driver.pauses.isEmpty)
-        #expect(!driver.reports.contains { $0.standsAside })
+        #expect(!driver.reports.contains { $0.stopsBlocking })
     }
 
     @Test func aDevicesTroubleIsNotItsHosts() {

@@ -39,7 +39,7 @@ struct CourierSetBackTests {
     }
 
     @Test func whatStandsAsideWaitsNoLongerEither() {
-        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 1))
+        var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 1))
         driver.accept(.sample(1), .sample(2))
         driver.end(1, down)
         driver.end(2, delivered)
@@ -69,7 +69,7 @@ struct CourierSetBackTests {
     }
 
     @Test func theDiskLearnsOfIt() {
-        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 2))
+        var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 2))
         driver.accept(.sample(1), .sample(2), .sample(3, device: 2))
         driver.end(1, down)
         driver.advance(by: .seconds(1))

@@ -18,7 +18,7 @@ struct QueuesDriver {
     private(set) var resumed: [QueueName] = []
     private(set) var wakeAt: Timestamp?
     /// The result of a lookup.
-    var resolve: (Delivery) -> Resolution = { _ in .found(host: nil) }
+    var resolve: (Delivery) -> AddressLookup = { _ in .found(host: nil) }
     private var nextSequence: Int64 = 1
 
     init(

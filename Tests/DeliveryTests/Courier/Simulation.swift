@@ -17,7 +17,7 @@ struct Simulation {
     enum Message {
         case event(CourierEvent)
         case drop([QueueEntry])
-        case hasten([QueueEntry])
+        case expedite([QueueEntry])
     }
 
     let outbox: Outbox
@@ -32,13 +32,13 @@ struct Simulation {
     private(set) var underWay: [Attempt] = []
     private(set) var ends: [DeliveryID: [DeliveryReport.Kind]] = [:]
     private(set) var reports = 0
-    private(set) var mostInFlight = 0
-    private(set) var mostHeld = 0
+    private(set) var peakInFlight = 0
+    private(set) var peakHeld = 0
     private(set) var collisions = 0
     private(set) var pagesRead = 0
     /// Ids whose end a crash may have lost.
     private(set) var mayRepeat: Set<DeliveryID> = []
-    private(set) var hastened = 0
+    private(set) var expedited = 0
     private(set) var droppedOnDisk = 0
     private var discards: [[QueueEntry]] = []
     private var wakeAt: Timestamp?
@@ -86,9 +86,9 @@ struct Simulation {
                     let drop = simulation.queues.drop(entries, into: &actions)
                     simulation.discards.append(drop.absent)
                 }
-            case .hasten(let entries):
+            case .expedite(let entries):
                 act { simulation, actions in
-                    simulation.hastened += simulation.queues.hasten(entries, now: simulation.now, into: &actions)
+                    simulation.expedited += simulation.queues.expedite(entries, now: simulation.now, into: &actions)
                 }
             }
         case 2, 3:
@@ -168,7 +168,7 @@ struct Simulation {
         }
         var chosen: [QueueEntry] = []
         for entry in all where entry.key != nil && Int.random(in: 0..<4, using: &random) == 0 { chosen.append(entry) }
-        handedOver.append(Bool.random(using: &random) ? .drop(chosen) : .hasten(chosen))
+        handedOver.append(Bool.random(using: &random) ? .drop(chosen) : .expedite(chosen))
     }
 
     private mutating func handle(_ event: CourierEvent) {
@@ -190,8 +190,8 @@ struct Simulation {
             }
             queues.advance(now: now, into: &actions)
         }
-        mostInFlight = max(mostInFlight, queues.queues.map(\.inFlight).max() ?? 0)
-        mostHeld = max(mostHeld, queues.queues.map(\.devices.count).max() ?? 0)
+        peakInFlight = max(peakInFlight, queues.queues.map(\.inFlight).max() ?? 0)
+        peakHeld = max(peakHeld, queues.queues.map(\.devices.count).max() ?? 0)
     }
 
     private mutating func begin(_ attempt: Attempt) {

@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import Delivery
 
 struct SimulationTests {
-    private static let tight = CourierLimits(inFlight: 8, slow: 4, window: 64, inFlightPerHost: 2, standAsideAfter: 3)
+    private static let tight = CourierLimits(inFlight: 8, slow: 4, window: 64, inFlightPerHost: 2, stopBlockingAfter: 3)
 
     /// Returns success for six of ten attempts, and every other outcome for the rest.
     private func answer(_ stored: StoredDelivery, _ random: inout SeededGenerator) -> Outcome {
@@ -51,7 +51,7 @@ struct SimulationTests {
         #expect(simulation.ends.count == 1500)
         #expect(simulation.ends.values.allSatisfy { $0.count == 1 })
         #expect(simulation.ends.values.joined().count { $0 == .discarded } > simulation.droppedOnDisk)
-        #expect(simulation.droppedOnDisk > 0 && simulation.hastened > 0 && simulation.collisions == 0)
+        #expect(simulation.droppedOnDisk > 0 && simulation.expedited > 0 && simulation.collisions == 0)
         #expect(
             simulation.queues.queues.allSatisfy {
                 $0.devices.count == 0 && $0.devices.delayedCount == 0 && $0.paging.retrying.isEmpty
@@ -80,8 +80,8 @@ struct SimulationTests {
         #expect(simulation.ends.values.allSatisfy { $0.count == 1 })
         #expect(Set(simulation.ends.values.joined()).isSuperset(of: [.delivered, .rejected, .gone]))
         #expect(simulation.collisions == 0)
-        #expect(simulation.mostInFlight <= Self.tight.inFlight + Self.tight.slow)
-        #expect(simulation.mostHeld <= 64 + 2 * Self.tight.page)
+        #expect(simulation.peakInFlight <= Self.tight.inFlight + Self.tight.slow)
+        #expect(simulation.peakHeld <= 64 + 2 * Self.tight.page)
         #expect(simulation.pagesRead > 20)
         #expect(
             simulation.queues.queues.allSatisfy {
@@ -148,6 +148,6 @@ struct SimulationTests {
         }
         #expect(simulation.ends.count == 1000)
         #expect(simulation.ends.values.allSatisfy { $0 == [.delivered] })
-        #expect(simulation.mostHeld <= 64 + 2 * Self.tight.page)
+        #expect(simulation.peakHeld <= 64 + 2 * Self.tight.page)
     }
 }

@@ -19,13 +19,13 @@ struct DeadLetterTests {
         return stored
     }
 
-    private func bury(_ stored: [StoredDelivery], in outbox: Outbox, at time: Timestamp? = nil) throws {
+    private func addDeadLetters(_ stored: [StoredDelivery], in outbox: Outbox, at time: Timestamp? = nil) throws {
         var changes = OutboxChanges()
         changes.removals = stored.map(\.key)
-        changes.burials = stored.map { stored in
-            OutboxChanges.Burial(
+        changes.newDeadLetters = stored.map { stored in
+            OutboxChanges.NewDeadLetter(
                 key: stored.key,
-                failure: DeliveryFailure(.rejected, status: 400, reason: "BadTopic"),
+                failure: FailedAttempt(.rejected, status: 400, reason: "BadTopic"),
                 failedAt: time ?? now,
                 attempts: 1
             )
@@ -49,25 +49,25 @@ struct DeadLetterTests {
         ]
         for (number, end) in ends.enumerated() {
             driver.accept(.sample(number, device: Int64(number)))
-            let burials = driver.changes.burials.count
+            let newDeadLetters = driver.changes.newDeadLetters.count
             driver.end(number, end.0)
-            #expect(driver.changes.burials.count == burials + (end.isKept ? 1 : 0))
+            #expect(driver.changes.newDeadLetters.count == newDeadLetters + (end.isKept ? 1 : 0))
         }
-        #expect(driver.changes.burials.map(\.failure.reason) == ["BadTopic", "plugin-crashed"])
-        #expect(driver.changes.burials.map(\.attempts) == [1, 1])
+        #expect(driver.changes.newDeadLetters.map(\.failure.reason) == ["BadTopic", "plugin-crashed"])
+        #expect(driver.changes.newDeadLetters.map(\.attempts) == [1, 1])
         #expect(driver.changes.removals.count == 4)
         #expect(driver.changes.forgotten == [DeviceID(rawValue: 2)])
     }
 
     @Test func whatWasTriedForItsWholeLifetimeIsKeptWithItsLastFailure() {
-        for (outcome, kind) in [(unavailable, DeliveryFailure.Kind.retry), (misconfigured, .misconfigured)] {
+        for (outcome, kind) in [(unavailable, FailedAttempt.Kind.retry), (misconfigured, .misconfigured)] {
             var driver = QueuesDriver(policy: RetryPolicy(lifetime: .minutes(1)))
             driver.accept(.sample(1))
             driver.end(1, outcome)
             driver.advance(by: .seconds(61))
             #expect(driver.reports.last?.kind == .expired)
-            #expect(driver.changes.burials.map(\.failure.kind) == [kind])
-            #expect(driver.changes.burials.map(\.failure.reason) == [outcome.reason])
+            #expect(driver.changes.newDeadLetters.map(\.failure.kind) == [kind])
+            #expect(driver.changes.newDeadLetters.map(\.failure.reason) == [outcome.reason])
         }
     }
 
@@ -77,7 +77,7 @@ struct DeadLetterTests {
         driver.end(1, unavailable)
         driver.advance(by: .minutes(2))
         #expect(driver.reports.last?.kind == .expired)
-        #expect(driver.changes.burials.isEmpty)
+        #expect(driver.changes.newDeadLetters.isEmpty)
     }
 
     @Test func itMovesInOneWriteAndSurvivesACrashOnEitherSide() throws {
@@ -85,7 +85,7 @@ struct DeadLetterTests {
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert([.sample(1), .sample(2, device: 2)], into: outbox)
         try folder.snapshot(of: "outbox", as: "before")
-        try bury([stored[0]], in: outbox)
+        try addDeadLetters([stored[0]], in: outbox)
         try folder.snapshot(of: "outbox", as: "after")
         let before = try Outbox(path: folder.path("before"))
         #expect(before.count == 2 && before.deadLetterCount == 0)
@@ -94,7 +94,7 @@ struct DeadLetterTests {
         let entry = try #require(try failed(folder.path("after")).first)
         #expect(entry.id == stored[0].delivery.id && entry.device == stored[0].delivery.device)
         #expect(entry.queue == QueueName(platform: "ios", app: "default"))
-        #expect(entry.failure == DeliveryFailure(.rejected, status: 400, reason: "BadTopic"))
+        #expect(entry.failure == FailedAttempt(.rejected, status: 400, reason: "BadTopic"))
         #expect(entry.failedAt == now && entry.attempts == 1 && entry.mode == .wake)
         #expect(entry.size == ByteCount(stored[0].delivery.notification.blob.count))
     }
@@ -103,19 +103,19 @@ struct DeadLetterTests {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert([.sample(1)], into: outbox)
-        try bury(stored, in: outbox)
+        try addDeadLetters(stored, in: outbox)
         let letters = try failed(folder.path("outbox")).compactMap(\.letter)
         try folder.snapshot(of: "outbox", as: "before")
-        var revived: [StoredDelivery] = []
-        #expect(try outbox.revive(letters, at: now + .hours(30)) { revived += $0 } == 1)
+        var requeued: [StoredDelivery] = []
+        #expect(try outbox.requeue(letters, at: now + .hours(30)) { requeued += $0 } == 1)
         try folder.snapshot(of: "outbox", as: "after")
         // A second operator's request at the same time finds no dead letters.
-        #expect(try outbox.revive(letters, at: now) { revived += $0 } == 0)
-        let delivery = try #require(revived.first?.delivery)
-        #expect(revived.count == 1 && delivery.id == stored[0].delivery.id)
+        #expect(try outbox.requeue(letters, at: now) { requeued += $0 } == 0)
+        let delivery = try #require(requeued.first?.delivery)
+        #expect(requeued.count == 1 && delivery.id == stored[0].delivery.id)
         #expect(delivery.notification == stored[0].delivery.notification)
         // Its lifetime starts again.
-        #expect(delivery.acceptedAt == now + .hours(30) && revived[0].attempts == 0 && revived[0].due == nil)
+        #expect(delivery.acceptedAt == now + .hours(30) && requeued[0].attempts == 0 && requeued[0].due == nil)
         for (name, waiting) in [("before", 0), ("after", 1)] {
             let copy = try Outbox(path: folder.path(name))
             #expect(copy.count == waiting && copy.deadLetterCount == 1 - waiting)
@@ -126,7 +126,7 @@ struct DeadLetterTests {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"), deadLetters: DeadLetterLimits(days: 1, rows: 3))
         let stored = try insert((0..<5).map { .sample($0, device: Int64($0)) }, into: outbox)
-        for stored in stored { try bury([stored], in: outbox) }
+        for stored in stored { try addDeadLetters([stored], in: outbox) }
         #expect(outbox.deadLetterCount == 3 && outbox.count == 0)
         #expect(try failed(folder.path("outbox")).map(\.device.rawValue) == [2, 3, 4])
     }
@@ -134,7 +134,7 @@ struct DeadLetterTests {
     @Test(arguments: [DeadLetterLimits(days: 0), DeadLetterLimits(rows: 0)])
     func withZeroOfEitherNoneAreKept(limits: DeadLetterLimits) throws {
         let outbox = try Outbox(DatabaseQueue(), deadLetters: limits)
-        try bury(try insert([.sample(1)], into: outbox), in: outbox)
+        try addDeadLetters(try insert([.sample(1)], into: outbox), in: outbox)
         #expect(outbox.deadLetterCount == 0 && outbox.count == 0)
     }
 
@@ -142,8 +142,8 @@ struct DeadLetterTests {
         let folder = try TemporaryFolder()
         let outbox = try Outbox(path: folder.path("outbox"))
         let stored = try insert((0..<4).map { .sample($0, device: Int64($0)) }, into: outbox)
-        try bury([stored[0]], in: outbox, at: now - .days(1) - .milliseconds(1))
-        try bury(Array(stored[1...]), in: outbox)
+        try addDeadLetters([stored[0]], in: outbox, at: now - .days(1) - .milliseconds(1))
+        try addDeadLetters(Array(stored[1...]), in: outbox)
         try outbox.pruneDeadLetters(at: now) { $0.rawValue != 1 }
         #expect(try failed(folder.path("outbox")).map(\.device.rawValue) == [2, 3])
         // Its push service reported it as gone, or a delivery found it unregistered.
@@ -165,9 +165,9 @@ struct DeadLetterTests {
             (0..<6).map { .sample($0, device: Int64($0 % 2), platform: $0 < 3 ? "ios" : "web") },
             into: outbox
         )
-        try bury(Array(stored[0..<4]), in: outbox)
+        try addDeadLetters(Array(stored[0..<4]), in: outbox)
         var changes = OutboxChanges()
-        let failure = DeliveryFailure(.misconfigured, status: 403, reason: "InvalidProviderToken")
+        let failure = FailedAttempt(.misconfigured, status: 403, reason: "InvalidProviderToken")
         changes.reschedulings = [.init(key: stored[5].key, due: now + .minutes(1), attempts: 2, failure: failure)]
         try outbox.apply(changes)
         let reader = OutboxReader(path: path)

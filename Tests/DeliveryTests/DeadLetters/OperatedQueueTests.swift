@@ -60,14 +60,14 @@ struct OperatedQueueTests {
     }
 
     @Test func whatStandsAsideCanBeDroppedAndHastened() {
-        var driver = QueuesDriver(limits: CourierLimits(standAsideAfter: 1))
+        var driver = QueuesDriver(limits: CourierLimits(stopBlockingAfter: 1))
         let stored = driver.accept(.sample(1), .sample(2, device: 2))
         driver.end(1, unavailable)
         driver.end(2, unavailable)
         #expect(drop([stored[0]], &driver).dropped == 1)
         var actions = CourierActions()
         #expect(
-            driver.queues.hasten([entry(stored[1], due: driver.now + .seconds(1))], now: driver.now, into: &actions)
+            driver.queues.expedite([entry(stored[1], due: driver.now + .seconds(1))], now: driver.now, into: &actions)
                 == 1
         )
         #expect(actions.reports.map(\.kind) == [.requeued])
@@ -82,7 +82,7 @@ struct OperatedQueueTests {
         driver.end(1, Outcome(.misconfigured, status: 403, reason: "InvalidProviderToken"))
         var actions = CourierActions()
         let later = entry(stored[0], due: driver.now + .seconds(1))
-        #expect(driver.queues.hasten([later], now: driver.now, into: &actions) == 1)
+        #expect(driver.queues.expedite([later], now: driver.now, into: &actions) == 1)
         driver.handle(.wake)
         #expect(driver.numbersUnderWay.isEmpty)
         let name = stored[0].delivery.queue
@@ -128,7 +128,7 @@ struct OperatedQueueTests {
         #expect(courier.status.map(\.waiting) == [30])
         // Again: no deliveries are left to drop.
         #expect(await courier.drop(all.filter { $0.device.rawValue < 30 }) == QueueDrop(dropped: 0, underWay: 0))
-        _ = await courier.hasten(all.filter { $0.device.rawValue >= 30 })
+        _ = await courier.expedite(all.filter { $0.device.rawValue >= 30 })
         await observer.record { $0.ended(.retry).count == 90 }
         #expect(Set(transport.attempts[60...].map(\.delivery.device.rawValue)) == Set(30..<60))
         #expect(transport.attempts.count == 90)
@@ -161,8 +161,8 @@ struct OperatedQueueTests {
         #expect(letters.map(\.attempts) == [1])
         // Longer than its lifetime, which starts again.
         time.advance(by: .hours(30))
-        #expect(try courier.revive(letters) == 1)
-        #expect(try courier.revive(letters) == 0)
+        #expect(try courier.requeue(letters) == 1)
+        #expect(try courier.requeue(letters) == 0)
         await transport.attempts(2)[1].complete(Outcome(.delivered, status: 200, reason: "ok"))
         await observer.record { $0.ended(.delivered).count == 1 }
         await courier.settle()

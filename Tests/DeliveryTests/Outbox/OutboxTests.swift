@@ -198,7 +198,7 @@ struct OutboxTests {
         let pages = try database.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
         try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages + 2)") }
         var handedOver = false
-        #expect(throws: StoreFault.self) {
+        #expect(throws: StoreError.self) {
             try outbox.insert((1..<2000).map { .sample($0, app: "other") }) { _ in handedOver = true }
         }
         #expect(!handedOver)
@@ -255,8 +255,8 @@ struct OutboxTests {
         // The same among dead letters.
         var changes = OutboxChanges()
         changes.removals = stored.map(\.key)
-        changes.burials = stored.map {
-            OutboxChanges.Burial(key: $0.key, failure: DeliveryFailure(.retry, reason: "x"), failedAt: 5, attempts: 1)
+        changes.newDeadLetters = stored.map {
+            OutboxChanges.NewDeadLetter(key: $0.key, failure: FailedAttempt(.retry, reason: "x"), failedAt: 5, attempts: 1)
         }
         try outbox.apply(changes)
         let letters = try reader.entries(QueueSelection(), limit: 9)
@@ -265,9 +265,9 @@ struct OutboxTests {
         var kept: [DeliveryID] = []
         try OutboxTransfer(outbox).forEachKeptLetter { kept.append($0.delivery.id) }
         #expect(kept == [stored[0].delivery.id])
-        var revived: [DeliveryID] = []
-        _ = try outbox.revive(letters.compactMap(\.letter), at: 9) { revived = $0.map(\.delivery.id) }
-        #expect(revived == [stored[0].delivery.id])
+        var requeued: [DeliveryID] = []
+        _ = try outbox.requeue(letters.compactMap(\.letter), at: 9) { requeued = $0.map(\.delivery.id) }
+        #expect(requeued == [stored[0].delivery.id])
     }
 
     @Test func pagesAreReadWithoutScanningOrSorting() throws {

@@ -12,12 +12,12 @@ import Testing
     /// Adds a delivery, first without its host like the pipeline, then with the host that the courier finds.
     private func bring(_ device: Int, at host: String? = nil) -> Bool {
         let device = Self.device(device)
-        var verdict = share.take(device)
-        if verdict == .dependsOnHost { verdict = share.take(device, at: host) }
-        if verdict == .taken { share.add(for: device) }
+        var decision = share.take(device)
+        if decision == .dependsOnHost { decision = share.take(device, at: host) }
+        if decision == .taken { share.add(for: device) }
         share.settle()
         if let host { share.locate(device, at: host) }
-        return verdict == .taken
+        return decision == .taken
     }
 
     @Test func aQueueTakesItsShareAndNoMore() {
@@ -69,12 +69,12 @@ import Testing
     }
 
     @Test func whatIsTakenTogetherCountsTogether() {
-        let verdicts = (0..<20).map { device -> QueueQuota.Verdict in
+        let decisions = (0..<20).map { device -> QueueQuota.Decision in
             let first = share.take(Self.device(device))
             return first == .dependsOnHost ? share.take(Self.device(device), at: "hole") : first
         }
         // The first four were not looked up: no host can exceed its limit before that.
-        #expect(verdicts.count { $0 == .taken } == 8)
+        #expect(decisions.count { $0 == .taken } == 8)
         #expect(share.take(Self.device(7)) == .refused)
         share.settle()
         #expect(share.take(Self.device(7)) == .taken)

@@ -134,10 +134,10 @@ struct SharedNotificationTests {
         var changes = OutboxChanges()
         changes.reschedulings = [.init(key: stored[0].key, due: 300, attempts: 1)]
         changes.removals = [stored[1].key, stored[2].key]
-        changes.burials = [
-            OutboxChanges.Burial(
+        changes.newDeadLetters = [
+            OutboxChanges.NewDeadLetter(
                 key: stored[1].key,
-                failure: DeliveryFailure(.rejected, status: 400, reason: "BadTopic"),
+                failure: FailedAttempt(.rejected, status: 400, reason: "BadTopic"),
                 failedAt: 7,
                 attempts: 1
             )
@@ -154,10 +154,10 @@ struct SharedNotificationTests {
         try end([stored[0]])
         #expect(try shared() == [])
         let letter = try #require(entries.first?.letter)
-        var revived: [Delivery] = []
-        _ = try outbox.revive([letter], at: 9) { revived = $0.map(\.delivery) }
-        #expect(revived.map(\.notification) == [note])
-        #expect(revived.map(\.id) == [stored[1].delivery.id])
+        var requeued: [Delivery] = []
+        _ = try outbox.requeue([letter], at: 9) { requeued = $0.map(\.delivery) }
+        #expect(requeued.map(\.notification) == [note])
+        #expect(requeued.map(\.id) == [stored[1].delivery.id])
     }
 
     @Test func aNotificationThatIsMissingIsReportedWithItsDelivery() throws {

@@ -166,7 +166,7 @@ struct OutboxPaceTests {
 
     @Test(arguments: DeliveryReport.Kind.allCases)
     func anEndIsWhatLeavesAllQueues(kind: DeliveryReport.Kind) {
-        func ends(_ device: Int64) -> [PushEnd] {
+        func ends(_ device: Int64) -> [CompletedPush] {
             let report = DeliveryReport(
                 delivery: "d",
                 device: DeviceID(rawValue: device),
@@ -175,7 +175,7 @@ struct OutboxPaceTests {
                 reason: "",
                 attempt: 1
             )
-            return PushEnd.all(of: [report], at: 7)
+            return CompletedPush.all(of: [report], at: 7)
         }
         let isEnd = ![.retry, .misconfigured, .reduced, .moved, .postponed, .requeued].contains(kind)
         #expect(ends(1).map(\.counts) == (isEnd ? [[.delivered, .rejected].contains(kind)] : []))
@@ -190,7 +190,7 @@ struct OutboxPaceTests {
         }
         var changes = OutboxChanges()
         changes.ends = [("a", 1, true), ("b", 2, false), ("other", 3, true)].map { delivery, device, isDelivered in
-            PushEnd(device: DeviceID(rawValue: device), delivery: delivery, counts: isDelivered, moment: now)
+            CompletedPush(device: DeviceID(rawValue: device), delivery: delivery, counts: isDelivered, moment: now)
         }
         try outbox.apply(changes)
         let paces = try load(outbox).paces
@@ -204,19 +204,19 @@ struct OutboxPaceTests {
         let outbox = try Outbox(database)
         let (first, last, delivered) = (row(1, underWay: "a", pushes: 3), row(2, underWay: "b"), row(3, underWay: "c"))
         try put(outbox) { changes in
-            changes.rows = zip([first, last, delivered], [1, PaceRow.mostAside, 2]).map { row, aside in
+            changes.rows = zip([first, last, delivered], [1, PaceRow.maxUnblocked, 2]).map { row, unblocked in
                 var row = row
-                row.aside = aside
+                row.unblocked = unblocked
                 return row
             }
         }
         var changes = OutboxChanges()
         changes.ends = [first, last, delivered].map { row in
-            PushEnd(
+            CompletedPush(
                 device: row.device,
                 delivery: row.underWay ?? "",
                 counts: row.underWay == "c",
-                standsAside: row.underWay != "c",
+                stopsBlocking: row.underWay != "c",
                 moment: now
             )
         }
@@ -225,7 +225,7 @@ struct OutboxPaceTests {
         // Without the changes of a start.
         try database.read { try PaceStatements.readPaces($0) { paces.append($0) } }
         #expect(paces.map(\.underWay) == [nil, "b", nil])
-        #expect(paces.map(\.aside) == [2, PaceRow.mostAside, 0])
+        #expect(paces.map(\.unblocked) == [2, PaceRow.maxUnblocked, 0])
         #expect(paces.map(\.pushes) == [2, 1, 1])
         #expect(paces.map(\.pushedAt) == [now - .seconds(5), now - .seconds(5), now])
     }
@@ -236,7 +236,7 @@ struct OutboxPaceTests {
         late.releasedAt = now - .days(1)
         try put(outbox) { $0.rows = [late] }
         var changes = OutboxChanges()
-        changes.ends = [PushEnd(device: late.device, delivery: "a", counts: false, moment: now)]
+        changes.ends = [CompletedPush(device: late.device, delivery: "a", counts: false, moment: now)]
         try outbox.apply(changes)
         #expect(try load(outbox).paces.map(\.pushes) == [1])
     }

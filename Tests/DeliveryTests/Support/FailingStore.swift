@@ -49,13 +49,13 @@ final class FailingStore: DeliveryStore {
         return try outbox.retries(of: queue, from: place, limit: limit)
     }
 
-    func revive(
+    func requeue(
         _ letters: [DeadLetterNumber],
         at now: Timestamp,
         handOver: ([StoredDelivery]) -> Void
     ) throws -> Int {
         if failures.withLock({ $0.insertions }) { throw DiskFailure() }
-        return try outbox.revive(letters, at: now, handOver: handOver)
+        return try outbox.requeue(letters, at: now, handOver: handOver)
     }
 
     private func spend(_ kind: WritableKeyPath<Failures, Int>) throws {

@@ -64,12 +64,12 @@ struct RequestGateTests {
         try post(2)
         clock.advance(by: .seconds(10))
         network.settle()
-        #expect(answers.failure(2) == HTTPFailure(.closed, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.closed, mayHaveBeenProcessed: false))
         #expect(network.connections[0].peer.open.isEmpty)
         gate.close(at: .distantFuture)
         try post(3)
         network.settle()
-        #expect(answers.failure(3) == HTTPFailure(.closed, mayHaveBeenProcessed: false))
+        #expect(answers.failure(3) == HTTPError(.closed, mayHaveBeenProcessed: false))
         clock.advance(by: .seconds(1))
         try post(4)
         network.settle()
@@ -85,7 +85,7 @@ struct RequestGateTests {
         #expect(try await lanes.answer(to: request).get().status == 200)
         gate.close(at: clock.monotonic())
         let refused = await lanes.answer(to: request)
-        #expect(throws: HTTPFailure(.closed, mayHaveBeenProcessed: false)) { try refused.get() }
+        #expect(throws: HTTPError(.closed, mayHaveBeenProcessed: false)) { try refused.get() }
         #expect(server.connections == 1)
         gate.close(at: .distantFuture)
         clock.advance(by: .seconds(1))

@@ -97,7 +97,7 @@ import TimeTestSupport
 }
 
 struct UnreadAnswersGuardTests {
-    private let channel = EmbeddedChannel(handler: UnreadAnswersGuard(patience: .seconds(30)))
+    private let channel = EmbeddedChannel(handler: UnreadAnswersGuard(timeout: .seconds(30)))
 
     init() throws {
         try channel.connect(to: SocketAddress(ipAddress: "192.0.2.1", port: 80)).wait()

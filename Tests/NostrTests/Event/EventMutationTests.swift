@@ -25,12 +25,12 @@ import Testing
         let runs = 12_000
         for run in 0..<runs {
             let json = mutate(EventSample.varied[run % EventSample.varied.count], &random)
-            let (verdict, error) = scan(json)
+            let (decision, error) = scan(json)
             let judged = judge(json)
-            if verdict == .event { events += 1 }
-            guard verdict != judged else { continue }
-            let isPolicy = verdict == .noEvent && isStricterByPolicy(error, json)
-            #expect(isPolicy, "\(String(decoding: json, as: UTF8.self)): \(verdict), \(String(describing: error))")
+            if decision == .event { events += 1 }
+            guard decision != judged else { continue }
+            let isPolicy = decision == .noEvent && isStricterByPolicy(error, json)
+            #expect(isPolicy, "\(String(decoding: json, as: UTF8.self)): \(decision), \(String(describing: error))")
             policies += 1
         }
         // Both verdicts must be common, and disagreement rare, or the comparison would prove little.

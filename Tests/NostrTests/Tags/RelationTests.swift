@@ -50,7 +50,7 @@ import Testing
         let kind: Kind
         let tags: [[String]]
         let authors: [PublicKey]?
-        let finding: RelationFinding
+        let finding: RelationMatch
 
         /// `authors` signed the event `a`, or are the authors that it claims to act for; nil if unknown.
         init(
@@ -62,7 +62,7 @@ import Testing
             asks question: EventID? = nil
         ) {
             (testDescription, self.kind, self.tags, self.authors) = (description, kind, tags, authors)
-            finding = RelationFinding(relation: relation, openQuestion: question)
+            finding = RelationMatch(relation: relation, openQuestion: question)
         }
     }
 

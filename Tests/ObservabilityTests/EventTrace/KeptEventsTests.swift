@@ -28,7 +28,7 @@ import TimeTestSupport
         try? FileManager.default.removeItem(at: folder)
     }
 
-    private func store(limit: Int = KeptEvents.mostBytes) -> KeptEvents {
+    private func store(limit: Int = KeptEvents.maxBytes) -> KeptEvents {
         KeptEvents(path: path, age: .hours(24), limit: limit, now: clock.now, logger: Logger(label: "test"))
     }
 
@@ -66,7 +66,7 @@ import TimeTestSupport
         let store = KeptEvents(
             path: path,
             age: .hours(24),
-            mostWithdrawn: 2,
+            maxWithdrawn: 2,
             now: clock.now,
             logger: Logger(label: "test")
         )

@@ -214,7 +214,7 @@ import TimeTestSupport
         #expect(file.waiting == 1)
         // In the order in which it happened.
         #expect(try words(1) == ["queued", "unwanted", "delivered"] && words(2) == [])
-        _ = try file.write(TraceRecords(), [:], isLast: false, at: Self.noon + TraceFile.patience)
+        _ = try file.write(TraceRecords(), [:], isLast: false, at: Self.noon + TraceFile.timeout)
         #expect(file.waiting == 0)
         #expect(try words(2) == ["queued"])
         _ = try file.write(TraceRecords([end(2), entry(3)]), [:], isLast: false, at: Self.noon + .seconds(1))

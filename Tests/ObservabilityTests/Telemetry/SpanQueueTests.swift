@@ -76,7 +76,7 @@ struct SpanQueueTests {
     func answersMeanWhatOTLPSays(status: Int, body: String, outcome: SpanQueue.Outcome) {
         let response = HTTPResponse(status: status, body: Array(body.utf8))
         #expect(SpanQueue.Outcome(.success(response)) == outcome)
-        #expect(SpanQueue.Outcome(.failure(HTTPFailure(.timeout, mayHaveBeenProcessed: true))) == .later(.zero))
+        #expect(SpanQueue.Outcome(.failure(HTTPError(.timeout, mayHaveBeenProcessed: true))) == .later(.zero))
     }
 
     @Test(arguments: [

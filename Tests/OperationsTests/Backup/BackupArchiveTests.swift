@@ -166,7 +166,7 @@ private struct Sample {
         let sample = try Sample()
         defer { sample.remove() }
         let path = try sample.archive { folder in
-            try Data(count: BackupManifest.mostBytes + 1).write(to: URL(fileURLWithPath: folder + "/manifest.json"))
+            try Data(count: BackupManifest.maxBytes + 1).write(to: URL(fileURLWithPath: folder + "/manifest.json"))
         }
         #expect(throws: BackupError.damaged("manifest.json is too long")) { try sample.read(path) }
     }

@@ -17,7 +17,7 @@ import TimeTestSupport
 
     /// Default: no pacing, unless the policy sets it.
     private func bench(
-        _ policy: PacingPolicy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
+        _ policy: PacingPolicy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, maxDailyCap: 0)
     ) throws -> Workbench {
         try Workbench.paced(policy, capacity: room)
     }

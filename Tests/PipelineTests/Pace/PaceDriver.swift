@@ -103,10 +103,10 @@ struct PaceDriver {
     }
 
     /// Makes the oldest delivery in progress stop blocking others, as the courier does.
-    mutating func standAside() {
+    mutating func stopBlocking() {
         guard let (device, delivery) = underWay.first else { return }
         underWay.removeFirst()
-        pacer.standAside(delivery, of: device, at: now)
+        pacer.stopBlocking(delivery, of: device, at: now)
         work()
     }
 

@@ -353,7 +353,7 @@ import TimeTestSupport
         let owner = try bench.account(mode: "alert")
         bench.submit([try bench.note(to: owner, "poison")])
         if !afterARestart { bench.submit([try bench.note(to: owner, "second")]) }
-        try bench.standAside()
+        try bench.stopBlocking()
         if afterARestart {
             // If no push waits, only the outbox has recorded the delivery.
             try bench.restart()

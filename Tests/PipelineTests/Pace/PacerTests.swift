@@ -86,11 +86,11 @@ import TimeTestSupport
         _ = pacer.admit(match(1), of: device, account, pace, at: start)
         pacer.release("a", to: device, at: start)
         pacer.commit()
-        pacer.standAside("a", of: device, at: start + .milliseconds(1))
+        pacer.stopBlocking("a", of: device, at: start + .milliseconds(1))
         let before = pacer[device]
-        #expect(before?.history.underWay == nil && before?.history.pushes == 0 && before?.history.aside == 1)
+        #expect(before?.history.underWay == nil && before?.history.pushes == 0 && before?.history.unblocked == 1)
         pacer.end("a", of: device, counts: true, at: start + .milliseconds(2))
-        pacer.standAside("a", of: device, at: start + .milliseconds(2))
+        pacer.stopBlocking("a", of: device, at: start + .milliseconds(2))
         #expect(pacer[device] == before)
     }
 
@@ -233,12 +233,12 @@ import TimeTestSupport
         ),
     ])
     func wishesAreHeardWithinBounds(preferences: BatchPreferences, pace: Pace) {
-        let policy = PacingPolicy(leastCooldown: .seconds(5), mostDailyCap: 200)
+        let policy = PacingPolicy(leastCooldown: .seconds(5), maxDailyCap: 200)
         #expect(policy.pace(for: PacePreferences(batch: preferences), on: "test") == pace)
     }
 
     @Test func anOperatorMaySwitchEverythingOff() {
-        let policy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, mostDailyCap: 0)
+        let policy = PacingPolicy(cooldown: .zero, window: .zero, dailyCap: 0, maxDailyCap: 0)
         #expect(policy.pace(for: PacePreferences(), on: "test").isUnlimited)
         #expect(policy.pace(for: PacePreferences(batch: BatchPreferences(dailyCap: 5)), on: "test").dailyCap == 5)
         #expect(

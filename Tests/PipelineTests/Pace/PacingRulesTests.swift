@@ -342,7 +342,7 @@ import Testing
         driver.go(to: 3)
         driver.match()
         driver.match()
-        driver.standAside()
+        driver.stopBlocking()
         driver.match()
         driver.go(to: 1000)
         driver.match()
@@ -357,7 +357,7 @@ import Testing
         driver.match()
         for _ in 0..<10 {
             driver.match()
-            driver.standAside()
+            driver.stopBlocking()
         }
         #expect(driver.pushes == Array(repeating: Push(at: 0, count: 1), count: 4))
         driver.go(to: 100)
@@ -368,7 +368,7 @@ import Testing
         driver.go(to: 1000)
         driver.match()
         driver.match()
-        driver.standAside()
+        driver.stopBlocking()
         #expect(driver.pushes.suffix(2) == [Push(at: 1000, count: 1), Push(at: 1000, count: 1)])
     }
 

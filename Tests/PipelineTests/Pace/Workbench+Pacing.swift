@@ -30,8 +30,8 @@ extension Workbench {
     /// Lets time pass; devices that become due get their pushes at the right time.
     func pass(_ seconds: Double) {
         let end = clock.now() + .seconds(seconds)
-        while let patience = pipeline?.patience, clock.now() + patience <= end {
-            clock.advance(by: max(.milliseconds(1), patience))
+        while let timeout = pipeline?.timeout, clock.now() + timeout <= end {
+            clock.advance(by: max(.milliseconds(1), timeout))
             pipeline?.process(Arrivals())
         }
         clock.advance(by: max(.zero, end - clock.now()))
@@ -41,7 +41,7 @@ extension Workbench {
     /// disk does.
     func end(isDelivered: Bool = true, isTold: Bool = true) throws {
         let first = stored.removeFirst()
-        let end = PushEnd(
+        let end = CompletedPush(
             device: first.delivery.device,
             delivery: first.delivery.id,
             counts: isDelivered,
@@ -55,15 +55,15 @@ extension Workbench {
     }
 
     /// Makes the oldest delivery stop blocking others, as the courier would.
-    func standAside() throws {
+    func stopBlocking() throws {
         guard let first = stored.first?.delivery else { return }
         var changes = OutboxChanges()
         changes.ends = [
-            PushEnd(
+            CompletedPush(
                 device: first.device,
                 delivery: first.id,
                 counts: false,
-                standsAside: true,
+                stopsBlocking: true,
                 moment: clock.now()
             )
         ]
@@ -109,7 +109,7 @@ extension PacingPolicy {
         dailyCap: Int = 100,
         platforms: [String: PlatformDefaults] = [:],
         leastCooldown: Duration = .zero,
-        mostDailyCap: Int = 100
+        maxDailyCap: Int = 100
     ) {
         self.init()
         self.cooldown = cooldown
@@ -117,7 +117,7 @@ extension PacingPolicy {
         self.dailyCap = dailyCap
         self.platforms = platforms
         self.leastCooldown = leastCooldown
-        self.mostDailyCap = mostDailyCap
+        self.maxDailyCap = maxDailyCap
     }
 }
 

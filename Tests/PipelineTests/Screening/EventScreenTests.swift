@@ -42,8 +42,8 @@ import TimeTestSupport
     }
 
     /// Returns a reader that has seen the current view.
-    private func reading(of source: EventSource = .feed) throws -> any EventScreening {
-        let reading = screen.screening(of: source)
+    private func reading(of source: EventSource = .feed) throws -> any EventPrefilter {
+        let reading = screen.prefilter(of: source)
         _ = reading.finding(of: try note())
         return reading
     }
@@ -51,8 +51,8 @@ import TimeTestSupport
     @Test func anEventThatNamesNobodyHereIsPassedOver() throws {
         let owner = try bench.account()
         let reading = try reading()
-        #expect(reading.finding(of: try note()) == .concernsNobody)
-        #expect(reading.finding(of: try note(to: Workbench.keys(), Workbench.keys())) == .concernsNobody)
+        #expect(reading.finding(of: try note()) == .irrelevant)
+        #expect(reading.finding(of: try note(to: Workbench.keys(), Workbench.keys())) == .irrelevant)
         #expect(reading.finding(of: try note(to: Workbench.keys(), owner)) == .mayConcernSomebody)
         #expect(passed.count.withLock { $0 } == 0)
         reading.report()
@@ -63,7 +63,7 @@ import TimeTestSupport
 
     @Test func nothingIsPassedOverBeforeThePipelineKnowsWhomThereIs() throws {
         let closed = EventScreen(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { _ in }
-        let reading = closed.screening(of: .feed)
+        let reading = closed.prefilter(of: .feed)
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
     }
@@ -84,25 +84,25 @@ import TimeTestSupport
         let reading = try reading()
         let keys = try Workbench.keys()
         let registration = try bench.registration(of: keys, Workbench.content())
-        #expect(reading.finding(of: try note(to: keys)) == .concernsNobody)
+        #expect(reading.finding(of: try note(to: keys)) == .irrelevant)
         #expect(reading.finding(of: registration) == .mayRegister)
         bench.submit([registration], from: .feed)
         #expect(reading.finding(of: try note(to: keys)) == .mayConcernSomebody)
-        #expect(reading.finding(of: try note()) == .concernsNobody)
+        #expect(reading.finding(of: try note()) == .irrelevant)
     }
 
     /// Other code also writes to the registry, and responds before the pipeline's thread runs again.
     @Test func whileThePipelineLacksAChangeNothingIsPassedOver() throws {
         let owner = try bench.account()
         let reading = try reading()
-        #expect(reading.finding(of: try note()) == .concernsNobody)
+        #expect(reading.finding(of: try note()) == .irrelevant)
         var devices: [DeviceID] = []
         bench.submit([try note(to: owner)], from: .feed)
         devices = bench.kept.map(\.device)
         #expect(try bench.registry.remove(try #require(devices.first)))
         #expect(reading.finding(of: try note()) == .mayConcernSomebody)
         bench.submit([try note()], from: .feed)
-        #expect(reading.finding(of: try note()) == .concernsNobody)
+        #expect(reading.finding(of: try note()) == .irrelevant)
     }
 
     @Test func theKeysOfAnAccountsMessagesCount() throws {
@@ -110,7 +110,7 @@ import TimeTestSupport
         let device = try Workbench.keys()
         let reading = try reading()
         let wrap = try bench.wrap(to: device)
-        #expect(reading.finding(of: wrap) == .concernsNobody)
+        #expect(reading.finding(of: wrap) == .irrelevant)
         let list = try bench.event(.deviceList, tags: [["dm_key", device.publicKey.hex]], by: owner)
         #expect(reading.finding(of: list) == .mayRegister)
         bench.submit([list], from: .feed)
@@ -124,7 +124,7 @@ import TimeTestSupport
         let reading = try reading()
         let other = try Workbench.keys().publicKey.hex
         let registration = try bench.event(.pushRegistration, tags: [["d", other + ":phone"]], by: stranger)
-        #expect(reading.finding(of: registration) == .concernsNobody)
+        #expect(reading.finding(of: registration) == .irrelevant)
     }
 
     @Test func otherRulesCountAtOnce() throws {
@@ -132,7 +132,7 @@ import TimeTestSupport
         let reading = try reading()
         let odd = try note(to: owner, kind: Kind(31_999))
         let before = reading.finding(of: odd)
-        #expect(before == .concernsNobody)
+        #expect(before == .irrelevant)
         let rules = try RuleBook(
             yaml: "version: 1\nrules:\n  - { match: { kinds: 31999 }, signal: odd, title: odd }",
             name: "rules.yaml"
@@ -152,7 +152,7 @@ import TimeTestSupport
         )
         let changes = IndexFeed()
         screen.open(index, purposes, following: changes)
-        let reading = screen.screening(of: .feed)
+        let reading = screen.prefilter(of: .feed)
         var generator = SeededGenerator(seed: 5)
         var last: [PublicKey] = []
         for round in 0..<5 {
@@ -213,7 +213,7 @@ import TimeTestSupport
             let before = bench.count(.unaddressed)
             bench.submit([event], from: .feed)
             let isStopped = bench.count(.unaddressed) == before + 1
-            if finding == .concernsNobody {
+            if finding == .irrelevant {
                 #expect(isStopped, "kind \(kind), tags \(tags)")
                 both.nobody += 1
             } else {
@@ -224,8 +224,8 @@ import TimeTestSupport
     }
 }
 
-extension EventScreening {
-    fileprivate func finding(of event: Event) -> ScreeningFinding {
+extension EventPrefilter {
+    fileprivate func finding(of event: Event) -> PrefilterResult {
         event.json.withUnsafeBytes { finding(of: $0) }
     }
 }

@@ -43,7 +43,7 @@ extension EventFilter {
         wantedKinds: [Kind] = [],
         need: FollowNeed = .nothing,
         isAskedAfterRendering: Bool = false,
-        decide: @escaping @Sendable (FilterQuestion) -> FilterVerdict
+        decide: @escaping @Sendable (FilterQuestion) -> FilterDecision
     ) {
         self.init(name: name, availability: availability, onError: onError) { $0.map(decide) }
         self.wantedKinds = wantedKinds
@@ -153,7 +153,7 @@ final class FakeSigner: RemoteSigner {
         var carried: Event?
         var requests: [EventID] = []
         var sources: [EventSource] = []
-        var results: [EventVerdict.Result] = []
+        var results: [EventDecision.Result] = []
     }
 
     private let state = Mutex(State())
@@ -171,9 +171,9 @@ final class FakeSigner: RemoteSigner {
     /// The sources of those requests.
     var sources: [EventSource] { state.withLock { $0.sources } }
     /// The results of the registrations in those requests.
-    var results: [EventVerdict.Result] { state.withLock { $0.results } }
+    var results: [EventDecision.Result] { state.withLock { $0.results } }
 
-    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventVerdict.Result) {
+    func receive(_ event: Event, from source: EventSource, register: (Event) -> EventDecision.Result) {
         let carried = state.withLock { state in
             state.requests.append(event.id)
             state.sources.append(source)
@@ -191,13 +191,13 @@ final class FakeSigner: RemoteSigner {
 
 /// The response to a submission, once it comes.
 final class Answer: Sendable {
-    private let told = Mutex<[[EventVerdict]]>([])
+    private let told = Mutex<[[EventDecision]]>([])
 
-    @Sendable func take(_ verdicts: [EventVerdict]) { told.withLock { $0.append(verdicts) } }
+    @Sendable func take(_ decisions: [EventDecision]) { told.withLock { $0.append(decisions) } }
 
     /// The number of reports.
     var count: Int { told.withLock { $0.count } }
-    var results: [EventVerdict.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
+    var results: [EventDecision.Result] { told.withLock { $0.last ?? [] }.map(\.result) }
     /// The verdicts of all submissions reported so far, in order.
-    var allResults: [EventVerdict.Result] { told.withLock { $0.flatMap { $0 } }.map(\.result) }
+    var allResults: [EventDecision.Result] { told.withLock { $0.flatMap { $0 } }.map(\.result) }
 }

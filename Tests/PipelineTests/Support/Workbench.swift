@@ -165,14 +165,14 @@ final class Workbench {
 
     /// Submits events together; returns the pipeline's verdicts.
     @discardableResult
-    func submit(_ events: [Event], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
+    func submit(_ events: [Event], from source: EventSource = .socket(authenticated: [])) -> [EventDecision] {
         submit(events.map(\.json), from: source)
     }
 
     @discardableResult
-    func submit(_ events: [[UInt8]], from source: EventSource = .socket(authenticated: [])) -> [EventVerdict] {
-        let answers = Mutex<[EventVerdict]>([])
-        let submission = Submission(events: events, source: source) { verdicts in answers.withLock { $0 = verdicts } }
+    func submit(_ events: [[UInt8]], from source: EventSource = .socket(authenticated: [])) -> [EventDecision] {
+        let answers = Mutex<[EventDecision]>([])
+        let submission = Submission(events: events, source: source) { decisions in answers.withLock { $0 = decisions } }
         pipeline?.process(Arrivals(submissions: [submission]))
         return answers.withLock(\.self)
     }

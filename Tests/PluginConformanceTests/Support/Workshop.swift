@@ -45,12 +45,12 @@ final class Workshop: Sendable {
         _ source: String,
         doing behaviour: String,
         _ flags: [String] = [],
-        patience: Duration = .seconds(5)
+        timeout: Duration = .seconds(5)
     ) throws -> ConformancePlan {
         ConformancePlan(
             path: try compile(source, flags),
             configurations: ["fixture": #"{"do":"\#(behaviour)"}"#],
-            patience: patience
+            timeout: timeout
         )
     }
 

@@ -8,7 +8,7 @@ struct InboundTableTests {
         InboundTable.Waiter(instance: instance, done: { _ in })
     }
 
-    private func word(_ end: InboundTable.End) -> String {
+    private func word(_ end: InboundTable.Completion) -> String {
         switch end {
         case .ended(let waiter): "ended \(waiter.instance)"
         case .late: "late"

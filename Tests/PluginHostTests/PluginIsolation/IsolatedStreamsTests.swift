@@ -18,7 +18,7 @@ import Testing
         func write(_ bytes: [UInt8]) { note("write \(bytes.count)") }
         func startTLS() { note("startTLS") }
         func close() { note("close") }
-        func end(_ failure: StreamFailure) { note("end \(failure.rawValue)") }
+        func end(_ failure: StreamError) { note("end \(failure.rawValue)") }
         func setReading(_ isReading: Bool) { note(isReading ? "read" : "pause") }
     }
 
@@ -91,7 +91,7 @@ import Testing
             [UInt8](repeating: 0, count: count).withUnsafeBytes { receiver?.received($0) }
         }
 
-        func closed(_ failure: StreamFailure?) {
+        func closed(_ failure: StreamError?) {
             receiver?.closed(failure) { self.state.withLock { $0.ends += 1 } }
         }
     }

@@ -144,7 +144,7 @@ struct ProcessEndTests {
         let bytes = report([0x1012]) + report([0x1012, 0x1040, 0x99]) + [1, 2, 3]
         let crash = CrashReport(reading: bytes)
         #expect(crash?.id == 5)
-        let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
+        let end = ProcessExit(signal: SIGSEGV, status: 0, crash: crash)
         #expect(
             end.text(modules) == "crashed with SIGSEGV in libx.so+0x12 < libx.so+0x40 < 0x99, called for deliver"
         )
@@ -159,7 +159,7 @@ struct ProcessEndTests {
         withUnsafeMutableBytes(of: &found.modules.0.name) { $0.copyBytes(from: Array("bad\n.so".utf8)) }
         let modules = withUnsafeBytes(of: found) { Array($0) }
         let crash = CrashReport(reading: report([0x7012]) + modules + report([0x7012, 0x1040]) + modules)
-        let end = ProcessEnd(signal: SIGSEGV, status: 0, crash: crash)
+        let end = ProcessExit(signal: SIGSEGV, status: 0, crash: crash)
         #expect(end.text(self.modules).hasPrefix("crashed with SIGSEGV in bad\u{FFFD}.so+0x12 < libx.so+0x40"))
         // A truncated list of modules is ignored.
         #expect(CrashReport(reading: report([0x7012]) + modules.dropLast())?.modules == [])
@@ -167,9 +167,9 @@ struct ProcessEndTests {
     }
 
     @Test func othersAreTold() {
-        #expect(ProcessEnd(signal: 0, status: 3).text([]) == "exited with status 3")
-        #expect(ProcessEnd(signal: SIGKILL, status: 0).text([]) == "was ended by SIGKILL")
-        #expect(ProcessEnd(signal: SIGKILL, status: 0, reason: "did not answer").text([]) == "did not answer")
+        #expect(ProcessExit(signal: 0, status: 3).text([]) == "exited with status 3")
+        #expect(ProcessExit(signal: SIGKILL, status: 0).text([]) == "was ended by SIGKILL")
+        #expect(ProcessExit(signal: SIGKILL, status: 0, reason: "did not answer").text([]) == "did not answer")
     }
 
     @Test func nonsenseIsNoReport() {
@@ -183,66 +183,66 @@ struct ProcessEndTests {
 }
 
 /// Deliveries that wait or are in progress when a process crashes.
-struct DeliveryLedgerTests {
-    private func ledger(isRunning: Bool = true) -> DeliveryLedger {
-        var ledger = DeliveryLedger()
-        if isRunning { ledger.started() }
-        return ledger
+struct DeliveryTableTests {
+    private func deliveryTable(isRunning: Bool = true) -> DeliveryTable {
+        var deliveryTable = DeliveryTable()
+        if isRunning { deliveryTable.started() }
+        return deliveryTable
     }
 
     @Test func whileThereIsNoProcessDeliveriesWait() {
-        var ledger = ledger(isRunning: false)
-        #expect(ledger.admit(1, instance: 1, ticket: 10, frame: [1]) == .wait)
-        #expect(ledger.admit(2, instance: 1, ticket: 11, frame: [2]) == .wait)
-        #expect(ledger.takeNext() == [])
-        ledger.started()
-        #expect(ledger.takeNext() == [[1], [2]])
-        #expect(ledger.admit(3, instance: 1, ticket: 12, frame: [3]) == .send)
-        #expect(ledger.end(3, of: 1)?.ticket == 12)
-        #expect(ledger.end(3, of: 1) == nil && ledger.end(1, of: 2) == nil)
+        var deliveryTable = deliveryTable(isRunning: false)
+        #expect(deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1]) == .wait)
+        #expect(deliveryTable.admit(2, instance: 1, ticket: 11, frame: [2]) == .wait)
+        #expect(deliveryTable.takeNext() == [])
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [[1], [2]])
+        #expect(deliveryTable.admit(3, instance: 1, ticket: 12, frame: [3]) == .send)
+        #expect(deliveryTable.end(3, of: 1)?.ticket == 12)
+        #expect(deliveryTable.end(3, of: 1) == nil && deliveryTable.end(1, of: 2) == nil)
     }
 
     @Test func afterADeathWhatWasInHandGoesFirstAndAlone() {
-        var ledger = ledger()
-        for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
-        #expect(ledger.died(named: 2) == nil)
-        #expect(ledger.admit(4, instance: 1, ticket: 4, frame: [4]) == .wait)
-        ledger.started()
-        #expect(ledger.takeNext() == [[2]] && ledger.takeNext() == [] && ledger.isTryingSuspect)
-        #expect(ledger.died() == nil)
-        ledger.started()
+        var deliveryTable = deliveryTable()
+        for id in 1...3 { _ = deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
+        #expect(deliveryTable.died(named: 2) == nil)
+        #expect(deliveryTable.admit(4, instance: 1, ticket: 4, frame: [4]) == .wait)
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [[2]] && deliveryTable.takeNext() == [] && deliveryTable.isTryingSuspect)
+        #expect(deliveryTable.died() == nil)
+        deliveryTable.started()
         for id in [1, 3] as [UInt64] {
-            #expect(ledger.takeNext() == [[UInt8(id)]])
-            #expect(ledger.end(id, of: 1) != nil)
+            #expect(deliveryTable.takeNext() == [[UInt8(id)]])
+            #expect(deliveryTable.end(id, of: 1) != nil)
         }
-        #expect(ledger.takeNext() == [[2]])
-        #expect(ledger.died()?.ticket == 2)
-        ledger.started()
-        #expect(ledger.takeNext() == [[4]])
+        #expect(deliveryTable.takeNext() == [[2]])
+        #expect(deliveryTable.died()?.ticket == 2)
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [[4]])
     }
 
     @Test func whoseRequestIsOnItsWayWaitsForItsEnd() {
-        var ledger = ledger()
-        _ = ledger.admit(1, instance: 1, ticket: 1, frame: [1])
-        #expect(ledger.beginRequest(for: 1) == [1])
-        _ = ledger.died()
-        ledger.started()
-        #expect(ledger.takeNext() == [])
-        ledger.endRequest(for: [1])
-        #expect(ledger.takeNext() == [[1]])
+        var deliveryTable = deliveryTable()
+        _ = deliveryTable.admit(1, instance: 1, ticket: 1, frame: [1])
+        #expect(deliveryTable.beginRequest(for: 1) == [1])
+        _ = deliveryTable.died()
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [])
+        deliveryTable.endRequest(for: [1])
+        #expect(deliveryTable.takeNext() == [[1]])
     }
 
     /// Only deliveries of the library that crashed the process are tried separately.
     @Test func aPartTakesItsDeliveriesAlong() {
-        var ledger = ledger()
+        var deliveryTable = deliveryTable()
         for id in 1...4 {
-            _ = ledger.admit(UInt64(id), instance: UInt32(id % 2), ticket: UInt64(id), frame: [UInt8(id)])
+            _ = deliveryTable.admit(UInt64(id), instance: UInt32(id % 2), ticket: UInt64(id), frame: [UInt8(id)])
         }
-        #expect(ledger.beginRequest(for: 4) == [4])
-        _ = ledger.died()
-        _ = ledger.admit(5, instance: 1, ticket: 5, frame: [5])
-        var guilty = ledger.part(of: [0], mayBeGuilty: true)
-        var innocent = ledger.part(of: [1], mayBeGuilty: false)
+        #expect(deliveryTable.beginRequest(for: 4) == [4])
+        _ = deliveryTable.died()
+        _ = deliveryTable.admit(5, instance: 1, ticket: 5, frame: [5])
+        var guilty = deliveryTable.part(of: [0], mayBeGuilty: true)
+        var innocent = deliveryTable.part(of: [1], mayBeGuilty: false)
         #expect(guilty.count == 2 && innocent.count == 3 && innocent.takeNext() == [])
         innocent.started()
         #expect(innocent.takeNext() == [[1], [3], [5]] && innocent.mayReceive)
@@ -256,54 +256,54 @@ struct DeliveryLedgerTests {
 
     /// Deliveries of one batch are tried separately, but not before the request that carried it has ended.
     @Test func aBatchIsTriedOneByOne() {
-        var ledger = ledger()
-        for id in 1...3 { _ = ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
-        ledger.handOutTogether([1, 2, 3])
-        #expect(ledger.mayReceive)
-        #expect(ledger.beginRequest(for: 1) == [1, 2, 3])
-        #expect(ledger.end(1, of: 1) != nil)
-        _ = ledger.died()
-        ledger.started()
-        #expect(ledger.takeNext() == [] && !ledger.mayReceive)
-        ledger.endRequest(for: [1, 2, 3])
-        #expect(ledger.takeNext() == [[2]])
-        #expect(ledger.beginRequest(for: 2) == [2])
-        #expect(ledger.end(2, of: 1) != nil && ledger.takeNext() == [[3]])
+        var deliveryTable = deliveryTable()
+        for id in 1...3 { _ = deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [UInt8(id)]) }
+        deliveryTable.handOutTogether([1, 2, 3])
+        #expect(deliveryTable.mayReceive)
+        #expect(deliveryTable.beginRequest(for: 1) == [1, 2, 3])
+        #expect(deliveryTable.end(1, of: 1) != nil)
+        _ = deliveryTable.died()
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [] && !deliveryTable.mayReceive)
+        deliveryTable.endRequest(for: [1, 2, 3])
+        #expect(deliveryTable.takeNext() == [[2]])
+        #expect(deliveryTable.beginRequest(for: 2) == [2])
+        #expect(deliveryTable.end(2, of: 1) != nil && deliveryTable.takeNext() == [[3]])
     }
 
     @Test func aBatchThatDoesNotFitLeavesNothingBehind() {
-        var ledger = ledger(isRunning: false)
-        for id in 1...2 { #expect(ledger.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait) }
-        for id in 1...3 { ledger.withdraw(UInt64(id)) }
-        ledger.started()
-        #expect(ledger.count == 0 && ledger.takeNext() == [])
+        var deliveryTable = deliveryTable(isRunning: false)
+        for id in 1...2 { #expect(deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait) }
+        for id in 1...3 { deliveryTable.withdraw(UInt64(id)) }
+        deliveryTable.started()
+        #expect(deliveryTable.count == 0 && deliveryTable.takeNext() == [])
     }
 
     @Test func cancelledOnesEndUnlessTheProcessHasThem() {
-        var ledger = ledger()
-        _ = ledger.admit(1, instance: 1, ticket: 10, frame: [1])
-        #expect(ledger.cancel(instance: 1, ticket: 10) == .forward(1))
-        _ = ledger.died()
-        #expect(ledger.cancel(instance: 1, ticket: 10) == .ended)
-        #expect(ledger.cancel(instance: 1, ticket: 10) == .unknown)
-        ledger.started()
-        #expect(ledger.takeNext() == [] && ledger.count == 0)
+        var deliveryTable = deliveryTable()
+        _ = deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1])
+        #expect(deliveryTable.cancel(instance: 1, ticket: 10) == .forward(1))
+        _ = deliveryTable.died()
+        #expect(deliveryTable.cancel(instance: 1, ticket: 10) == .ended)
+        #expect(deliveryTable.cancel(instance: 1, ticket: 10) == .unknown)
+        deliveryTable.started()
+        #expect(deliveryTable.takeNext() == [] && deliveryTable.count == 0)
     }
 
     @Test func whatWaitsIsBounded() {
-        var ledger = ledger(isRunning: false)
+        var deliveryTable = deliveryTable(isRunning: false)
         let frame = [UInt8](repeating: 0, count: 1 << 20)
         let admitted = (1...20).prefix {
-            ledger.admit(UInt64($0), instance: 1, ticket: UInt64($0), frame: frame) == .wait
+            deliveryTable.admit(UInt64($0), instance: 1, ticket: UInt64($0), frame: frame) == .wait
         }
         #expect(admitted.count == 8)
     }
 
     @Test func anInstanceThatIsGoneTakesItsDeliveriesAlong() {
-        var ledger = ledger()
-        _ = ledger.admit(1, instance: 1, ticket: 10, frame: [1])
-        _ = ledger.admit(2, instance: 2, ticket: 10, frame: [2])
-        #expect(ledger.endAll(of: 1).map(\.ticket) == [10])
-        #expect(ledger.count == 1)
+        var deliveryTable = deliveryTable()
+        _ = deliveryTable.admit(1, instance: 1, ticket: 10, frame: [1])
+        _ = deliveryTable.admit(2, instance: 2, ticket: 10, frame: [2])
+        #expect(deliveryTable.endAll(of: 1).map(\.ticket) == [10])
+        #expect(deliveryTable.count == 1)
     }
 }

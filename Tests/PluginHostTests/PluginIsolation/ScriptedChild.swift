@@ -12,14 +12,14 @@ final class ScriptedChild: Sendable {
     private final class Control: ProcessControl {
         let id: Int32 = 4711
         let handle: Int32
-        private let end = Mutex<ProcessEnd?>(nil)
+        private let end = Mutex<ProcessExit?>(nil)
         private let abortedThreads = Mutex<[UInt32]>([])
 
         init() { handle = carillon_wakeup() }
 
         var aborted: [UInt32] { abortedThreads.withLock(\.self) }
 
-        func end(_ how: ProcessEnd) {
+        func end(_ how: ProcessExit) {
             let isFirst = end.withLock { end in
                 defer { end = end ?? how }
                 return end == nil
@@ -29,9 +29,9 @@ final class ScriptedChild: Sendable {
             _ = write(handle, &one, 8)
         }
 
-        func kill() { end(ProcessEnd(signal: SIGKILL, status: 0)) }
+        func kill() { end(ProcessExit(signal: SIGKILL, status: 0)) }
         func abort(thread: UInt32) { abortedThreads.withLock { $0.append(thread) } }
-        func reap() -> ProcessEnd? { end.withLock(\.self) }
+        func reap() -> ProcessExit? { end.withLock(\.self) }
         func processorTime() -> Duration? { nil }
     }
 
@@ -71,7 +71,7 @@ final class ScriptedChild: Sendable {
     /// The process exits.
     func exit(_ status: Int32) {
         hangUp()
-        control.end(ProcessEnd(signal: 0, status: status))
+        control.end(ProcessExit(signal: 0, status: status))
     }
 
     /// Kills the process from outside.

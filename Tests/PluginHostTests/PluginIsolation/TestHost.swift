@@ -25,7 +25,7 @@ final class TestHost: InstanceHost {
 
     func complete(_: UInt64, _: carillon_outcome) {}
     func logLine(_: carillon_log_level, _: carillon_str) {}
-    func note(_: MistakeMessage.Rule, _: String) {}
+    func note(_: ViolationMessage.Rule, _: String) {}
 
     func send(_: RequestMessage, done _: @escaping @Sendable (WriteResponse) -> Void) -> carillon_status {
         .CARILLON_UNSUPPORTED

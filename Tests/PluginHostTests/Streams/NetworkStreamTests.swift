@@ -123,8 +123,8 @@ struct NetworkStreamTests {
         #expect(receiver.seen.failure == nil && receiver.seen.text == "bye\n")
     }
 
-    @Test(arguments: [("no-such-host.invalid", StreamFailure.unresolved), ("not..a..name", .unresolved)])
-    func namesThatLeadNowhere(_ host: String, _ failure: StreamFailure) async throws {
+    @Test(arguments: [("no-such-host.invalid", StreamError.unresolved), ("not..a..name", .unresolved)])
+    func namesThatLeadNowhere(_ host: String, _ failure: StreamError) async throws {
         let receiver = try connect(to: StreamPeer(.echo)) { $0.host = host }
         await receiver.until { $0.hasEnded }
         #expect(receiver.seen.failure == failure)
@@ -251,7 +251,7 @@ private final class Receiver: StreamReceiver {
         var opened = 0
         var bytes: [UInt8] = []
         var sent: UInt64 = 0
-        var failure: StreamFailure?
+        var failure: StreamError?
         var ends = 0
 
         var hasEnded: Bool { ends > 0 }
@@ -300,7 +300,7 @@ private final class Receiver: StreamReceiver {
 
     func sent(_ total: UInt64) { state.withLock { $0.seen.sent = total } }
 
-    func closed(_ failure: StreamFailure?, done: @escaping @Sendable () -> Void) {
+    func closed(_ failure: StreamError?, done: @escaping @Sendable () -> Void) {
         state.withLock { state in
             state.seen.failure = failure
             state.seen.ends += 1

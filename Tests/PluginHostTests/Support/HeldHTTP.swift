@@ -6,16 +6,16 @@ import Synchronization
 
 /// Holds every request until the test answers it.
 final class HeldHTTP: HTTPSender {
-    private let held = Mutex<[@Sendable (Result<HTTPResponse, HTTPFailure>) -> Void]>([])
+    private let held = Mutex<[@Sendable (Result<HTTPResponse, HTTPError>) -> Void]>([])
     private let queue = DispatchQueue(label: "held-http")
 
     var count: Int { held.withLock(\.count) }
 
-    func send(_: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void) {
+    func send(_: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void) {
         held.withLock { $0.append(completion) }
     }
 
-    func answerAll(_ result: Result<HTTPResponse, HTTPFailure>) {
+    func answerAll(_ result: Result<HTTPResponse, HTTPError>) {
         let completions = held.withLock { held in
             defer { held = [] }
             return held
@@ -35,7 +35,7 @@ final class ScopedHTTP: HTTPSender {
 
     func send(
         _ request: HTTPRequest,
-        completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+        completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void
     ) {
         recording.send(request, completion: completion)
     }

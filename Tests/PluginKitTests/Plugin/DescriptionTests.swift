@@ -23,7 +23,7 @@ struct DescriptionTests {
             _ ticket: Ticket,
             _ registration: borrowing Registration,
             _ notification: borrowing Notification
-        ) -> Admission { .unsupported }
+        ) -> Acceptance { .unsupported }
     }
 
     private static func transport(hasCheck: Bool) throws -> carillon_transport {

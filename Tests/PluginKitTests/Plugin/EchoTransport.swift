@@ -16,7 +16,7 @@ final class EchoTransport: PluginTransport {
         behaviour = try configuration.requiredText("behaviour", expected: "what to do")
     }
 
-    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    func command(_ words: [String], completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         let answer = CommandAnswer(isGood: words.last != "badly", text: words.joined(separator: "|"))
         switch words.first {
         case "answer": completion(answer)
@@ -48,7 +48,7 @@ final class EchoTransport: PluginTransport {
         _ ticket: Ticket,
         _ registration: borrowing Registration,
         _ notification: borrowing Notification
-    ) -> Admission {
+    ) -> Acceptance {
         switch behaviour {
         case "complete twice":
             ticket.complete(Outcome(.delivered, reason: "first"))

@@ -23,9 +23,9 @@ struct ManyAndInboundTests {
             _ ticket: Ticket,
             _ registration: borrowing Registration,
             _ notification: borrowing Notification
-        ) -> Admission { .busy }
+        ) -> Acceptance { .busy }
 
-        func deliverMany(_ deliveries: borrowing DeliveryList) -> Admission {
+        func deliverMany(_ deliveries: borrowing DeliveryList) -> Acceptance {
             let what = deliveries.withDelivery(0) { _, notification in notification.body.string }
             if what == "refuse" { return .busy }
             for index in 0..<deliveries.count {
@@ -38,7 +38,7 @@ struct ManyAndInboundTests {
             return .accepted
         }
 
-        func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Admission {
+        func receive(_ request: InboundRequest, answer: @escaping @Sendable (InboundAnswer) -> Void) -> Acceptance {
             switch request.path {
             case "/refuse": return .invalid
             case "/forget": return .accepted

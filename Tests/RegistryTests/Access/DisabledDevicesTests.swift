@@ -28,7 +28,7 @@ struct DisabledDevicesTests {
     }
 
     private func object(_ json: String) throws -> JSONObject {
-        guard case .object(let object) = try JSONValue(parsing: json) else { throw RegistrationRejection.invalid("") }
+        guard case .object(let object) = try JSONValue(parsing: json) else { throw RegistrationError.invalid("") }
         return object
     }
 

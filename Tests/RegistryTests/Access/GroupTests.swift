@@ -71,7 +71,7 @@ struct GroupTests {
     }
 
     @Test func anAccountIsInSoManyAtMost() throws {
-        for number in 0..<Registry.mostGroups {
+        for number in 0..<Registry.maxGroups {
             let group = try #require(GroupName(app: "default", group: "g\(number)"))
             #expect(try bench.registry.change(group, adding: [bench.key(1)], removing: []).added == 1)
         }

@@ -35,7 +35,7 @@ struct DescribedRegistrationTests {
     func areCheckedAsTheTransportSays(members: String, field: String, expected: String) throws {
         let bench = try Bench()
         try bench.registry.replacePlatforms(with: catalog())
-        let refusal = RegistrationRejection.field(field, expected: expected)
+        let refusal = RegistrationError.field(field, expected: expected)
         #expect(try register(members, bench) == .refused(refusal))
         #expect(try register(#""token":"1234","brigade":"north","tone":"low""#, bench).isAccepted)
         #expect(try bench.tokens(of: 1) == ["1234"])

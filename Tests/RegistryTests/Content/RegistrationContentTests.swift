@@ -53,7 +53,7 @@ struct RegistrationContentTests {
             _ = try RegistrationContent(json("mentoin", "true"))
         }
         for value in ["true", "false"] {
-            let refusal = try #require(throws: RegistrationRejection.self) {
+            let refusal = try #require(throws: RegistrationError.self) {
                 try RegistrationContent(json("mentoin", value), checkingSignals: check)
             }
             #expect(
@@ -138,7 +138,7 @@ struct RegistrationContentTests {
         let content = try RegistrationContent(json)
         #expect(content.token == url)
         #expect(content.fields == ["access_token": "tk_1"])
-        let refusal = try #require(throws: RegistrationRejection.self) {
+        let refusal = try #require(throws: RegistrationError.self) {
             _ = try RegistrationContent(#"{"platform":"\#(platform)","token":"t"}"#)
         }
         #expect(refusal.description.hasPrefix("invalid: registration field `push_endpoint`: expected an https:// or"))
@@ -239,7 +239,7 @@ struct RegistrationContentTests {
         (Samples.web(further: #","push_endpoint":"https://other.example/""#), "push_endpoint"),
     ])
     func wantsATargetThatItsPlatformCanUse(json: String, field: String) throws {
-        let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
+        let refusal = try #require(throws: RegistrationError.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration field `\(field)`: expected "))
     }
 
@@ -252,7 +252,7 @@ struct RegistrationContentTests {
         #"{"a":1.}"#, #"{"a":"\x"}"#, #"{"a":tru}"#, #"{"a" 1}"#, "{\"a\":\"\n\"}", #"{"a":"\u00g0"}"#, #"{"a":-}"#,
     ])
     func refusesWhatIsNoJSONObject(json: String) throws {
-        let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
+        let refusal = try #require(throws: RegistrationError.self) { _ = try RegistrationContent(json) }
         #expect(refusal.description.hasPrefix("invalid: registration content: expected "))
     }
 
@@ -261,7 +261,7 @@ struct RegistrationContentTests {
             #""x": "\#(String(repeating: "x", count: 17_000))""#,
             "invalid: registration content: expected at most 16384 bytes"
         )
-        #expect(throws: RegistrationRejection.self) {
+        #expect(throws: RegistrationError.self) {
             try RegistrationContent(#"{"platform":"ios","token":"\#(String(repeating: "t", count: 4097))"}"#)
         }
         #expect(throws: Never.self) {
@@ -282,7 +282,7 @@ struct RegistrationContentTests {
             #"{"platform":"ios","token":"\#(token)","app":"\#(token)!"}"#,
             #"{"platform":"ios","token":"\#(token)" "#,
         ] {
-            let refusal = try #require(throws: RegistrationRejection.self) { _ = try RegistrationContent(json) }
+            let refusal = try #require(throws: RegistrationError.self) { _ = try RegistrationContent(json) }
             #expect(!"\(refusal)".contains("S3CRET"))
             #expect(!String(reflecting: refusal).contains("S3CRET"))
         }

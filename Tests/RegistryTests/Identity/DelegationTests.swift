@@ -185,7 +185,7 @@ struct DelegationTests {
     }
 
     @Test func contentsAreCheckedBeforeTheyWait() throws {
-        let bench = try Bench { _ in throw RegistrationRejection.unsupported("no such platform here") }
+        let bench = try Bench { _ in throw RegistrationError.unsupported("no such platform here") }
         let bad = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, #"{"platform":"ios"}"#))
         #expect(bad.message.hasPrefix("invalid: registration field `token`"))
         let unserved = try bench.registry.apply(bench.event(ofDevice: 11, for: 1, Samples.phone("phone"), at: 1))

@@ -138,8 +138,8 @@ struct IngressDevicesTests {
     @Test func tokensAreInvalidWhereTheirTransportSaysSoAndNotWhereThereIsNone() throws {
         let bench = try Bench { address in
             guard address.platform == "ios" else { return }
-            if address.app == "none" { throw RegistrationRejection.unsupported("no such app") }
-            if address.token.count < 64 { throw RegistrationRejection.invalid("token") }
+            if address.app == "none" { throw RegistrationError.unsupported("no such app") }
+            if address.token.count < 64 { throw RegistrationError.invalid("token") }
         }
         #expect(try bench.registry.admit([token("abcd"), token("abcd")]) == [.invalid, .invalid])
         #expect(try device(bench, token("abcd", app: "none")) != nil)

@@ -216,8 +216,8 @@ struct RouterKeyTests {
         try begin()
         _ = try registry(as: next)
         var stops = 0
-        for patience in 0... {
-            var left = patience
+        for timeout in 0... {
+            var left = timeout
             do {
                 try keys.reseal(by: next) { _ in
                     if left == 0 { throw Stop() }

@@ -9,7 +9,7 @@ import TimeTestSupport
 @testable import Registry
 
 struct DeviceWishesTests {
-    private static let wished = #"""
+    private static let requested = #"""
         ,"quiet":{"start":"23:15","end":"07:00","tz":"UTC-03:30","dm_bypass_quiet":true},
         "batch":{"window_seconds":0,"daily_cap":7},"filter_plugins":{"mutes":false,"web-of-trust":true}
         """#
@@ -40,13 +40,13 @@ struct DeviceWishesTests {
 
     @Test func theIndexKnowsThemWhenLoadedAndWhenTheyChange() throws {
         let bench = try Bench()
-        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.requested)))
         _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two")))
         var index = try bench.registry.load()
         #expect(try preferences(of: 1, in: index, bench) == expected())
         #expect(try preferences(of: 2, in: index, bench).isEmpty)
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), at: 1))
-        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two", further: Self.wished), at: 1))
+        _ = try bench.registry.apply(bench.event(of: 2, Samples.phone("two", further: Self.requested), at: 1))
         bench.registry.update(&index)
         #expect(try preferences(of: 1, in: index, bench).isEmpty)
         #expect(try preferences(of: 2, in: index, bench) == expected())
@@ -106,7 +106,7 @@ struct DeviceWishesTests {
 
     @Test func theDiskTellsNobodyWhenSomebodySleeps() throws {
         let bench = try Bench()
-        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.wished)))
+        _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one", further: Self.requested)))
         let queue = try DatabaseQueue(path: bench.path)
         let stored = try queue.read { try Data.fetchOne($0, sql: "SELECT wishes FROM devices") }
         let plain = DevicePreferencesCodec.encode(try expected())
@@ -146,7 +146,7 @@ struct DeviceWishesTests {
         ),
     ])
     func refusesWhatIsNone(json: String, expected: String) {
-        #expect(throws: RegistrationRejection.invalid("registration field \(expected)")) {
+        #expect(throws: RegistrationError.invalid("registration field \(expected)")) {
             try RegistrationContent(Samples.phone("one", further: ",\(json)"))
         }
     }

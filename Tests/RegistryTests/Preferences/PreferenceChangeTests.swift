@@ -14,7 +14,7 @@ import TimeTestSupport
     private static let token = String(repeating: "ab", count: 32)
 
     private func change(_ json: String) throws -> PreferenceChange {
-        guard case .object(let object) = try JSONValue(parsing: json) else { throw RegistrationRejection.invalid("") }
+        guard case .object(let object) = try JSONValue(parsing: json) else { throw RegistrationError.invalid("") }
         return try PreferenceChange(object)
     }
 
@@ -23,7 +23,7 @@ import TimeTestSupport
         let event = try bench.event(of: Self.alice, json, at: seconds, id: UInt8(truncatingIfNeeded: 0x80 + seconds))
         switch try bench.registry.apply(event) {
         case .registered(let device), .updated(let device): return device
-        case let other: throw RegistrationRejection.invalid("\(other)")
+        case let other: throw RegistrationError.invalid("\(other)")
         }
     }
 
@@ -88,7 +88,7 @@ import TimeTestSupport
         let device = try register(bench, further: #","mode":"wake""#)
         let before = try bench.registry.content(of: device)
         let change = try change(json)
-        #expect(throws: RegistrationRejection.self) {
+        #expect(throws: RegistrationError.self) {
             try bench.registry.change(device, of: bench.account(Self.alice).publicKey, by: change)
         }
         #expect(try bench.registry.content(of: device) == before)
@@ -96,7 +96,7 @@ import TimeTestSupport
 
     @Test(arguments: ["token", "platform", "app", "push_endpoint", "subscription", "shared", "partners", "relays"])
     func whereADeviceIsTakesARegistration(_ name: String) {
-        #expect(throws: RegistrationRejection.self) { try change(#"{"\#(name)":"x"}"#) }
+        #expect(throws: RegistrationError.self) { try change(#"{"\#(name)":"x"}"#) }
     }
 
     @Test func aNewRegistrationHasTheLastWord() throws {

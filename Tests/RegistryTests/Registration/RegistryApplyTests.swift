@@ -73,7 +73,7 @@ struct RegistryApplyTests {
     func whatIsWrongIsSaidBeforeThatItComesTooLate(seconds: Int64) throws {
         let bench = try Bench { address in
             if address.platform == "carrier-pigeon" {
-                throw RegistrationRejection.unsupported("no carrier-pigeon here")
+                throw RegistrationError.unsupported("no carrier-pigeon here")
             }
         }
         _ = try bench.registry.apply(bench.event(of: 1, Samples.phone("one"), id: 0x10))
@@ -200,7 +200,7 @@ struct RegistryApplyTests {
         }
         let bench = try Bench { address in
             if address.platform == "carrier-pigeon" {
-                throw RegistrationRejection.unsupported("no carrier-pigeon here")
+                throw RegistrationError.unsupported("no carrier-pigeon here")
             }
             if address.token == "one" { throw Talkative() }
         }
@@ -219,7 +219,7 @@ struct RegistryApplyTests {
         var limits = RegistrationPolicy.Limits()
         limits.registrationBurst = 2
         let bench = try Bench(limits: limits) { _ in
-            if isBroken.withLock(\.self) { throw RegistrationRejection.failed("no plugin") }
+            if isBroken.withLock(\.self) { throw RegistrationError.failed("no plugin") }
         }
         let event = try bench.event(of: 1, Samples.phone("one"))
         for _ in 1...5 { #expect(try bench.registry.apply(event).message == "error: no plugin; try again later") }

@@ -53,7 +53,7 @@ struct RegistryStoreTests {
         let path = folder.file("r.sqlite")
         let contents = Data(repeating: 0x41, count: 8192)
         try contents.write(to: URL(filePath: path))
-        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
+        let error = #expect(throws: StoreError.self) { _ = try RegistryStore(path: path) }
         #expect(error?.isDamage == true)
         #expect(error?.description.contains(path) == true)
         #expect(try Data(contentsOf: URL(filePath: path)) == contents)
@@ -71,7 +71,7 @@ struct RegistryStoreTests {
         var bytes = try Data(contentsOf: URL(filePath: copy))
         for offset in 4096..<bytes.count where offset % 4096 < 100 { bytes[offset] = 0xFE }
         try bytes.write(to: URL(filePath: copy))
-        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: copy) }
+        let error = #expect(throws: StoreError.self) { _ = try RegistryStore(path: copy) }
         #expect(error?.isDamage == true)
         #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
     }
@@ -85,7 +85,7 @@ struct RegistryStoreTests {
                 try rows.execute("INSERT INTO grdb_migrations (identifier) VALUES ('2 something new')")
             }
         }
-        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
+        let error = #expect(throws: StoreError.self) { _ = try RegistryStore(path: path) }
         #expect(error?.cause == .version(found: "2 something new", expected: "registry 1"))
     }
 
@@ -99,8 +99,8 @@ struct RegistryStoreTests {
         }
         try older.migrate(queue)
         try queue.close()
-        let error = #expect(throws: StoreFault.self) { _ = try RegistryStore(path: path) }
-        let expected = StoreFault.Cause.version(
+        let error = #expect(throws: StoreError.self) { _ = try RegistryStore(path: path) }
+        let expected = StoreError.Cause.version(
             found: "1 devices, tombstones, events, follows",
             expected: "registry 1"
         )
@@ -119,7 +119,7 @@ struct RegistryStoreTests {
     }
 
     @Test func saysThatAFolderIsMissing() throws {
-        let error = #expect(throws: StoreFault.self) {
+        let error = #expect(throws: StoreError.self) {
             _ = try RegistryStore(path: "/nonexistent/folder/r.sqlite")
         }
         #expect(error?.description.hasPrefix("the registry /nonexistent/folder/r.sqlite cannot be opened") == true)

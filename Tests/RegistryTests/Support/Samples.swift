@@ -38,7 +38,7 @@ enum Samples {
 
 extension RegistrationContent {
     /// Reads a registration as the built-in transports describe theirs.
-    init(_ json: String, checkingSignals: SignalCheck = { _ in nil }) throws(RegistrationRejection) {
+    init(_ json: String, checkingSignals: SignalCheck = { _ in nil }) throws(RegistrationError) {
         try self.init(json: json, platforms: .builtIn, checkingSignals: checkingSignals)
     }
 }

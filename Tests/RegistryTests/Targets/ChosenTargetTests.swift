@@ -205,7 +205,7 @@ struct ChosenTargetTests {
         #expect(content.code == "x" && content.fields == ["access_token": "t"])
         let other = try RegistrationContent(Samples.phone("t", further: #","code":"x""#))
         #expect(other.code == nil && other.fields == ["code": "x"])
-        #expect(throws: RegistrationRejection.self) {
+        #expect(throws: RegistrationError.self) {
             try RegistrationContent(Samples.topic(further: #","code":1"#))
         }
     }

@@ -113,21 +113,21 @@ import TimeTestSupport
     }
 
     @Test func whatConcernsNobodyIsDoneWithWhereItIsRead() {
-        let screening = ScriptedScreening()
-        var batcher = FeedBatcher(limits: FeedLimits(), screening: screening)
+        let prefilter = ScriptedPrefilter()
+        var batcher = FeedBatcher(limits: FeedLimits(), prefilter: prefilter)
         let batch = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"a\"}\r\n[\"EVENT\",{\"id\":\"nobody\"}]\n{\"id\":\"no")
         #expect(batch.texts == ["{\"id\":\"a\"}"] && batch.lines == [2])
         #expect(batcher.counts == FeedCounts(lines: 3, taken: 2, refused: 0, passedOver: 0))
-        #expect(screening.reported == 2)
+        #expect(prefilter.reported == 2)
         #expect(batcher.read("body\"}\n").events.isEmpty)
         batcher.answered(batch, [.taken], now: 0)
         #expect(batcher.end().events.isEmpty && batcher.isDone)
-        #expect(batcher.counts.taken == 4 && screening.reported == 3)
+        #expect(batcher.counts.taken == 4 && prefilter.reported == 3)
     }
 
     /// Otherwise an event could be skipped although it names an account that registers in the line before.
     @Test func behindARegistrationNothingIsPassedOverUntilThatIsDealtWith() {
-        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"nobody\"}\n{\"id\":\"register\"}\n{\"id\":\"nobody\"}\n")
         #expect(first.lines == [2, 3])
         let second = batcher.read("{\"id\":\"register\"}\n")
@@ -141,7 +141,7 @@ import TimeTestSupport
 
     /// Until the registration is accepted, its account is unknown, and events for it would notify no device.
     @Test func whatComesBehindARegistrationComesAgainWithIt() {
-        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"register\"}\n{\"id\":\"b\"}\n")
         let second = batcher.read("{\"id\":\"c\"}\n{\"id\":\"d\"}\n")
         // The later batch is answered first.
@@ -160,7 +160,7 @@ import TimeTestSupport
 
     /// The lines keep their order, so earlier batches are answered first.
     @Test func aRegistrationComesAgainWhenEverythingBehindItIsAnswered() {
-        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"register\"}\n")
         let second = batcher.read("{\"id\":\"a\"}\n")
         batcher.answered(first, [.notNow], now: 0)
@@ -175,7 +175,7 @@ import TimeTestSupport
 
     /// A retry of an event without a registration delays no other event.
     @Test func whatRegistersNobodyHoldsNothingBack() {
-        var batcher = FeedBatcher(limits: FeedLimits(), screening: ScriptedScreening())
+        var batcher = FeedBatcher(limits: FeedLimits(), prefilter: ScriptedPrefilter())
         let first = batcher.read("{\"id\":\"a\"}\n{\"id\":\"b\"}\n")
         let second = batcher.read("{\"id\":\"c\"}\n")
         batcher.answered(second, [.taken], now: 0)
@@ -249,16 +249,16 @@ import TimeTestSupport
 }
 
 /// A prefilter whose result for an event is in its id.
-private final class ScriptedScreening: EventScreening {
+private final class ScriptedPrefilter: EventPrefilter {
     private(set) var reported = 0
     private var passed = 0
 
-    func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
+    func finding(of json: UnsafeRawBufferPointer) -> PrefilterResult {
         let text = String(decoding: json, as: UTF8.self)
         if text.contains("register") { return .mayRegister }
         guard text.contains("nobody") else { return .mayConcernSomebody }
         passed += 1
-        return .concernsNobody
+        return .irrelevant
     }
 
     func report() { reported = passed }

@@ -98,7 +98,7 @@ struct SessionConductTests {
     }
 
     @Test func someEndsOfConnectionsAreOffences() {
-        let violations = ConnectionFailure.allCases.compactMap { RelayViolation(endOf: $0) }
+        let violations = ConnectionError.allCases.compactMap { RelayViolation(endOf: $0) }
         #expect(Set(violations) == [.brokenFrames, .tooLong, .unread])
     }
 }

@@ -18,7 +18,7 @@ import TimeTestSupport
         to client: KeyPair,
         _ method: String,
         _ service: RemoteSigningService,
-        _ surroundings: Surroundings
+        _ surroundings: SigningContext
     ) throws -> (signer: PublicKey, outcome: RemoteSigningResponse.Outcome)? {
         let key = try ConversationKey(secret: client.secret, public: router)
         let request = RemoteSigningRequest(id: method, method: method, params: [])
@@ -51,7 +51,7 @@ import TimeTestSupport
             now: { SigningBench.start },
             check: { _ in }
         )
-        let surroundings = Surroundings(now: SigningBench.start)
+        let surroundings = SigningContext(now: SigningBench.start)
         let service = try RemoteSigningService(
             configuration: RemoteSigningConfiguration(),
             registry: registry,

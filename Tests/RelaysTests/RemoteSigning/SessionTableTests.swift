@@ -68,7 +68,7 @@ import TimeTestSupport
     }
 
     @Test func refusalsAreToldOnceAMinute() {
-        var count = RefusalCount()
+        var count = RejectCount()
         let refusals: [(String, Timestamp)] = [
             ("stale", 0), ("stale", 1), ("limited", 59_999), ("stale", 60_000), ("stale", 60_001),
         ]

@@ -94,7 +94,7 @@ struct APNsStatusTests {
     }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     fileprivate var reason: String? {
         if case .answer(let answer) = self { answer.reason } else { nil }
     }

@@ -25,7 +25,7 @@ struct AccessTokenTests {
     func everyRefusal(_ row: StatusRow) async throws {
         try await StatusBench.with(FCM()) { bench in
             let project = try #require(FCM.projects[.first])
-            bench.lab.misbehave(Misbehaviour(row.says, service: .oauth, target: project.clientEmail))
+            bench.lab.misbehave(ScriptedBehavior(row.says, service: .oauth, target: project.clientEmail))
             let ofOtherApp = try bench.register(.ofOtherApp).device
             let before = try bench.accept([(ofOtherApp, .second)])[0]
             _ = try await bench.untilTheEnd(of: before)

@@ -96,7 +96,7 @@ struct NtfyStatusTests {
     @Test func aWrongTokenIsShownOnce() async throws {
         try await StatusBench.with(Ntfy(hasAccount: true)) { bench in
             let (device, place) = try bench.register(.itself)
-            bench.lab.misbehave(Misbehaviour(.ntfy(40101), service: .ntfy, target: place.target, times: nil))
+            bench.lab.misbehave(ScriptedBehavior(.ntfy(40101), service: .ntfy, target: place.target, times: nil))
             for _ in 1...3 {
                 let delivery = try bench.accept([(device, .first)])[0]
                 let reports = try await bench.untilTheEnd(of: delivery)
@@ -108,7 +108,7 @@ struct NtfyStatusTests {
     }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     /// With one of ntfy's codes, the first three digits of which are the status.
     fileprivate static func ntfy(_ code: Int, retryAfter: Int? = nil) -> Self {
         .says(code / 100, "\(code)", retryAfter: retryAfter)

@@ -32,7 +32,7 @@ final class Books: DeliveryObserver {
     }
 
     /// In seconds of the machine's time; only a failing test waits that long.
-    private static let patience = 60
+    private static let timeout = 60
     private let state = Mutex(State())
 
     var record: Record { state.withLock { $0.record } }
@@ -51,7 +51,7 @@ final class Books: DeliveryObserver {
                 return (nil, state.lastWaiter)
             }
             if let record { return continuation.resume(returning: record) }
-            DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.patience)) { [weak self] in
+            DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.timeout)) { [weak self] in
                 self?.giveUp(waiter)
             }
         }

@@ -22,7 +22,7 @@ extension StatusRow {
                 }
             }
             bench.lab.misbehave(
-                Misbehaviour(says, service: service.service, target: itself.place.target, times: times)
+                ScriptedBehavior(says, service: service.service, target: itself.place.target, times: times)
             )
 
             let began = bench.time.now
@@ -99,7 +99,7 @@ extension StatusRow.Wait {
     }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     /// The recorded status; nil: no response.
     fileprivate var status: Int? {
         switch self {

@@ -4,7 +4,7 @@ import Testing
 
 /// A row of a status table: a push service's response to a device's push, and the expected result.
 struct StatusRow: Sendable, CustomTestStringConvertible {
-    enum Fate: Sendable {
+    enum DeliveryResult: Sendable {
         case stays
         case deleted
     }
@@ -27,14 +27,14 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
     }
 
     /// The push service's misbehavior, `times` in a row, before it works normally again.
-    var says: Misbehaviour.Conduct
+    var says: ScriptedBehavior.Action
     var times: Int
     /// The first line in the books.
     var kind: DeliveryReport.Kind
     var reason: String
     /// The last line.
     var end: DeliveryReport.Kind
-    var fate: Fate
+    var fate: DeliveryResult
     /// The courier's attempts, up to the end.
     var attempts: Int
     /// Requests that reached the push service: more than the attempts if one of them may resend.
@@ -50,33 +50,33 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
 
     /// Accepted at the first attempt. `requests` is more than one if the connection's layer may resend provably
     /// unprocessed requests.
-    static func delivered(_ says: Misbehaviour.Conduct, requests: Int = 1) -> StatusRow {
+    static func delivered(_ says: ScriptedBehavior.Action, requests: Int = 1) -> StatusRow {
         StatusRow(says, .delivered, "delivered", attempts: 1, requests: requests)
     }
 
     /// The message is lost; the device stays, and no other device waits.
-    static func rejected(_ says: Misbehaviour.Conduct, _ reason: String, isProven: Bool = true) -> StatusRow {
+    static func rejected(_ says: ScriptedBehavior.Action, _ reason: String, isProven: Bool = true) -> StatusRow {
         StatusRow(says, .rejected, reason, attempts: 1, isProven: isProven)
     }
 
     /// The device is deleted.
-    static func gone(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+    static func gone(_ says: ScriptedBehavior.Action, _ reason: String) -> StatusRow {
         StatusRow(says, .gone, reason, .deleted, attempts: 1)
     }
 
     /// The push is resent immediately with less content, and is accepted.
-    static func reduced(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+    static func reduced(_ says: ScriptedBehavior.Action, _ reason: String) -> StatusRow {
         StatusRow(says, .reduced, reason, attempts: 2)
     }
 
     /// The push already has the least content, so it is rejected without another request.
-    static func reducedInVain(_ says: Misbehaviour.Conduct, _ reason: String) -> StatusRow {
+    static func reducedInVain(_ says: ScriptedBehavior.Action, _ reason: String) -> StatusRow {
         StatusRow(says, .reduced, reason, end: .rejected, attempts: 2, requests: 1)
     }
 
     /// Another attempt succeeds, after our own delay or the one that the push service requested.
     static func retry(
-        _ says: Misbehaviour.Conduct,
+        _ says: ScriptedBehavior.Action,
         _ reason: String,
         wait: Wait? = nil,
         holdsUp: HeldUp = .nobody,
@@ -87,7 +87,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
 
     /// The queue pauses until a probe succeeds.
     static func misconfigured(
-        _ says: Misbehaviour.Conduct,
+        _ says: ScriptedBehavior.Action,
         times: Int = 1,
         _ reason: String,
         requests: Int? = nil
@@ -96,11 +96,11 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
     }
 
     private init(
-        _ says: Misbehaviour.Conduct,
+        _ says: ScriptedBehavior.Action,
         times: Int = 1,
         _ kind: DeliveryReport.Kind,
         _ reason: String,
-        _ fate: Fate = .stays,
+        _ fate: DeliveryResult = .stays,
         end: DeliveryReport.Kind = .delivered,
         attempts: Int,
         requests: Int? = nil,
@@ -122,7 +122,7 @@ struct StatusRow: Sendable, CustomTestStringConvertible {
     }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     /// The push service's own form with its own word.
     static func says(_ status: Int, _ reason: String? = nil, retryAfter: Int? = nil) -> Self {
         .answer(status: status, reason: reason, retryAfter: retryAfter)

@@ -37,7 +37,7 @@ struct UnifiedPushStatusTests {
     func everyStatus(_ row: StatusRow) async throws { try await row.check(with: UnifiedPush()) }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     /// A redirect to another topic, which would accept the message.
     fileprivate static func redirect(_ status: Int) -> Self {
         .says(status, body: "", headers: [LabHeader("location", "/upElsewhere?up=1")])

@@ -154,7 +154,7 @@ extension WebPushStatusTests {
     }
 }
 
-extension Misbehaviour.Conduct {
+extension ScriptedBehavior.Action {
     fileprivate static func apple(_ status: Int, _ reason: String) -> Self {
         .says(status, body: #"{"reason":"\#(reason)"}"#)
     }

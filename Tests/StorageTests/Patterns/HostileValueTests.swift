@@ -54,9 +54,9 @@ import Testing
         let value = Self.filled(attack.unit, end: attack.end)
         var budget = PatternBudget()
         let start = Self.threadTime()
-        let verdict = pattern.match(value, within: &budget)
+        let decision = pattern.match(value, within: &budget)
         let spent = Self.threadTime() - start
-        #expect(verdict != .matches)
+        #expect(decision != .matches)
         #expect(spent < 1, "a few milliseconds, and room for a busy machine and a debug build")
     }
 
@@ -69,8 +69,8 @@ import Testing
     ])
     func longTextsAreStillSearched(_ attack: Attack) throws {
         var budget = PatternBudget()
-        let verdict = try Pattern(attack.pattern).match(Self.filled(attack.unit, end: attack.end), within: &budget)
-        #expect(verdict == .matches)
+        let decision = try Pattern(attack.pattern).match(Self.filled(attack.unit, end: attack.end), within: &budget)
+        #expect(decision == .matches)
     }
 
     @Test func verdictsDoNotDependOnTheClock() throws {

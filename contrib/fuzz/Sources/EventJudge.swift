@@ -61,8 +61,8 @@ enum EventJudge {
         promise(again.computedID == event.computedID, "what we write has the same id")
         var right = event
         right.id = event.computedID
-        let verdict = EventVerifier().verify(right)
-        promise(verdict != .wrongID, "the id we compute is right")
+        let decision = EventVerifier().verify(right)
+        promise(decision != .wrongID, "the id we compute is right")
         let isRight = EventVerifier().hasRightID(scanned, in: bytes)
         promise(isRight == (EventVerifier().verify(event) != .wrongID), "scan and event say the same of the id")
         promise(!(event.id == event.computedID) || isRight, "who bears the computed id has a right one")

@@ -68,7 +68,7 @@ enum HTTP2Judge {
 
         var all: [[String]] { texts.withLock(\.self) }
 
-        func append(_ result: Result<HTTPResponse, HTTPFailure>, of number: Int) {
+        func append(_ result: Result<HTTPResponse, HTTPError>, of number: Int) {
             let text =
                 switch result {
                 case .success(let response): "\(response.status) \(response.headers.count) \(response.body)"

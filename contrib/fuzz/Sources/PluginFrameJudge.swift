@@ -88,7 +88,7 @@ enum PluginFrameJudge {
                 sum($0.pointee.url) &+ sum($0.pointee.body) &+ sum($0.pointee.headers, $0.pointee.header_count)
             }
         case .log: return sum(try LogMessage(reading: frame).text)
-        case .mistake: return try MistakeMessage(reading: frame).text.utf8.count
+        case .mistake: return try ViolationMessage(reading: frame).text.utf8.count
         case .streamOpen: return try StreamOpenMessage(reading: frame).withCStruct { sum($0.pointee.host) }
         case .store: return Int(try StoreMessage(reading: frame).instance)
         case .received: return Int(try ReceivedMessage(reading: frame).instance)

@@ -27,7 +27,7 @@ enum RegistrationJudge {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         judgeSlot(text)
         let content: RegistrationContent
-        do throws(RegistrationRejection) {
+        do throws(RegistrationError) {
             content = try RegistrationContent(json: text, platforms: platforms)
         } catch {
             promise(error.description.utf8.count < 1_024, "a refusal is short")

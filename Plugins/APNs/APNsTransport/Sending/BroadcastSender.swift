@@ -36,7 +36,7 @@ final class BroadcastSender: Sendable {
         _ registration: borrowing Registration,
         _ ticket: Ticket,
         now: Timestamp
-    ) throws(PayloadError) -> Admission {
+    ) throws(PayloadError) -> Acceptance {
         guard let channel = ChannelID(token: registration.token),
             let key, key.isSame(as: registration.field("broadcast_key"))
         else { return .invalid }
@@ -74,7 +74,7 @@ final class BroadcastSender: Sendable {
         )
     }
 
-    private func send(_ broadcast: Broadcast) -> Admission {
+    private func send(_ broadcast: Broadcast) -> Acceptance {
         var request = HTTPRequest("POST", url: urls[broadcast.environment], options: .multiplex)
         request.timeout = BroadcastSender.timeout
         request.maxResponseBytes = 4096

@@ -100,7 +100,7 @@ struct ChannelManagement: Sendable {
     }
 
     /// Performs the command in `words`, which are those after `channels`.
-    func perform(_ words: [String], _ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Admission {
+    func perform(_ words: [String], _ completion: @escaping @Sendable (CommandAnswer) -> Void) -> Acceptance {
         let command: ChannelCommand
         do throws(PluginError) {
             command = try ChannelCommand(words)

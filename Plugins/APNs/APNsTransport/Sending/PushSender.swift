@@ -37,7 +37,7 @@ final class PushSender: Sendable {
         _ registration: borrowing Registration,
         _ ticket: Ticket,
         now: Timestamp
-    ) -> Admission {
+    ) -> Acceptance {
         guard let proof = client.credentials.proof(now: now) else { return .failed }
         let environment =
             foundEnvironments?.value(of: registration.token)
@@ -73,7 +73,7 @@ final class PushSender: Sendable {
         )
     }
 
-    private func send(_ push: Push, _ request: consuming HTTPRequest, _ attempt: Attempt) -> Admission {
+    private func send(_ push: Push, _ request: consuming HTTPRequest, _ attempt: Attempt) -> Acceptance {
         request.maxResponseBytes = 4096
         if attempt.alternatives != nil {
             request.timeout = PushSender.timeoutOfOneOfSeveral

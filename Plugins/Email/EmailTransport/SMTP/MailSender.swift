@@ -24,7 +24,7 @@ final class MailSender: Sendable {
     }
 
     /// Sends a message as soon as a connection is free.
-    func send(_ mail: OutgoingMail, _ ticket: Ticket) -> Admission {
+    func send(_ mail: OutgoingMail, _ ticket: Ticket) -> Acceptance {
         guard let actions = state.withLock({ $0.pool.deliver(mail, for: ticket) }) else { return .busy }
         perform(actions)
         return .accepted
@@ -85,10 +85,10 @@ final class MailSender: Sendable {
 
 /// Logs problems for the operator, rate-limited. It never logs the server's text, which may quote addresses.
 struct MailReports: Sendable {
-    private let log: SeldomLog<String>
+    private let log: RateLimitedLog<String>
 
     init(_ host: Host) {
-        log = SeldomLog(host)
+        log = RateLimitedLog(host)
     }
 
     func report(_ outcome: Outcome, now: Timestamp) {

@@ -146,7 +146,7 @@ struct SMTPSession: Sendable {
             return [.write(SMTPSession.stuffed(content))]
         case .content:
             if reply.isPositive { return finish(Outcome(.delivered, status: reply.code, reason: "delivered")) }
-            return finish(SMTPRefusal(phase: .content, reply: reply).outcome, isLeaving: reply.code == 421)
+            return finish(SMTPError(phase: .content, reply: reply).outcome, isLeaving: reply.code == 421)
         case .reset:
             guard reply.code == 250 else {
                 step = .over
@@ -213,8 +213,8 @@ struct SMTPSession: Sendable {
     // MARK: Ends
 
     /// Handles a refusal, which ends the connection before any message, or else one message.
-    private mutating func refused(_ phase: SMTPRefusal.Phase, _ reply: SMTPReply) -> [Action] {
-        let outcome = SMTPRefusal(phase: phase, reply: reply).outcome
+    private mutating func refused(_ phase: SMTPError.Phase, _ reply: SMTPReply) -> [Action] {
+        let outcome = SMTPError(phase: phase, reply: reply).outcome
         switch phase {
         case .greeting, .hello, .startTLS, .login: return giveUp(outcome) + [.close]
         case .sender, .recipient, .content:
@@ -268,7 +268,7 @@ struct SMTPSession: Sendable {
 ///
 /// Only a status about the mailbox removes a recipient. A bare 550 may be about us, such as our address or a missing
 /// login, and then no recipient may be lost.
-struct SMTPRefusal: Sendable {
+struct SMTPError: Sendable {
     /// The command that was refused.
     enum Phase: String, Sendable, CaseIterable {
         /// The server's greeting.

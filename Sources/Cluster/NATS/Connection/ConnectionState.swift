@@ -44,11 +44,11 @@ struct ConnectionState: Sendable {
         let queue: String?
     }
 
-    private static let patience: Duration = .seconds(4)
+    private static let timeout: Duration = .seconds(4)
     private static let firstPause: Duration = .milliseconds(100)
     private static let longestPause: Duration = .seconds(2)
     private static let pingInterval: Duration = .milliseconds(500)
-    private static let mostServers = 64
+    private static let maxServers = 64
     /// A server may complain about each message.
     private static let complaintInterval: Duration = .minutes(1)
 
@@ -138,17 +138,17 @@ struct ConnectionState: Sendable {
     mutating func connected(attempt: Int, now: Deadline) -> [Action] {
         guard attempt == self.attempt, case .dialing = phase else { return [] }
         guard servers[current].securesFirst else {
-            phase = .greeting(until: now + Self.patience)
+            phase = .greeting(until: now + Self.timeout)
             return []
         }
-        phase = .securing(until: now + Self.patience)
+        phase = .securing(until: now + Self.timeout)
         return [.startTLS(servers[current])]
     }
 
     mutating func secured(attempt: Int, now: Deadline) -> [Action] {
         guard attempt == self.attempt, case .securing = phase else { return [] }
         guard let info else {
-            phase = .greeting(until: now + Self.patience)
+            phase = .greeting(until: now + Self.timeout)
             return []
         }
         return introduce(to: info, isSecured: true, now: now)
@@ -199,7 +199,7 @@ struct ConnectionState: Sendable {
         attempt += 1
         parser = MessageParser()
         info = nil
-        phase = .dialing(until: now + Self.patience)
+        phase = .dialing(until: now + Self.timeout)
         return [.dial(servers[current], attempt: attempt)]
     }
 
@@ -212,7 +212,7 @@ struct ConnectionState: Sendable {
         var connect = NATSCommand.Connect(tlsRequired: isSecured, name: settings.name)
         do throws(NATSError) {
             try settings.credentials.fill(&connect, nonce: info.nonce)
-            phase = .introducing(until: now + Self.patience)
+            phase = .introducing(until: now + Self.timeout)
             return [send(try NATSCommand.connect(connect) + NATSCommand.ping)]
         } catch {
             return fail("\(error)", now: now)
@@ -245,7 +245,7 @@ struct ConnectionState: Sendable {
         guard info.tlsRequired == true || info.tlsAvailable == true else {
             return fail("does not offer TLS", now: now)
         }
-        phase = .securing(until: now + Self.patience)
+        phase = .securing(until: now + Self.timeout)
         return [.startTLS(server)]
     }
 
@@ -276,7 +276,7 @@ struct ConnectionState: Sendable {
     /// Adds servers that a server knows of, if they may be used.
     private mutating func learn(_ addresses: [String]) {
         guard settings.followsDiscoveredServers else { return }
-        for address in addresses where servers.count < Self.mostServers {
+        for address in addresses where servers.count < Self.maxServers {
             guard var server = NATSServer(address) else { continue }
             server.inheritSecurity(of: servers[current])
             if !servers.contains(where: { $0.host == server.host && $0.port == server.port }) { servers.append(server) }

@@ -39,7 +39,7 @@ final class NATSClient: Sendable {
     }
 
     /// Bytes that may wait for a server to read them.
-    private static let mostUnsent = 64 << 20
+    private static let maxUnsent = 64 << 20
 
     private struct Shell {
         var state: ConnectionState
@@ -213,7 +213,7 @@ final class NATSClient: Sendable {
         case .send(let bytes, let attempt):
             guard let connection, connection.attempt == attempt else { return }
             let waiting = try? connection.channel.syncOptions?.getOption(.bufferedWritableBytes)
-            guard waiting ?? 0 <= Self.mostUnsent else { return closed(attempt, "does not read what it is sent") }
+            guard waiting ?? 0 <= Self.maxUnsent else { return closed(attempt, "does not read what it is sent") }
             connection.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
         case .pong(let attempt):
             guard let connection, connection.attempt == attempt, connection.channel.isWritable else { return }

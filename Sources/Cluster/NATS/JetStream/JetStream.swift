@@ -44,8 +44,8 @@ struct JetStream: Sendable {
         static let temporarilyUnavailable = 10_008
     }
 
-    private struct Refusal: Decodable {
-        struct Flaw: Decodable {
+    private struct ErrorResponse: Decodable {
+        struct Details: Decodable {
             let errCode: Int?
             let code: Int?
             let description: String?
@@ -56,16 +56,16 @@ struct JetStream: Sendable {
             }
         }
 
-        let error: Flaw?
+        let error: Details?
     }
 
     let client: NATSClient
     /// How long an answer may take.
-    let patience: Duration
+    let timeout: Duration
 
-    init(_ client: NATSClient, patience: Duration = .seconds(5)) {
+    init(_ client: NATSClient, timeout: Duration = .seconds(5)) {
         self.client = client
-        self.patience = patience
+        self.timeout = timeout
     }
 
     // MARK: Appending
@@ -80,7 +80,7 @@ struct JetStream: Sendable {
         var headers = headers
         headers["Nats-Expected-Last-Subject-Sequence"] = expectation.lastOfSubject.map { "\($0)" }
         headers["Nats-Msg-Id"] = expectation.messageID
-        let answer = try await client.request(subject, payload, headers: headers, within: patience)
+        let answer = try await client.request(subject, payload, headers: headers, within: timeout)
         return try Self.decode(answer.payload)
     }
 
@@ -161,7 +161,7 @@ struct JetStream: Sendable {
     /// The last message of a subject as any replica has it, which may be behind; nil: that one has none. Needs no
     /// leader, and a stream that allows it.
     func copy(ofLast subject: String, in stream: String) async throws(NATSError) -> [UInt8]? {
-        let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: patience)
+        let answer = try await client.request("$JS.API.DIRECT.GET.\(stream).\(subject)", [], within: timeout)
         switch answer.headers.status {
         case nil: return answer.payload
         case 404: return nil
@@ -223,12 +223,12 @@ struct JetStream: Sendable {
     {
         guard let body = try? JSONEncoder().encode(question) else { throw .badAnswer }
         let payload = question is Nothing ? [] : Array(body)
-        return try Self.decode(try await client.request("$JS.API.\(path)", payload, within: patience).payload)
+        return try Self.decode(try await client.request("$JS.API.\(path)", payload, within: timeout).payload)
     }
 
     private static func decode<Answer: Decodable>(_ payload: [UInt8]) throws(NATSError) -> Answer {
         let (decoder, data) = (JSONDecoder(), Data(payload))
-        if let flaw = (try? decoder.decode(Refusal.self, from: data))?.error {
+        if let flaw = (try? decoder.decode(ErrorResponse.self, from: data))?.error {
             throw .refused(code: flaw.errCode ?? flaw.code ?? 0, (flaw.description ?? "without a word").excerpt)
         }
         guard let answer = try? decoder.decode(Answer.self, from: data) else { throw .badAnswer }

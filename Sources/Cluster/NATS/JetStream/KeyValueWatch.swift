@@ -74,7 +74,7 @@ final class KeyValueWatch: Sendable {
 
     /// After this silence of the server, two heartbeats, a new consumer starts. A dead server of the consumer must not
     /// make live members look dead to those that follow leases.
-    private static let patience: Duration = .milliseconds(2_200)
+    private static let timeout: Duration = .milliseconds(2_200)
 
     private let bucket: KeyValueBucket
     private let filter: String
@@ -111,7 +111,7 @@ final class KeyValueWatch: Sendable {
     func tick() async {
         let now = now()
         let isDue = state.withLock { state in
-            guard !state.isEnded, !state.isBeginning, now - state.heardAt > Self.patience else { return false }
+            guard !state.isEnded, !state.isBeginning, now - state.heardAt > Self.timeout else { return false }
             state.isBeginning = true
             return true
         }

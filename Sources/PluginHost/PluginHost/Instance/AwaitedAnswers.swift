@@ -27,7 +27,7 @@ struct AwaitedAnswers<Waiter: Sendable>: Sendable {
         return last
     }
 
-    mutating func end(_ number: UInt64) -> TicketTable<Waiter>.End {
+    mutating func end(_ number: UInt64) -> TicketTable<Waiter>.Completion {
         if let (_, waiter) = waiting.removeValue(forKey: number) { return .ended(waiter) }
         return expired.remove(number) == nil ? .unknown : .late
     }
@@ -52,7 +52,7 @@ struct AwaitedAnswers<Waiter: Sendable>: Sendable {
 }
 
 /// The result of an operator's command.
-enum CommandEnd: Sendable, Hashable {
+enum CommandResult: Sendable, Hashable {
     case answered(String)
     case failed(String)
     /// The plugin did not accept it.
@@ -78,7 +78,7 @@ enum CommandEnd: Sendable, Hashable {
 /// Calls that wait for the plugin's response.
 extension PluginBridge {
     /// Ends a command that the plugin answered or refused. Only the first end of a command counts.
-    func endCommand(_ number: UInt64, _ end: CommandEnd) {
+    func endCommand(_ number: UInt64, _ end: CommandResult) {
         let (ending, mistakes) = change { ($0.endCommand(number), $0.statistics.unknownTickets) }
         switch ending {
         case .ended(let waiter): waiter(end)
@@ -88,7 +88,7 @@ extension PluginBridge {
     }
 
     /// Ends a client's request that the plugin answered or refused. Only the first end of a request counts.
-    func endInbound(_ number: UInt64, _ end: InboundEnd) {
+    func endInbound(_ number: UInt64, _ end: InboundResult) {
         let (ending, mistakes) = change { ($0.endInbound(number), $0.statistics.unknownTickets) }
         switch ending {
         case .ended(let waiter):

@@ -42,29 +42,29 @@ package final class FilterInstance: DrainableInstance {
         instance = try PluginInstance(blueprint, .filter, bridge: bridge, configuration: configuration) {
             .refusedSettings(name, saying: $0)
         }
-        let said = entry.functions.contains(.needs) ? FilterEntry.need(instance.isolated.needs) : entry.mostNeeded
-        need = min(said, entry.mostNeeded)
+        let said = entry.functions.contains(.needs) ? FilterEntry.need(instance.isolated.needs) : entry.maxNeeded
+        need = min(said, entry.maxNeeded)
     }
 
     /// The plugin's rule violations so far.
     package var statistics: TransportStatistics { bridge.statistics }
 
     /// Asks the filter. Any thread; blocks until the plugin decides.
-    package func decide(_ question: FilterQuestion) -> FilterVerdict {
+    package func decide(_ question: FilterQuestion) -> FilterDecision {
         decide([question]).first ?? .failed(reason: Self.shutDown)
     }
 
     /// Asks the filter several questions in one batch; it decides them one after the other. Any thread; blocks until
     /// the plugin has decided.
-    package func decide(_ questions: [FilterQuestion]) -> [FilterVerdict] {
-        var verdicts: [FilterVerdict] = []
-        verdicts.reserveCapacity(questions.count)
-        while verdicts.count < questions.count { verdicts += ask(questions[verdicts.count...]) }
-        return verdicts
+    package func decide(_ questions: [FilterQuestion]) -> [FilterDecision] {
+        var decisions: [FilterDecision] = []
+        decisions.reserveCapacity(questions.count)
+        while decisions.count < questions.count { decisions += ask(questions[decisions.count...]) }
+        return decisions
     }
 
     /// Asks the first questions, up to one batch.
-    private func ask(_ questions: ArraySlice<FilterQuestion>) -> [FilterVerdict] {
+    private func ask(_ questions: ArraySlice<FilterQuestion>) -> [FilterDecision] {
         // A call inside keeps the instance from being destroyed.
         guard bridge.change({ $0.enter() }) else { return questions.map { _ in .failed(reason: Self.shutDown) } }
         defer { bridge.change { $0.leave() } }
@@ -79,7 +79,7 @@ package final class FilterInstance: DrainableInstance {
         let decisions = batch.ask()
         noteDuration(since: start, of: decisions.count)
         return zip(asked, decisions).map { rendered, decision in
-            decision.read { verdict($0, on: rendered) } ?? failed("status \(carillon_status.CARILLON_FAILED.rawValue)")
+            decision.read { convert($0, on: rendered) } ?? failed("status \(carillon_status.CARILLON_FAILED.rawValue)")
         }
     }
 
@@ -89,13 +89,13 @@ package final class FilterInstance: DrainableInstance {
         bridge.note("The filter took more than \(Self.longestDecision.milliseconds) ms to decide", \.slowDecisions)
     }
 
-    private func verdict(_ decided: DecidedMessage, on rendered: Push.Notification?) -> FilterVerdict {
+    private func convert(_ decided: DecidedMessage, on rendered: Push.Notification?) -> FilterDecision {
         var edit = FilterEdit(rendered)
         for set in decided.edits where edit.set(set.name, set.value) == .CARILLON_INVALID {
             bridge.note("The filter set an invalid field or value", \.malformedEdits)
         }
         guard decided.status == .CARILLON_OK else { return failed("status \(decided.status.rawValue)") }
-        switch decided.verdict {
+        switch decided.decision {
         case .CARILLON_PASS:
             guard let rendered, let edited = edit.notification, edited != rendered else { return .pass }
             return .edited(edited)
@@ -104,7 +104,7 @@ package final class FilterInstance: DrainableInstance {
         }
     }
 
-    private func failed(_ reason: String) -> FilterVerdict {
+    private func failed(_ reason: String) -> FilterDecision {
         bridge.note("The filter could not decide", \.failedDecisions)
         return .failed(reason: reason)
     }

@@ -72,7 +72,7 @@ package struct InboundAnswer: Sendable {
 }
 
 /// The result of a client's request.
-enum InboundEnd: Sendable {
+enum InboundResult: Sendable {
     case answered(InboundAnswer)
     /// The plugin's response is invalid.
     case malformed

@@ -5,24 +5,24 @@ import HTTPClient
 /// lock, clock, plugin or logger.
 struct InstanceState<Payload: Sendable>: Sendable {
     /// Whether a delivery may be passed to the plugin.
-    enum Admission: Sendable {
+    enum Decision: Sendable {
         case admitted(ticket: UInt64)
         /// `reason` is the outcome's.
         case refused(Payload, reason: String)
     }
 
     /// Whether a command or a client's request may be passed to the plugin.
-    enum CallAdmission: Sendable {
+    enum CallDecision: Sendable {
         case admitted(number: UInt64)
         case draining
         case tooMany
     }
 
-    typealias CommandWaiter = @Sendable (CommandEnd) -> Void
-    typealias InboundWaiter = @Sendable (InboundEnd) -> Void
+    typealias CommandWaiter = @Sendable (CommandResult) -> Void
+    typealias InboundWaiter = @Sendable (InboundResult) -> Void
 
     /// The state of an instance that drains.
-    enum Settlement: Sendable {
+    enum DrainState: Sendable {
         /// Only streams are left: end them, and keep waiting.
         case onlyStreams
         /// No work is left: destroy it.
@@ -53,7 +53,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Opens a ticket and starts a call to the plugin; ``leave()`` must follow.
-    mutating func admit(_ payload: Payload, deadline: Deadline) -> Admission {
+    mutating func admit(_ payload: Payload, deadline: Deadline) -> Decision {
         guard case .running = phase else { return .refused(payload, reason: "draining") }
         guard let ticket = tickets.open(payload, deadline: deadline) else {
             return .refused(payload, reason: "overloaded")
@@ -76,7 +76,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
 
     /// Ends a ticket for the plugin. If its payload still waits, ``leave()`` must follow after the completion: until
     /// then the instance is not idle.
-    mutating func complete(_ ticket: UInt64) -> TicketTable<Payload>.End {
+    mutating func complete(_ ticket: UInt64) -> TicketTable<Payload>.Completion {
         let end = tickets.end(ticket)
         switch end {
         case .ended: callsInside += 1
@@ -123,7 +123,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Counts a request whose `done` has returned; `failure` is the reason if there was no response.
-    mutating func endRequest(_ failure: HTTPFailure.Reason? = nil) {
+    mutating func endRequest(_ failure: HTTPError.Reason? = nil) {
         openRequests -= 1
         if let failure {
             requests.failures[failure, default: 0] += 1
@@ -141,7 +141,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Counts the end of a stream that the plugin knows of.
-    mutating func endStream(_ failure: StreamFailure?) {
+    mutating func endStream(_ failure: StreamError?) {
         streams.open -= 1
         if let failure { streams.failures[failure, default: 0] += 1 }
     }
@@ -153,12 +153,12 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Starts an operator's command and a call to the plugin; ``leave()`` must follow.
-    mutating func beginCommand(deadline: Deadline, _ waiter: @escaping CommandWaiter) -> CallAdmission {
+    mutating func beginCommand(deadline: Deadline, _ waiter: @escaping CommandWaiter) -> CallDecision {
         begin(waiter, in: \.commands, deadline: deadline)
     }
 
     /// Starts a client's request and a call to the plugin; ``leave()`` must follow.
-    mutating func beginInbound(deadline: Deadline, _ waiter: @escaping InboundWaiter) -> CallAdmission {
+    mutating func beginInbound(deadline: Deadline, _ waiter: @escaping InboundWaiter) -> CallDecision {
         begin(waiter, in: \.inbound, deadline: deadline)
     }
 
@@ -166,7 +166,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
         _ waiter: Waiter,
         in answers: WritableKeyPath<Self, AwaitedAnswers<Waiter>>,
         deadline: Deadline
-    ) -> CallAdmission {
+    ) -> CallDecision {
         guard case .running = phase else { return .draining }
         guard let number = self[keyPath: answers].open(waiter, deadline: deadline) else { return .tooMany }
         callsInside += 1
@@ -174,15 +174,15 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Ends a command that the plugin answered or refused.
-    mutating func endCommand(_ number: UInt64) -> TicketTable<CommandWaiter>.End { end(number, in: \.commands) }
+    mutating func endCommand(_ number: UInt64) -> TicketTable<CommandWaiter>.Completion { end(number, in: \.commands) }
 
     /// Ends a client's request that the plugin answered or refused.
-    mutating func endInbound(_ number: UInt64) -> TicketTable<InboundWaiter>.End { end(number, in: \.inbound) }
+    mutating func endInbound(_ number: UInt64) -> TicketTable<InboundWaiter>.Completion { end(number, in: \.inbound) }
 
     private mutating func end<Waiter>(
         _ number: UInt64,
         in answers: WritableKeyPath<Self, AwaitedAnswers<Waiter>>
-    ) -> TicketTable<Waiter>.End {
+    ) -> TicketTable<Waiter>.Completion {
         let end = self[keyPath: answers].end(number)
         switch end {
         case .ended: break
@@ -228,7 +228,7 @@ struct InstanceState<Payload: Sendable>: Sendable {
     }
 
     /// Returns the next result of draining, each exactly once, or nil if it has not changed.
-    mutating func settle(now: Deadline) -> Settlement? {
+    mutating func settle(now: Deadline) -> DrainState? {
         guard case .draining(let deadline) = phase else { return nil }
         if isIdle, streams.open == 0 {
             close()

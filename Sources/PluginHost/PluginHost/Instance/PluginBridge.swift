@@ -63,7 +63,7 @@ final class PluginBridge: Sendable {
     }
 
     private func settle() {
-        let settled = shell.withLock { shell -> (State.Settlement, CheckedContinuation<Bool, Never>)? in
+        let settled = shell.withLock { shell -> (State.DrainState, CheckedContinuation<Bool, Never>)? in
             guard let waiter = shell.waiter, let settlement = shell.state.settle(now: now()) else { return nil }
             if case .onlyStreams = settlement {} else { shell.waiter = nil }
             return (settlement, waiter)
@@ -149,7 +149,7 @@ extension PluginBridge: InstanceHost {
         )
     }
 
-    func note(_ rule: MistakeMessage.Rule, _ text: String) {
+    func note(_ rule: ViolationMessage.Rule, _ text: String) {
         switch rule {
         case .request: noteRequest(PluginText.printable(text))
         case .edit: note("The filter set an invalid field or value", \.malformedEdits)

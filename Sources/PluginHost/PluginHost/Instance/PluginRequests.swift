@@ -33,7 +33,7 @@ final class PluginRequests: Sendable {
             request.scope = scope
             sender.send(request) { result in
                 done { result.write(to: &$0) }
-                let failure: HTTPFailure.Reason? =
+                let failure: HTTPError.Reason? =
                     if case .failure(let failure) = result { failure.reason } else { nil }
                 bridge.change { $0.endRequest(failure) }
             }
@@ -191,7 +191,7 @@ extension HTTPFields {
     }
 }
 
-extension Result<HTTPResponse, HTTPFailure> {
+extension Result<HTTPResponse, HTTPError> {
     /// Writes the response, or the reason for its absence.
     func write(to writer: inout FrameWriter) {
         switch self {
@@ -230,7 +230,7 @@ extension ClientCertificate {
             throw .certificate(.certificates)
         }
         guard let key = PluginText.string(key, limit: keyLimit) else { throw .certificate(.key) }
-        do throws(Mistake) {
+        do throws(FormatError) {
             return (try ClientCertificate(certificates: certificates, key: key), word)
         } catch {
             throw .certificate(error)
@@ -242,7 +242,7 @@ extension ClientCertificate {
 package enum CertificateError: Error {
     case word
     case tooMany
-    case certificate(ClientCertificate.Mistake)
+    case certificate(ClientCertificate.FormatError)
 
     package var text: String {
         switch self {

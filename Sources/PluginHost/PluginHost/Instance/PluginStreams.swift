@@ -70,9 +70,9 @@ final class PluginStreams: Sendable {
 /// Forwards all calls, and reports the end.
 private final class CountedStream: StreamReceiver {
     private let receiver: any StreamReceiver
-    private let ended: @Sendable (StreamFailure?) -> Void
+    private let ended: @Sendable (StreamError?) -> Void
 
-    init(_ receiver: any StreamReceiver, ended: @escaping @Sendable (StreamFailure?) -> Void) {
+    init(_ receiver: any StreamReceiver, ended: @escaping @Sendable (StreamError?) -> Void) {
         self.receiver = receiver
         self.ended = ended
     }
@@ -81,7 +81,7 @@ private final class CountedStream: StreamReceiver {
     func received(_ bytes: UnsafeRawBufferPointer) { receiver.received(bytes) }
     func sent(_ total: UInt64) { receiver.sent(total) }
 
-    func closed(_ failure: StreamFailure?, done: @escaping @Sendable () -> Void) {
+    func closed(_ failure: StreamError?, done: @escaping @Sendable () -> Void) {
         receiver.closed(failure) { [ended] in
             ended(failure)
             done()

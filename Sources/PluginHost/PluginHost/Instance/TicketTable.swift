@@ -5,7 +5,7 @@ import Core
 /// Tickets are consecutive numbers with ascending deadlines, so only the oldest open ticket can be overdue.
 struct TicketTable<Payload: Sendable>: Sendable {
     /// The result of ending a ticket.
-    enum End: Sendable {
+    enum Completion: Sendable {
         case ended(Payload)
         /// The host had stopped waiting for it.
         case late
@@ -46,7 +46,7 @@ struct TicketTable<Payload: Sendable>: Sendable {
     }
 
     /// Ends `ticket` for the plugin.
-    mutating func end(_ ticket: UInt64) -> End {
+    mutating func end(_ ticket: UInt64) -> Completion {
         guard let entry = entries.removeValue(forKey: ticket) else { return .unknown }
         guard let payload = entry.payload else { return .late }
         skipEnded()

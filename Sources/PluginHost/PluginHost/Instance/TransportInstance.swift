@@ -184,7 +184,7 @@ package final class TransportInstance: DrainableInstance, Transport {
         }
         let deadline = now() + span
         let end = await withCheckedContinuation { continuation in
-            let waiter: @Sendable (CommandEnd) -> Void = { continuation.resume(returning: $0) }
+            let waiter: @Sendable (CommandResult) -> Void = { continuation.resume(returning: $0) }
             switch bridge.change({ $0.beginCommand(deadline: deadline, waiter) }) {
             case .draining: waiter(.draining)
             case .tooMany: waiter(.tooMany)
@@ -193,7 +193,7 @@ package final class TransportInstance: DrainableInstance, Transport {
                     writer.number(UInt32(clamping: words.count))
                     for word in words { writer.text(word) }
                 } done: { [bridge] in
-                    bridge.endCommand(number, CommandEnd($0))
+                    bridge.endCommand(number, CommandResult($0))
                 }
                 if status != .CARILLON_OK { bridge.endCommand(number, .refused(status)) }
                 bridge.change { $0.leave() }
@@ -224,7 +224,7 @@ package final class TransportInstance: DrainableInstance, Transport {
         guard isReachable else { return InboundAnswer(status: 404) }
         let deadline = now() + span
         let end = await withCheckedContinuation { continuation in
-            let waiter: @Sendable (InboundEnd) -> Void = { continuation.resume(returning: $0) }
+            let waiter: @Sendable (InboundResult) -> Void = { continuation.resume(returning: $0) }
             switch bridge.change({ $0.beginInbound(deadline: deadline, waiter) }) {
             case .draining: waiter(.draining)
             case .tooMany: waiter(.tooMany)
@@ -232,7 +232,7 @@ package final class TransportInstance: DrainableInstance, Transport {
                 let status = instance.isolated.receive {
                     request.write(to: &$0)
                 } done: { [bridge] in
-                    bridge.endInbound(number, InboundEnd($0))
+                    bridge.endInbound(number, InboundResult($0))
                 }
                 if status != .CARILLON_OK { bridge.endInbound(number, .refused(status)) }
                 bridge.change { $0.leave() }

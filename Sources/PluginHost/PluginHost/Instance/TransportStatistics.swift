@@ -46,7 +46,7 @@ package struct TransportStatistics: Sendable, Hashable {
 package struct RequestCounts: Sendable, Hashable {
     package var begun: UInt64 = 0
     /// Requests without a response, by reason.
-    package var failures: [HTTPFailure.Reason: UInt64] = [:]
+    package var failures: [HTTPError.Reason: UInt64] = [:]
     package var answered: UInt64 = 0
     /// Clients' requests, by the first digit of the response's status.
     package var inbound: [UInt32: UInt64] = [:]
@@ -69,7 +69,7 @@ package struct StreamCounts: Sendable, Hashable {
     package internal(set) var open = 0
     package internal(set) var begun: UInt64 = 0
     /// Streams that failed, by reason; one of their ends closed all others.
-    package internal(set) var failures: [StreamFailure: UInt64] = [:]
+    package internal(set) var failures: [StreamError: UInt64] = [:]
 
     package init() {}
 

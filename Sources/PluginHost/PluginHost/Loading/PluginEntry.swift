@@ -21,7 +21,7 @@ package struct TransportEntry: Sendable {
     /// Whether all deliveries of a batch must have one token (`CARILLON_TRANSPORT_MANY_PER_TOKEN`).
     package let manyPerToken: Bool
 
-    init(_ transport: DescriptorMessage.Transport) throws(PluginRefusal.Reason) {
+    init(_ transport: DescriptorMessage.Transport) throws(PluginLoadError.Reason) {
         guard PluginText.isWord(transport.platform) else {
             throw .badDescriptor("a platform's name must be 1 to 64 of a-z, 0-9, \"-\" and \"_\"")
         }
@@ -29,7 +29,7 @@ package struct TransportEntry: Sendable {
         let owner = "transport \(platform)"
         try transport.functions.require([(.create, "create"), (.destroy, "destroy"), (.deliver, "deliver")], of: owner)
         document = try Self.document(transport)
-        description = try document.flatMap { text throws(PluginRefusal.Reason) in
+        description = try document.flatMap { text throws(PluginLoadError.Reason) in
             try Self.description(text, of: transport.platform)
         }
         encrypts = transport.flags & UInt32(CARILLON_TRANSPORT_ENCRYPTS) != 0
@@ -44,7 +44,7 @@ package struct TransportEntry: Sendable {
         manyPerToken = transport.flags & UInt32(CARILLON_TRANSPORT_MANY_PER_TOKEN) != 0
     }
 
-    private static func document(_ transport: DescriptorMessage.Transport) throws(PluginRefusal.Reason) -> String? {
+    private static func document(_ transport: DescriptorMessage.Transport) throws(PluginLoadError.Reason) -> String? {
         guard transport.document.utf8.count <= PlatformDescription.limit else {
             throw .badDescription(
                 "expected at most \(PlatformDescription.limit) bytes of UTF-8",
@@ -57,7 +57,7 @@ package struct TransportEntry: Sendable {
     private static func description(
         _ document: String,
         of platform: String
-    ) throws(PluginRefusal.Reason) -> PlatformDescription? {
+    ) throws(PluginLoadError.Reason) -> PlatformDescription? {
         guard !isNewer(document) else { return nil }
         do {
             return try PlatformDescription(parsing: document)
@@ -87,11 +87,11 @@ package struct FilterEntry: Sendable {
     package let name: String
     package let wantedKinds: [UInt16]
     /// The maximum that an instance may need to know about the recipient's follows.
-    package let mostNeeded: FollowNeed
+    package let maxNeeded: FollowNeed
     package let isAskedAfterRendering: Bool
     package let functions: DescriptorMessage.Functions
 
-    init(_ filter: DescriptorMessage.Filter) throws(PluginRefusal.Reason) {
+    init(_ filter: DescriptorMessage.Filter) throws(PluginLoadError.Reason) {
         guard PluginText.isWord(filter.name) else {
             throw .badDescriptor("a filter's name must be 1 to 64 of a-z, 0-9, \"-\" and \"_\"")
         }
@@ -99,7 +99,7 @@ package struct FilterEntry: Sendable {
         let owner = "filter \(name)"
         try filter.functions.require([(.create, "create"), (.destroy, "destroy"), (.decide, "decide")], of: owner)
         wantedKinds = try Self.kinds(filter.kinds, of: owner)
-        mostNeeded = Self.need(filter.flags)
+        maxNeeded = Self.need(filter.flags)
         isAskedAfterRendering = filter.flags & UInt32(CARILLON_FILTER_RENDERED) != 0
         functions = filter.functions
     }
@@ -109,7 +109,7 @@ package struct FilterEntry: Sendable {
         return flags & UInt32(CARILLON_FILTER_ASKS_FOLLOWED) != 0 ? .followed : .nothing
     }
 
-    private static func kinds(_ kinds: [UInt32], of owner: String) throws(PluginRefusal.Reason) -> [UInt16] {
+    private static func kinds(_ kinds: [UInt32], of owner: String) throws(PluginLoadError.Reason) -> [UInt16] {
         guard kinds.count <= kindLimit else {
             throw .badDescriptor("\(owner) wants more than \(kindLimit) kinds, or wanted_kinds is NULL")
         }
@@ -132,7 +132,7 @@ extension DescriptorMessage.Functions {
     fileprivate func require(
         _ required: [(function: Self, name: String)],
         of owner: String
-    ) throws(PluginRefusal.Reason) {
+    ) throws(PluginLoadError.Reason) {
         for (function, name) in required where !contains(function) { throw .missingFunction(name, of: owner) }
     }
 }
@@ -146,7 +146,7 @@ package struct PluginDescriptor: Sendable {
     package let filters: [FilterEntry]
 
     /// Checks a descriptor from a plugin's process, or from a library.
-    package init(_ message: DescriptorMessage) throws(PluginRefusal.Reason) {
+    package init(_ message: DescriptorMessage) throws(PluginLoadError.Reason) {
         guard PluginText.isName(message.id, limit: 128) else {
             throw .badDescriptor("id must be 1 to 128 bytes of printable UTF-8")
         }
@@ -156,10 +156,10 @@ package struct PluginDescriptor: Sendable {
         id = message.id
         version = message.version
         abiMinor = message.abiMinor
-        transports = try message.transports.map { transport throws(PluginRefusal.Reason) in
+        transports = try message.transports.map { transport throws(PluginLoadError.Reason) in
             try TransportEntry(transport)
         }
-        filters = try message.filters.map { filter throws(PluginRefusal.Reason) in try FilterEntry(filter) }
+        filters = try message.filters.map { filter throws(PluginLoadError.Reason) in try FilterEntry(filter) }
         guard !transports.isEmpty || !filters.isEmpty else {
             throw .badDescriptor("it offers neither a transport nor a filter")
         }

@@ -13,15 +13,15 @@ package struct PluginFile: Sendable {
     /// 64 hex digits in lower case.
     let sha256: String
 
-    package init(_ candidate: PluginCandidate, pin: String?) throws(PluginRefusal) {
+    package init(_ candidate: PluginCandidate, pin: String?) throws(PluginLoadError) {
         do {
             try self.init(resolving: candidate.path, isPython: candidate.isPython, pin: pin)
         } catch {
-            throw PluginRefusal(path: candidate.path, reason: error)
+            throw PluginLoadError(path: candidate.path, reason: error)
         }
     }
 
-    private init(resolving name: String, isPython: Bool, pin: String?) throws(PluginRefusal.Reason) {
+    private init(resolving name: String, isPython: Bool, pin: String?) throws(PluginLoadError.Reason) {
         guard let resolved = realpath(name, nil) else { throw .unreadable(String(cString: strerror(errno))) }
         defer { free(resolved) }
         let path = String(cString: resolved)
@@ -51,7 +51,7 @@ package struct PluginFile: Sendable {
         }
     }
 
-    private static func read(_ descriptor: Int32, size: Int) throws(PluginRefusal.Reason) -> [UInt8] {
+    private static func read(_ descriptor: Int32, size: Int) throws(PluginLoadError.Reason) -> [UInt8] {
         var failure: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while count < size, let base = buffer.baseAddress {
@@ -88,7 +88,7 @@ struct FileIdentity: Sendable, Hashable {
 /// The owner and permissions that a file needs before its code runs in a plugin process.
 enum FileTrust {
     /// Why the directory at `path` cannot be trusted, or nil.
-    static func distrust(ofFolder path: String) -> PluginRefusal.Reason? {
+    static func distrust(ofFolder path: String) -> PluginLoadError.Reason? {
         var status = stat()
         guard stat(path, &status) == 0 else { return .unreadable(String(cString: strerror(errno))) }
         guard status.st_mode & S_IFMT == S_IFDIR else { return .unreadable("it is not a directory") }
@@ -96,7 +96,7 @@ enum FileTrust {
     }
 
     /// Why a file with this `status` cannot be trusted, or nil.
-    static func distrust(of status: stat, at path: String) -> PluginRefusal.Reason? {
+    static func distrust(of status: stat, at path: String) -> PluginLoadError.Reason? {
         guard status.st_uid == 0 || status.st_uid == geteuid() else {
             return .foreignOwner(path, owner: status.st_uid)
         }
@@ -122,7 +122,7 @@ enum ELFImage {
     #endif
 
     /// Why `bytes` are not a complete 64-bit little-endian shared object for this machine, or nil.
-    static func flaw(in bytes: [UInt8]) -> PluginRefusal.Reason? {
+    static func flaw(in bytes: [UInt8]) -> PluginLoadError.Reason? {
         guard !bytes.isEmpty else { return .empty }
         guard bytes.starts(with: [0x7f, 0x45, 0x4c, 0x46]) else { return .notELF }
         guard bytes.count >= headerSize else { return .truncated }

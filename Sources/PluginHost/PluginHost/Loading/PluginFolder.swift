@@ -34,16 +34,16 @@ package struct PluginCandidate: Sendable, Hashable {
 enum PluginFolder {
     /// Every `*.so` and `*.py` of `folders` in order of folder and name. Shadowed files and unreadable folders are
     /// refused.
-    static func candidates(in folders: [String]) -> (found: [PluginCandidate], refusals: [PluginRefusal]) {
+    static func candidates(in folders: [String]) -> (found: [PluginCandidate], refusals: [PluginLoadError]) {
         var found: [PluginCandidate] = []
-        var refusals: [PluginRefusal] = []
+        var refusals: [PluginLoadError] = []
         var winners: [String: String] = [:]
         for folder in folders {
             do {
                 for name in try names(in: folder) {
                     let path = folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
                     if let winner = winners[name] {
-                        refusals.append(PluginRefusal(path: path, reason: .shadowed(by: winner)))
+                        refusals.append(PluginLoadError(path: path, reason: .shadowed(by: winner)))
                     } else {
                         winners[name] = path
                         found.append(PluginCandidate(name: name, path: path))
@@ -59,11 +59,11 @@ enum PluginFolder {
     /// Libraries that a build leaves next to the programs and that are not plugins.
     private static let otherLibraries: Set = ["libcarillon-confinement.so", "libGRDB-dynamic.so"]
 
-    private static func names(in folder: String) throws(PluginRefusal) -> [String] {
-        guard folder.hasPrefix("/") else { throw PluginRefusal(path: folder, reason: .folderNotAbsolute) }
-        if let reason = FileTrust.distrust(ofFolder: folder) { throw PluginRefusal(path: folder, reason: reason) }
+    private static func names(in folder: String) throws(PluginLoadError) -> [String] {
+        guard folder.hasPrefix("/") else { throw PluginLoadError(path: folder, reason: .folderNotAbsolute) }
+        if let reason = FileTrust.distrust(ofFolder: folder) { throw PluginLoadError(path: folder, reason: reason) }
         guard let directory = opendir(folder) else {
-            throw PluginRefusal(path: folder, reason: .unreadable(String(cString: strerror(errno))))
+            throw PluginLoadError(path: folder, reason: .unreadable(String(cString: strerror(errno))))
         }
         defer { closedir(directory) }
         var names: [String] = []

@@ -35,12 +35,12 @@ final class PluginProcesses: Sendable {
     }
 
     /// Loads a file into a new process.
-    func load(_ file: TrustedFile) -> Result<IsolatedPlugin, PluginRefusal.Reason> {
+    func load(_ file: TrustedFile) -> Result<IsolatedPlugin, PluginLoadError.Reason> {
         load([file]).first ?? .failure(.noProcess("it was not loaded"))
     }
 
     /// Loads files into one new process.
-    func load(_ files: [TrustedFile]) -> [Result<IsolatedPlugin, PluginRefusal.Reason>] {
+    func load(_ files: [TrustedFile]) -> [Result<IsolatedPlugin, PluginLoadError.Reason>] {
         guard !files.isEmpty else { return [] }
         let supervisor = ChildSupervisor(
             settings: settings,
@@ -51,7 +51,7 @@ final class PluginProcesses: Sendable {
         if results.contains(where: { if case .success = $0 { true } else { false } }) {
             supervisors.withLock { $0.append(supervisor) }
         }
-        return results.map { $0.mapError(PluginRefusal.Reason.init) }
+        return results.map { $0.mapError(PluginLoadError.Reason.init) }
     }
 
     /// Ends processes that are currently unused.
@@ -78,9 +78,9 @@ struct TrustedFile: Sendable {
     /// The library for a process. The file is checked again before each start, because it may have been replaced.
     var library: IsolatedLibrary {
         IsolatedLibrary(path: file.path) { [self] in
-            do throws(PluginRefusal) {
+            do throws(PluginLoadError) {
                 let now = try PluginFile(candidate, pin: pin)
-                return now.sha256 == file.sha256 ? nil : "\(PluginRefusal.Reason.replacedWhileLoaded)"
+                return now.sha256 == file.sha256 ? nil : "\(PluginLoadError.Reason.replacedWhileLoaded)"
             } catch {
                 return "\(error.reason)"
             }
@@ -88,8 +88,8 @@ struct TrustedFile: Sendable {
     }
 }
 
-extension PluginRefusal.Reason {
-    init(_ failure: LoadFailure) {
+extension PluginLoadError.Reason {
+    init(_ failure: LoadError) {
         switch failure {
         case .notStarted(let text): self = .noProcess(PluginText.printable(text))
         case .died(let end, let text):

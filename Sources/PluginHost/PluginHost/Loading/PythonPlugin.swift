@@ -12,7 +12,7 @@ package final class PythonPlugin: Sendable {
     private let errors = PythonErrors()
 
     /// Loads the file of `candidate` as a router does.
-    package init(_ candidate: PluginCandidate, in programs: PythonPrograms) throws(PluginRefusal) {
+    package init(_ candidate: PluginCandidate, in programs: PythonPrograms) throws(PluginLoadError) {
         let file = TrustedFile(candidate: candidate, pin: nil, file: try PluginFile(candidate, pin: nil))
         var settings = IsolationSettings(program: "")
         settings.python = programs
@@ -24,13 +24,13 @@ package final class PythonPlugin: Sendable {
             launch: { () throws(StartError) -> StartedProcess in try ChildProcess.start(programs) }
         )
         guard let plugin = IsolatedPlugin.load([file.library], into: supervisor).first else {
-            throw PluginRefusal(path: candidate.path, reason: .noProcess("it was not loaded"))
+            throw PluginLoadError(path: candidate.path, reason: .noProcess("it was not loaded"))
         }
-        do throws(PluginRefusal.Reason) {
-            self.plugin = try plugin.mapError(PluginRefusal.Reason.init).get()
+        do throws(PluginLoadError.Reason) {
+            self.plugin = try plugin.mapError(PluginLoadError.Reason.init).get()
             descriptor = try PluginDescriptor(self.plugin.descriptor)
         } catch {
-            throw PluginRefusal(path: candidate.path, reason: error)
+            throw PluginLoadError(path: candidate.path, reason: error)
         }
     }
 

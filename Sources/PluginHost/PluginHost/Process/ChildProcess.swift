@@ -15,7 +15,7 @@ package protocol ProcessControl: Sendable {
     /// Crashes one of its threads, so that it reports its stack.
     func abort(thread: UInt32)
     /// How it ended, once; nil: it is running.
-    func reap() -> ProcessEnd?
+    func reap() -> ProcessExit?
     /// Its processor time up to now.
     func processorTime() -> Duration?
 }
@@ -174,13 +174,13 @@ package struct ChildProcess: ProcessControl {
         }
     }
 
-    package func reap() -> ProcessEnd? {
+    package func reap() -> ProcessExit? {
         var (signal, status): (Int32, Int32) = (0, 0)
         switch carillon_reap(handle, &signal, &status) {
         case 0: return nil
-        case 1: return ProcessEnd(signal: signal, status: status)
+        case 1: return ProcessExit(signal: signal, status: status)
         // Another waiter has reaped it, so its end is unknown.
-        default: return ProcessEnd(signal: SIGKILL, status: 0)
+        default: return ProcessExit(signal: SIGKILL, status: 0)
         }
     }
 

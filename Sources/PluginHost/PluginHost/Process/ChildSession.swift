@@ -21,7 +21,7 @@ final class ChildSession: Sendable {
         /// A line of its standard error.
         var line: @Sendable (String) -> Void
         /// It has ended, and everything it sent has been handled. Its open questions fail after this.
-        var ended: @Sendable (ProcessEnd, ChildSession) -> Void
+        var ended: @Sendable (ProcessExit, ChildSession) -> Void
     }
 
     private static let deliveryBacklog = ByteCount.mebibytes(8)
@@ -36,7 +36,7 @@ final class ChildSession: Sendable {
     /// The addresses of its libraries.
     private let places = Mutex<[DescriptorMessage.Module]>([])
     private let deliveriesEnded = DispatchSemaphore(value: 0)
-    private let ending = Handover<ProcessEnd>()
+    private let ending = Handover<ProcessExit>()
     /// The streams of its plugins.
     let streams = IsolatedStreams()
 
@@ -143,7 +143,7 @@ final class ChildSession: Sendable {
     // MARK: Ending
 
     /// How it ended; nil: it did not end within `span`.
-    func end(within span: Duration) -> ProcessEnd? { ending.take(within: span) }
+    func end(within span: Duration) -> ProcessExit? { ending.take(within: span) }
 
     var hasEnded: Bool { ending.isGiven }
 
@@ -205,7 +205,7 @@ final class ChildSession: Sendable {
     private func handleQuestions() {
         var lines = LineReader(process.errors)
         var isOpen = true
-        var end: ProcessEnd?
+        var end: ProcessExit?
         while end == nil {
             let pace = watch.pace(isBusy: isBusy)
             let (events, _) = questions.socket.interest()
@@ -223,7 +223,7 @@ final class ChildSession: Sendable {
             if polled[2].revents != 0 { end = process.control.reap() }
             watch.look(isBusy: isBusy)
         }
-        finish(end ?? ProcessEnd(signal: 0, status: 0), &lines)
+        finish(end ?? ProcessExit(signal: 0, status: 0), &lines)
     }
 
     private func handleQuestion(_ frame: Frame) throws(ProtocolError) {
@@ -240,7 +240,7 @@ final class ChildSession: Sendable {
     private var isBusy: Bool { !questions.open.isEmpty || handlers.isBusy() || streams.isBusy }
 
     /// The process is gone, but the frames that it sent still count.
-    private func finish(_ end: ProcessEnd, _ lines: inout LineReader) {
+    private func finish(_ end: ProcessExit, _ lines: inout LineReader) {
         receiveResults()
         _ = receive(questions.socket, handleQuestion)
         deliveries.shut()
@@ -273,7 +273,7 @@ struct LineReader {
 
     private let descriptor: Int32
     private var rest: [UInt8] = []
-    private var allowance = LineAllowance()
+    private var allowance = LogRateLimit()
     private(set) var isOpen = true
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
@@ -293,7 +293,7 @@ struct LineReader {
 }
 
 /// A limit for the log lines of a process's plugins: 100/s.
-struct LineAllowance: Sendable {
+struct LogRateLimit: Sendable {
     private static var perSecond: Int { 100 }
 
     private var second = Deadline.distantPast

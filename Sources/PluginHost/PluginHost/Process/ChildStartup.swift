@@ -3,12 +3,12 @@ import Core
 import PluginProtocol
 
 /// Why a library was not loaded, or an instance not created.
-package enum LoadFailure: Error, Sendable {
+package enum LoadError: Error, Sendable {
     /// No process could be started; the reason as the end of a sentence.
     case notStarted(String)
     case unloadable(UnloadableMessage)
     /// Its process died; the reason as the end of a sentence.
-    case died(ProcessEnd, String)
+    case died(ProcessExit, String)
 
     /// The reason, for a process that had loaded its libraries before.
     var text: String {
@@ -23,7 +23,7 @@ package enum LoadFailure: Error, Sendable {
 /// Starts processes and makes them load libraries. Blocks until they have.
 struct ChildStartup: Sendable {
     /// How much longer than a call's limit its answer is waited for: by then the watch has ended the process.
-    static let patience: Duration = .seconds(3)
+    static let timeout: Duration = .seconds(3)
 
     let settings: IsolationSettings
     let launch: @Sendable () throws(StartError) -> StartedProcess
@@ -31,7 +31,7 @@ struct ChildStartup: Sendable {
     let now: @Sendable () -> Deadline
 
     /// A process that is ready to load libraries.
-    func open() throws(LoadFailure) -> ChildSession {
+    func open() throws(LoadError) -> ChildSession {
         let process: StartedProcess
         do throws(StartError) {
             process = try launch()
@@ -59,7 +59,7 @@ struct ChildStartup: Sendable {
         of all: [String],
         isLast: Bool,
         in session: ChildSession
-    ) throws(LoadFailure) -> DescriptorMessage {
+    ) throws(LoadError) -> DescriptorMessage {
         if let mistake = library.mistake() { throw .notStarted("\(library.path): \(mistake)") }
         let message = LoadMessage(
             path: library.path,
@@ -68,9 +68,9 @@ struct ChildStartup: Sendable {
             isSandboxed: settings.isSandboxed,
             isLast: isLast
         )
-        let answer = session.ask(.load, within: settings.deadline + Self.patience) { message.write(to: &$0) }
+        let answer = session.ask(.load, within: settings.deadline + Self.timeout) { message.write(to: &$0) }
         let loaded = try read(answer, of: "load", from: session) {
-            (frame) throws(ProtocolError) -> Result<DescriptorMessage, LoadFailure> in
+            (frame) throws(ProtocolError) -> Result<DescriptorMessage, LoadError> in
             switch frame.kind {
             case .loaded: .success(try DescriptorMessage(reading: frame))
             case .unloadable: .failure(.unloadable(try UnloadableMessage(reading: frame)))
@@ -86,11 +86,11 @@ struct ChildStartup: Sendable {
         _ order: InstanceOrder,
         _ state: [StateEntry],
         in session: ChildSession
-    ) throws(LoadFailure) -> (status: carillon_status, needs: UInt32, said: String) {
+    ) throws(LoadError) -> (status: carillon_status, needs: UInt32, said: String) {
         var message = order.message
         message.inboundURL = order.host.inboundURL ?? ""
         message.state = state
-        let answer = session.ask(.create, within: settings.deadline + Self.patience) { message.write(to: &$0) }
+        let answer = session.ask(.create, within: settings.deadline + Self.timeout) { message.write(to: &$0) }
         return try read(answer, of: "create", from: session) { frame throws(ProtocolError) in
             guard frame.kind == .answered else { throw .unexpected(frame.kind) }
             let answer = try AnswerMessage(reading: frame)
@@ -104,7 +104,7 @@ struct ChildStartup: Sendable {
         of what: String,
         from session: ChildSession,
         _ body: (Frame) throws(ProtocolError) -> Value
-    ) throws(LoadFailure) -> Value {
+    ) throws(LoadError) -> Value {
         switch answer {
         case .frame(let frame):
             do throws(ProtocolError) {
@@ -119,9 +119,9 @@ struct ChildStartup: Sendable {
     }
 
     /// The failure of a process that has ended, or that is killed now for `reason`.
-    private func died(_ session: ChildSession, _ reason: String) -> LoadFailure {
+    private func died(_ session: ChildSession, _ reason: String) -> LoadError {
         if !session.hasEnded { session.kill(reason: reason) }
-        guard let end = session.end(within: Self.patience) else { return .notStarted(reason) }
+        guard let end = session.end(within: Self.timeout) else { return .notStarted(reason) }
         return .died(end, end.text(session.modules))
     }
 }
@@ -183,7 +183,7 @@ package struct PluginProcessReport: Sendable, Equatable {
     /// The last death: the plugin's name, the signal, the top of the stack; one line.
     package var lastDeath: String?
     /// Deliveries that ended as `plugin-crashed`.
-    package var setAside: Int
+    package var abandoned: Int
     /// Its active confinement, such as "files, system calls"; empty: none.
     package var confinement: String
 }

@@ -82,7 +82,7 @@ package final class ChildSupervisor: Sendable {
 
     /// Loads libraries into a process, one after the other. A library that crashes the process is skipped, and the rest
     /// continues in a new process. Call this once, first.
-    package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadFailure>] {
+    package func load(_ libraries: [IsolatedLibrary]) -> [Result<DescriptorMessage, LoadError>] {
         let (results, session) = self.libraries.load(libraries, with: startup)
         guard results.contains(where: { if case .success = $0 { true } else { false } }) else { return results }
         if let session { adopt(session) }
@@ -125,7 +125,7 @@ package final class ChildSupervisor: Sendable {
     private func restart() {
         let start = now()
         var opened: ChildSession?
-        do throws(LoadFailure) {
+        do throws(LoadError) {
             let session = try startup.open()
             opened = session
             try libraries.loadAgain(in: session, with: startup)
@@ -145,7 +145,7 @@ package final class ChildSupervisor: Sendable {
     }
 
     /// Creates an instance again. If its plugin refuses now, the next restart tries again.
-    private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadFailure) {
+    private func create(_ order: InstanceOrder, in session: ChildSession) throws(LoadError) {
         let (status, _, said) = try startup.create(order, table.stateOfNewInstance(order), in: session)
         guard status != .CARILLON_OK else { return }
         table.giveUp(order.number)
@@ -153,7 +153,7 @@ package final class ChildSupervisor: Sendable {
         log.error("A plugin now rejects the configuration that it accepted before", metadata: ["reason": "\(words)"])
     }
 
-    private func hasEnded(_ session: ChildSession, _ end: ProcessEnd) {
+    private func hasEnded(_ session: ChildSession, _ end: ProcessExit) {
         let start = state.withLock { state -> Deadline? in
             guard state.session === session else { return nil }
             state.session = nil
@@ -266,7 +266,7 @@ package final class ChildSupervisor: Sendable {
             guard let session = readySession(within: settings.deadline) else {
                 return (.CARILLON_FAILED, 0, "its process does not run: \(report.lastDeath ?? "it is stopped")")
             }
-            do throws(LoadFailure) {
+            do throws(LoadError) {
                 let made = try startup.create(order, table.stateOfNewInstance(order), in: session)
                 guard made.status == .CARILLON_OK else { return made }
                 if table.confirm(order.number, in: session) { return made }
@@ -286,7 +286,7 @@ package final class ChildSupervisor: Sendable {
     /// Ends an instance, and destroys it in the process if that has it.
     func destroy(_ instance: UInt32) {
         if let session = table.beginDestruction(instance) {
-            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.patience) { body in
+            _ = session.ask(.destroy, within: settings.deadline + ChildStartup.timeout) { body in
                 InstanceMessage(instance: instance).write(to: &body)
             }
         }
@@ -341,7 +341,7 @@ package final class ChildSupervisor: Sendable {
 
     /// The status of the process.
     package var report: PluginProcessReport {
-        let (setAside, plugins) = (table.setAside, libraries.names)
+        let (abandoned, plugins) = (table.abandoned, libraries.names)
         let confinement = libraries.confinement.present.joined(separator: ", ")
         return state.withLock { state in
             PluginProcessReport(
@@ -350,7 +350,7 @@ package final class ChildSupervisor: Sendable {
                 state: state.life.reported,
                 deaths: state.life.deaths,
                 lastDeath: state.life.lastDeath,
-                setAside: setAside,
+                abandoned: abandoned,
                 confinement: confinement
             )
         }

@@ -16,7 +16,7 @@ package protocol InstanceHost: AnyObject, Sendable {
     /// Logs a line for the plugin.
     func logLine(_ level: carillon_log_level, _ line: carillon_str)
     /// Notes that the plugin broke a rule; its process has already returned the error.
-    func note(_ rule: MistakeMessage.Rule, _ text: String)
+    func note(_ rule: ViolationMessage.Rule, _ text: String)
     /// Sends an HTTP request. `done` is called once with a function that writes its response, unless the status is not
     /// OK.
     func send(_ request: RequestMessage, done: @escaping @Sendable (WriteResponse) -> Void) -> carillon_status

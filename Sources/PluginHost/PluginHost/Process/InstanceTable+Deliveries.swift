@@ -5,7 +5,7 @@ import Synchronization
 /// Sends deliveries to a process, and passes outcomes to the hosts.
 extension InstanceTable {
     /// A delivery and the frame that sends only it.
-    private struct Handout {
+    private struct EncodedDelivery {
         let id: UInt64
         let ticket: UInt64
         let frame: [UInt8]
@@ -18,13 +18,13 @@ extension InstanceTable {
         _ instance: UInt32,
         _ ticket: UInt64,
         _ body: (inout FrameWriter) -> Void
-    ) -> Handout? {
+    ) -> EncodedDelivery? {
         let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
         let frame = FrameWriter.frame(.deliver, id: id) { writer in
             writer.number(instance)
             body(&writer)
         }
-        return frame.map { Handout(id: id, ticket: ticket, frame: $0) }
+        return frame.map { EncodedDelivery(id: id, ticket: ticket, frame: $0) }
     }
 
     /// Sends deliveries, whose registrations and notifications `body` writes: several in one frame if they may be sent
@@ -34,7 +34,7 @@ extension InstanceTable {
         _ tickets: [UInt64],
         _ body: (Int, inout FrameWriter) -> Void
     ) -> carillon_status {
-        var handouts: [Handout] = []
+        var handouts: [EncodedDelivery] = []
         handouts.reserveCapacity(tickets.count)
         for (index, ticket) in tickets.enumerated() {
             guard let handout = handout(instance, ticket, { body(index, &$0) }) else {
@@ -42,11 +42,11 @@ extension InstanceTable {
             }
             handouts.append(handout)
         }
-        let (admission, session) = withLock { state -> (DeliveryLedger.Admission?, ChildSession?) in
-            guard !state.isClosed, state.roster.takesDeliveries(instance) else { return (nil, nil) }
-            var admission = DeliveryLedger.Admission.wait
+        let (admission, session) = withLock { state -> (DeliveryTable.Decision?, ChildSession?) in
+            guard !state.isClosed, state.instanceSet.takesDeliveries(instance) else { return (nil, nil) }
+            var admission = DeliveryTable.Decision.wait
             for handout in handouts where admission != .full {
-                admission = state.ledger.admit(
+                admission = state.deliveryTable.admit(
                     handout.id,
                     instance: instance,
                     ticket: handout.ticket,
@@ -54,7 +54,7 @@ extension InstanceTable {
                 )
             }
             // All of them or none.
-            if admission == .full { for handout in handouts { state.ledger.withdraw(handout.id) } }
+            if admission == .full { for handout in handouts { state.deliveryTable.withdraw(handout.id) } }
             return (admission, state.session)
         }
         switch admission {
@@ -68,7 +68,7 @@ extension InstanceTable {
     }
 
     /// Sends deliveries that the ledger permits, in as few frames as possible.
-    private func send(_ handouts: [Handout], of instance: UInt32, to session: ChildSession?) {
+    private func send(_ handouts: [EncodedDelivery], of instance: UInt32, to session: ChildSession?) {
         var rest = handouts[...]
         while !rest.isEmpty {
             let part = Array(rest.prefix(DeliverManyMessage.count(of: rest.map(\.frame.count))))
@@ -79,12 +79,12 @@ extension InstanceTable {
 
     /// Sends deliveries in one frame. If the process does not keep up, they end as retries. If it has just died, the
     /// next one gets them with its other open deliveries.
-    private func hand(_ part: [Handout], of instance: UInt32, to session: ChildSession?) {
+    private func hand(_ part: [EncodedDelivery], of instance: UInt32, to session: ChildSession?) {
         guard let first = part.first else { return }
         var frame = first.frame
         if part.count > 1 {
             withLock { state in
-                if state.session === session { state.ledger.handOutTogether(part.map(\.id)) }
+                if state.session === session { state.deliveryTable.handOutTogether(part.map(\.id)) }
             }
             var writer = FrameWriter()
             writer.frame(.deliverMany, id: first.id) { body in
@@ -95,7 +95,7 @@ extension InstanceTable {
         guard case .full? = session?.send(frame, mayRefuse: true) else { return }
         for delivery in part {
             let host = withLock { state in
-                state.ledger.end(delivery.id, of: instance) == nil ? nil : state.roster.host(of: instance)
+                state.deliveryTable.end(delivery.id, of: instance) == nil ? nil : state.instanceSet.host(of: instance)
             }
             host?.complete(delivery.ticket, .CARILLON_RETRY, reason: "busy")
         }
@@ -103,9 +103,9 @@ extension InstanceTable {
 
     func cancel(_ instance: UInt32, _ ticket: UInt64) {
         let (cancellation, session, host, frames) = withLock { state in
-            let cancellation = state.ledger.cancel(instance: instance, ticket: ticket)
-            let frames = cancellation == .ended ? state.ledger.takeNext() : []
-            return (cancellation, state.session, state.roster.host(of: instance), frames)
+            let cancellation = state.deliveryTable.cancel(instance: instance, ticket: ticket)
+            let frames = cancellation == .ended ? state.deliveryTable.takeNext() : []
+            return (cancellation, state.session, state.instanceSet.host(of: instance), frames)
         }
         switch cancellation {
         case .unknown: break
@@ -142,8 +142,8 @@ extension InstanceTable {
         _ tell: (any InstanceHost, UInt64) -> Void
     ) {
         let (host, ticket, frames) = withLock { state -> ((any InstanceHost)?, UInt64, [[UInt8]]) in
-            let entry = state.session === session ? state.ledger.end(id, of: instance) : nil
-            return (state.roster.host(of: instance), entry?.ticket ?? 0, state.takeNext())
+            let entry = state.session === session ? state.deliveryTable.end(id, of: instance) : nil
+            return (state.instanceSet.host(of: instance), entry?.ticket ?? 0, state.takeNext())
         }
         if let host { tell(host, ticket) }
         Self.send(frames, to: session)

@@ -11,24 +11,24 @@ final class InstanceTable: Sendable {
         var session: ChildSession?
         /// No process will run again.
         var isClosed = false
-        var roster = InstanceRoster()
-        var ledger = DeliveryLedger()
+        var instanceSet = InstanceSet()
+        var deliveryTable = DeliveryTable()
         var requests = ProcessRequests()
         var inbound = InboundTable()
         /// The number of abandoned deliveries.
-        var setAside = 0
+        var abandoned = 0
         /// The work that remained when each library got its own process.
         var parts: [InstanceTable] = []
 
         /// The frames to send after a delivery or a request has ended.
-        mutating func takeNext() -> [[UInt8]] { ledger.mayHaveNext ? ledger.takeNext() : [] }
+        mutating func takeNext() -> [[UInt8]] { deliveryTable.mayHaveNext ? deliveryTable.takeNext() : [] }
 
         /// The remaining work for one library. `guilty` is the one that caused the death; nil if unknown.
         fileprivate func part(of library: UInt32, guilty: UInt32?) -> State {
             var part = State()
-            part.roster = roster.part(of: library)
-            part.ledger = ledger.part(of: part.roster.present, mayBeGuilty: guilty == nil || guilty == library)
-            part.setAside = setAside
+            part.instanceSet = instanceSet.part(of: library)
+            part.deliveryTable = deliveryTable.part(of: part.instanceSet.present, mayBeGuilty: guilty == nil || guilty == library)
+            part.abandoned = abandoned
             return part
         }
     }
@@ -36,7 +36,7 @@ final class InstanceTable: Sendable {
     /// The ID of the last delivery that was sent.
     let lastID: Atomic<UInt64>
     private let state: Mutex<State>
-    private let lines = Mutex(LineAllowance())
+    private let lines = Mutex(LogRateLimit())
     private let now: @Sendable () -> Deadline
 
     init(now: @escaping @Sendable () -> Deadline) {
@@ -60,7 +60,7 @@ final class InstanceTable: Sendable {
         withLock { state in
             state.isClosed = true
             state.parts = (0..<count).map { InstanceTable(state.part(of: UInt32($0), guilty: guilty), of: self) }
-            state.ledger = DeliveryLedger()
+            state.deliveryTable = DeliveryTable()
             return state.parts
         }
     }
@@ -69,14 +69,14 @@ final class InstanceTable: Sendable {
 
     /// Adds an instance that the process is about to create. Its number replaces the one in `message`.
     func add(_ host: any InstanceHost, _ message: CreateMessage) -> InstanceOrder {
-        withLock { $0.roster.add(host, message) }
+        withLock { $0.instanceSet.add(host, message) }
     }
 
     /// Notes that the process of `session` has created the instance. False: that process is gone.
     func confirm(_ instance: UInt32, in session: ChildSession) -> Bool {
         let (isConfirmed, stale) = withLock { state -> (Bool, (any InstanceHost)?) in
             guard state.session === session else { return (false, nil) }
-            return (true, state.roster.confirm(instance))
+            return (true, state.instanceSet.confirm(instance))
         }
         stale?.refreshState()
         return isConfirmed
@@ -86,46 +86,46 @@ final class InstanceTable: Sendable {
     /// tells a starting process that has created it.
     func beginDestruction(_ instance: UInt32) -> ChildSession? {
         withLock { state in
-            state.roster.beginDestruction(instance, isRunning: state.session != nil) ? state.session : nil
+            state.instanceSet.beginDestruction(instance, isRunning: state.session != nil) ? state.session : nil
         }
     }
 
     /// Removes a destroyed instance and its deliveries.
     func remove(_ instance: UInt32) {
         withLock { state in
-            state.roster.remove(instance)
-            _ = state.ledger.endAll(of: instance)
+            state.instanceSet.remove(instance)
+            _ = state.deliveryTable.endAll(of: instance)
         }
     }
 
     /// How many instances each new process must create.
-    var instanceCount: Int { withLock(\.roster.present.count) }
+    var instanceCount: Int { withLock(\.instanceSet.present.count) }
 
     /// The library of a delivery's instance.
     func library(ofDelivery id: UInt64) -> UInt32? {
-        withLock { state in state.ledger.instance(of: id).flatMap { state.roster.library(of: $0) } }
+        withLock { state in state.deliveryTable.instance(of: id).flatMap { state.instanceSet.library(of: $0) } }
     }
 
-    func host(of instance: UInt32) -> (any InstanceHost)? { withLock { $0.roster.host(of: instance) } }
+    func host(of instance: UInt32) -> (any InstanceHost)? { withLock { $0.instanceSet.host(of: instance) } }
 
     /// Whether the process has deliveries or open requests.
-    var isBusy: Bool { withLock { $0.ledger.count > 0 || !$0.inbound.isEmpty } }
+    var isBusy: Bool { withLock { $0.deliveryTable.count > 0 || !$0.inbound.isEmpty } }
     /// The number of abandoned deliveries.
-    var setAside: Int { withLock { $0.setAside } }
+    var abandoned: Int { withLock { $0.abandoned } }
 
     // MARK: The process
 
     /// The instances that a new process must create, each after ``beginRemaking(_:)``.
-    func startRemaking() -> [InstanceOrder] { withLock { $0.roster.startRemaking() } }
+    func startRemaking() -> [InstanceOrder] { withLock { $0.instanceSet.startRemaking() } }
 
     /// Notes that a new process is about to be asked for the instance. False: it has been destroyed.
-    func beginRemaking(_ instance: UInt32) -> Bool { withLock { $0.roster.beginRemaking(instance) } }
+    func beginRemaking(_ instance: UInt32) -> Bool { withLock { $0.instanceSet.beginRemaking(instance) } }
 
     /// Notes that the instance was not created again: its deliveries are refused until the next restart.
     func giveUp(_ instance: UInt32) {
         let (host, entries) = withLock { state in
-            state.roster.giveUp(instance)
-            return (state.roster.host(of: instance), state.ledger.endAll(of: instance))
+            state.instanceSet.giveUp(instance)
+            return (state.instanceSet.host(of: instance), state.deliveryTable.endAll(of: instance))
         }
         for entry in entries { host?.complete(entry.ticket, .CARILLON_RETRY, reason: "failed") }
     }
@@ -136,8 +136,8 @@ final class InstanceTable: Sendable {
         let (frames, beginning) = withLock { state in
             state.session = session
             state.requests.restart()
-            state.ledger.started()
-            return (state.ledger.takeNext(), state.roster.begin())
+            state.deliveryTable.started()
+            return (state.deliveryTable.takeNext(), state.instanceSet.begin())
         }
         for instance in beginning.leftovers {
             let message = InstanceMessage(instance: instance)
@@ -148,11 +148,11 @@ final class InstanceTable: Sendable {
     }
 
     /// The effects of a process's end.
-    struct End: Sendable {
+    struct ExitSummary: Sendable {
         /// Whether a single suspect was being tried.
         let wasAlone: Bool
         fileprivate var host: (any InstanceHost)?
-        fileprivate var culprit: DeliveryLedger.Entry?
+        fileprivate var culprit: DeliveryTable.Entry?
         /// Inbound requests that it did not answer.
         fileprivate var unanswered: [InboundTable.Waiter] = []
 
@@ -164,19 +164,19 @@ final class InstanceTable: Sendable {
         }
     }
 
-    /// Notes that the process has died, or will be ended. `named` is the delivery in its crash report. ``End/settle()``
+    /// Notes that the process has died, or will be ended. `named` is the delivery in its crash report. ``ExitSummary/settle()``
     /// must follow.
-    func end(_ session: ChildSession, named: UInt64?) -> End {
+    func end(_ session: ChildSession, named: UInt64?) -> ExitSummary {
         withLock { state in
-            guard state.session === session else { return End(wasAlone: false) }
+            guard state.session === session else { return ExitSummary(wasAlone: false) }
             state.session = nil
-            state.requests.died(ObjectIdentifier(session), &state.ledger)
-            let wasAlone = state.ledger.isTryingSuspect
-            let culprit = state.ledger.died(named: named)
-            if culprit != nil { state.setAside += 1 }
-            return End(
+            state.requests.died(ObjectIdentifier(session), &state.deliveryTable)
+            let wasAlone = state.deliveryTable.isTryingSuspect
+            let culprit = state.deliveryTable.died(named: named)
+            if culprit != nil { state.abandoned += 1 }
+            return ExitSummary(
                 wasAlone: wasAlone,
-                host: culprit.flatMap { state.roster.host(of: $0.instance) },
+                host: culprit.flatMap { state.instanceSet.host(of: $0.instance) },
                 culprit: culprit,
                 unanswered: state.inbound.removeAll()
             )
@@ -204,14 +204,14 @@ final class InstanceTable: Sendable {
 
     /// The stored values of an instance that a process is about to create.
     func stateOfNewInstance(_ order: InstanceOrder) -> [StateEntry] {
-        withLock { $0.roster.refresh(order.number) }
+        withLock { $0.instanceSet.refresh(order.number) }
         return order.host.openState { [weak self] change in self?.pass(change, to: order.number) }
     }
 
     /// Forwards a change, one at a time.
     private func pass(_ change: StateChange, to instance: UInt32) {
         let session = withLock { state in
-            state.roster.hears(instance, isRunning: state.session != nil) ? state.session : nil
+            state.instanceSet.hears(instance, isRunning: state.session != nil) ? state.session : nil
         }
         guard let session else { return }
         let message = StoredMessage(instance: instance, isWhole: change.isWhole, entries: change.entries)
@@ -237,7 +237,7 @@ final class InstanceTable: Sendable {
             let message = try LogMessage(reading: frame)
             speaker(message.instance)?.logLine(message.level, message.text)
         case .mistake:
-            let message = try MistakeMessage(reading: frame)
+            let message = try ViolationMessage(reading: frame)
             speaker(message.instance)?.note(message.rule, message.text)
         case .store: try store(frame)
         case .streamOpen, .streamWrite, .streamStartTLS, .streamClose, .streamTaken:
@@ -267,7 +267,7 @@ final class InstanceTable: Sendable {
     /// Notes that a previous process's request for deliveries has ended.
     func endRequest(for deliveries: [UInt64]) {
         let (session, frames) = withLock { state in
-            state.ledger.endRequest(for: deliveries)
+            state.deliveryTable.endRequest(for: deliveries)
             return (state.session, state.takeNext())
         }
         Self.send(frames, to: session)

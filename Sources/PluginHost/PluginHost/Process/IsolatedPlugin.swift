@@ -44,7 +44,7 @@ package final class IsolatedPlugin: Sendable {
     package static func load(
         _ libraries: [IsolatedLibrary],
         into supervisor: ChildSupervisor
-    ) -> [Result<IsolatedPlugin, LoadFailure>] {
+    ) -> [Result<IsolatedPlugin, LoadError>] {
         let lease = Lease(supervisor)
         // The process counts the libraries that it has loaded.
         var loaded: UInt32 = 0
@@ -285,7 +285,7 @@ package struct DecisionBatch {
     }
 
     private static let most = 64
-    private static let mostBytes = 1 << 20
+    private static let maxBytes = 1 << 20
 
     private let number: UInt32
     private let instance: IsolatedInstance
@@ -299,7 +299,7 @@ package struct DecisionBatch {
     }
 
     /// Whether more questions need another batch.
-    package var isFull: Bool { frames.count >= Self.most || bytes >= Self.mostBytes }
+    package var isFull: Bool { frames.count >= Self.most || bytes >= Self.maxBytes }
 
     /// Adds a question, which `body` writes; it usually takes `expected` bytes.
     package mutating func add(usually expected: Int = 1024, _ body: (inout FrameWriter) -> Void) {

@@ -134,7 +134,7 @@ final class IsolatedStream: StreamReceiver {
         send(.streamDrained, number) { StreamCountMessage(total: total).write(to: &$0) }
     }
 
-    func closed(_ failure: StreamFailure?, done: @escaping @Sendable () -> Void) {
+    func closed(_ failure: StreamError?, done: @escaping @Sendable () -> Void) {
         let isAbandoned = state.withLock { state in
             state.hasEnded = true
             if !state.isAbandoned { state.done = done }
@@ -145,9 +145,9 @@ final class IsolatedStream: StreamReceiver {
     }
 
     /// The host did not open it.
-    func refuse(_ failure: StreamFailure) { sendClosed(failure) }
+    func refuse(_ failure: StreamError) { sendClosed(failure) }
 
-    private func sendClosed(_ failure: StreamFailure?) {
+    private func sendClosed(_ failure: StreamError?) {
         var text = failure?.rawValue ?? ""
         text.withUTF8 { text in
             send(.streamClosed, number) { StreamBytesMessage.write(UnsafeRawBufferPointer(text), to: &$0) }

@@ -60,12 +60,12 @@ final class ProcessLibraries: Sendable {
     func load(
         _ libraries: [IsolatedLibrary],
         with startup: ChildStartup
-    ) -> (results: [Result<DescriptorMessage, LoadFailure>], session: ChildSession?) {
-        var results: [Result<DescriptorMessage, LoadFailure>] = []
+    ) -> (results: [Result<DescriptorMessage, LoadError>], session: ChildSession?) {
+        var results: [Result<DescriptorMessage, LoadError>] = []
         var session: ChildSession?
         let paths = libraries.map(\.path)
         for library in libraries {
-            do throws(LoadFailure) {
+            do throws(LoadError) {
                 let isLast = results.count == libraries.count - 1
                 let current: ChildSession
                 if let session { current = session } else { current = try reopen(paths, with: startup) }
@@ -94,7 +94,7 @@ final class ProcessLibraries: Sendable {
     }
 
     /// A new process with the libraries loaded so far.
-    private func reopen(_ paths: [String], with startup: ChildStartup) throws(LoadFailure) -> ChildSession {
+    private func reopen(_ paths: [String], with startup: ChildStartup) throws(LoadError) -> ChildSession {
         let session = try startup.open()
         for loaded in state.withLock(\.loaded) {
             _ = try startup.load(loaded.library, of: paths, isLast: false, in: session)
@@ -103,7 +103,7 @@ final class ProcessLibraries: Sendable {
     }
 
     /// Makes a new process load the libraries of a previous one.
-    func loadAgain(in session: ChildSession, with startup: ChildStartup) throws(LoadFailure) {
+    func loadAgain(in session: ChildSession, with startup: ChildStartup) throws(LoadError) {
         let libraries = state.withLock(\.loaded)
         let paths = libraries.map(\.library.path)
         for (index, loaded) in libraries.enumerated() {

@@ -20,7 +20,7 @@ struct ProcessRequests: Sendable {
     }
 
     private static let perDelivery = 4
-    private static let spare = 64
+    private static let headroom = 64
 
     /// The deliveries of open requests, by the numbers that the process chose.
     private var open: [UInt64: UInt64] = [:]
@@ -31,7 +31,7 @@ struct ProcessRequests: Sendable {
     mutating func begin(_ number: UInt64, for ticket: UInt64, inHand: Int) -> Begin {
         guard open[number] == nil else { return .inUse }
         open[number] = ticket
-        return open.count <= Self.perDelivery * inHand + Self.spare ? .taken : .tooMany
+        return open.count <= Self.perDelivery * inHand + Self.headroom ? .taken : .tooMany
     }
 
     /// Ends a request of the running process.
@@ -41,9 +41,9 @@ struct ProcessRequests: Sendable {
     mutating func restart() { open = [:] }
 
     /// Notes that the process has died. A suspect delivery is not retried before its requests have ended.
-    mutating func died(_ session: ObjectIdentifier, _ ledger: inout DeliveryLedger) {
+    mutating func died(_ session: ObjectIdentifier, _ deliveryTable: inout DeliveryTable) {
         for (number, ticket) in open {
-            orphans[Orphan(session: session, number: number)] = ledger.beginRequest(for: ticket)
+            orphans[Orphan(session: session, number: number)] = deliveryTable.beginRequest(for: ticket)
         }
         restart()
     }
@@ -67,10 +67,10 @@ extension InstanceTable {
     func receiveRequest(_ frame: Frame, from session: ChildSession) throws(ProtocolError) {
         let message = try RequestMessage(reading: frame)
         let (isNew, host) = withLock { state -> (Bool, (any InstanceHost)?) in
-            switch state.requests.begin(frame.id, for: message.ticket, inHand: state.ledger.count) {
+            switch state.requests.begin(frame.id, for: message.ticket, inHand: state.deliveryTable.count) {
             case .inUse: (false, nil)
             case .tooMany: (true, nil)
-            case .taken: (true, state.roster.host(of: message.instance))
+            case .taken: (true, state.instanceSet.host(of: message.instance))
             }
         }
         guard isNew else { throw .unexpected(.request) }
@@ -89,7 +89,7 @@ extension InstanceTable {
                 state.requests.end(request.id)
             } else {
                 carried = state.requests.end(request.id, of: ObjectIdentifier(request.session))
-                state.ledger.endRequest(for: carried)
+                state.deliveryTable.endRequest(for: carried)
             }
             return (state.session, state.takeNext(), carried, state.parts)
         }
@@ -120,7 +120,7 @@ struct InboundTable: Sendable {
     }
 
     /// The effect of an answer.
-    enum End: Sendable {
+    enum Completion: Sendable {
         case ended(Waiter)
         /// The caller has stopped waiting.
         case late
@@ -148,7 +148,7 @@ struct InboundTable: Sendable {
         return last
     }
 
-    mutating func end(_ number: UInt64) -> End {
+    mutating func end(_ number: UInt64) -> Completion {
         guard let waiter = waiters.removeValue(forKey: number) else {
             return number > 0 && number <= last ? .late : .unknown
         }
@@ -173,7 +173,7 @@ extension InstanceTable {
     ) -> carillon_status {
         let waiter = InboundTable.Waiter(instance: instance, done: done)
         let opened = withLock { state -> (number: UInt64, session: ChildSession)? in
-            guard let session = state.session, state.ledger.mayReceive, state.roster.isPresent(instance) else {
+            guard let session = state.session, state.deliveryTable.mayReceive, state.instanceSet.isPresent(instance) else {
                 return nil
             }
             return (state.inbound.open(waiter), session)

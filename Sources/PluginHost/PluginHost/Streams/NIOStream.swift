@@ -99,7 +99,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
             dial().whenComplete { [self] result in
                 switch result {
                 case .success: change { $0.connected(now: $1) }
-                case .failure(let error): change { state, _ in state.failed(StreamFailure(ofDialing: error)) }
+                case .failure(let error): change { state, _ in state.failed(StreamError(ofDialing: error)) }
                 }
             }
         }
@@ -123,13 +123,13 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
         .flatMapThrowing { [self] channel in try takeOver(channel) }
     }
 
-    private func failed(_ reason: HTTPFailure.Reason) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(HTTPFailure(reason, mayHaveBeenProcessed: false))
+    private func failed(_ reason: HTTPError.Reason) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(HTTPError(reason, mayHaveBeenProcessed: false))
     }
 
     private func tlsHandler() throws -> NIOSSLClientHandler {
         guard let origin = Origin(host: target.host, port: target.port) else {
-            throw HTTPFailure(.tls, mayHaveBeenProcessed: false)
+            throw HTTPError(.tls, mayHaveBeenProcessed: false)
         }
         guard !target.authorities.isEmpty else { return try dialer.tlsHandler(for: origin, dialer.context) }
         let context = try dialer.context { tls in
@@ -142,7 +142,7 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     func write(_ bytes: [UInt8]) { ask { $0.write(bytes, now: $1) } }
     func startTLS() { ask { $0.startTLS(now: $1) } }
     func close() { ask { $0.close(now: $1) } }
-    func end(_ failure: StreamFailure) { ask { state, _ in state.end(failure) } }
+    func end(_ failure: StreamError) { ask { state, _ in state.end(failure) } }
 
     func setReading(_ isReading: Bool) {
         if loop.inEventLoop { changeReading(isReading) } else { loop.execute { self.changeReading(isReading) } }
@@ -291,24 +291,24 @@ final class NIOStream: ChannelInboundHandler, StreamConnection, @unchecked Senda
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let failure: StreamFailure =
+        let failure: StreamError =
             if case NIOSSLError.uncleanShutdown = error {
                 .reset
             } else {
-                TLSFlaw(error, in: context).reason.flatMap { StreamFailure(rawValue: $0.rawValue) } ?? .reset
+                TLSErrorReason(error, in: context).reason.flatMap { StreamError(rawValue: $0.rawValue) } ?? .reset
             }
         change { state, _ in state.failed(failure) }
         context.close(promise: nil)
     }
 }
 
-extension StreamFailure {
+extension StreamError {
     /// The reason for a failed connection.
     init(ofDialing error: any Error) {
         switch error {
-        case let failure as HTTPFailure: self = StreamFailure(rawValue: failure.reason.rawValue) ?? .unreachable
+        case let failure as HTTPError: self = StreamError(rawValue: failure.reason.rawValue) ?? .unreachable
         case let error as NIOConnectionError:
-            let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure
+            let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPError
             if error.connectionErrors.isEmpty, let cause {
                 self.init(ofDialing: cause)
             } else {

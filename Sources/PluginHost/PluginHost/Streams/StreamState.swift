@@ -19,7 +19,7 @@ struct StreamState: Sendable {
         /// Close the channel: everything is sent.
         case shut
         /// Close the channel, if it still exists, and tell the receiver the end.
-        case end(StreamFailure?)
+        case end(StreamError?)
     }
 
     private enum Phase {
@@ -104,10 +104,10 @@ struct StreamState: Sendable {
     }
 
     /// The channel failed.
-    mutating func failed(_ failure: StreamFailure) -> [Action] { end(closeDeadline == nil ? failure : nil) }
+    mutating func failed(_ failure: StreamError) -> [Action] { end(closeDeadline == nil ? failure : nil) }
 
     /// Ends it immediately.
-    mutating func end(_ failure: StreamFailure?) -> [Action] {
+    mutating func end(_ failure: StreamError?) -> [Action] {
         guard phase != .ended else { return [] }
         phase = .ended
         queue = []

@@ -18,7 +18,7 @@ package struct StreamTarget: Sendable, Equatable {
 }
 
 /// Why a stream ended other than by a close of one of its ends: one word, suitable as a metric's label.
-package enum StreamFailure: String, Sendable, CaseIterable {
+package enum StreamError: String, Sendable, CaseIterable {
     /// The address guard refused the address.
     case forbiddenAddress = "forbidden-address"
     case unresolved
@@ -50,7 +50,7 @@ package protocol StreamReceiver: AnyObject, Sendable {
     func sent(_ total: UInt64)
     /// The last event; nil: one of the two sides closed it. The receiver calls `done` once, when it no longer needs the
     /// stream.
-    func closed(_ failure: StreamFailure?, done: @escaping @Sendable () -> Void)
+    func closed(_ failure: StreamError?, done: @escaping @Sendable () -> Void)
 }
 
 /// One stream. All functions may be called from any thread, and none of them blocks.
@@ -65,7 +65,7 @@ package protocol StreamConnection: AnyObject, Sendable {
     /// Sends queued bytes for up to 5 s, and closes.
     func close()
     /// Ends it immediately.
-    func end(_ failure: StreamFailure)
+    func end(_ failure: StreamError)
     /// Whether to continue reading. Bytes already read are still delivered.
     func setReading(_ isReading: Bool)
 }

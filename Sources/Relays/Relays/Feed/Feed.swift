@@ -14,13 +14,13 @@ package final class Feed: Sendable {
     /// thread, with one result for each event in order.
     package typealias Submit = @Sendable ([[UInt8]], @escaping @Sendable ([FeedAnswer]) -> Void) -> Void
 
-    private struct Answered {
+    private struct CompletedBatch {
         let batch: FeedBatch
         let answers: [FeedAnswer]
     }
 
     private struct Messages {
-        var answered: [Answered] = []
+        var answered: [CompletedBatch] = []
         var isStarted = false
         var mustStop = false
     }
@@ -30,26 +30,26 @@ package final class Feed: Sendable {
 
     private let input: FeedInput
     private let limits: FeedLimits
-    private let screening: @Sendable () -> (any EventScreening)?
+    private let prefilter: @Sendable () -> (any EventPrefilter)?
     private let submit: Submit
     private let now: @Sendable () -> Deadline
     private let logger: Logger
     private let messages = Mutex(Messages())
     private let finished = DispatchSemaphore(value: 0)
 
-    /// `screening` creates the filter that checks each event on the feed's thread before it is submitted. `now` is the
+    /// `prefilter` creates the filter that checks each event on the feed's thread before it is submitted. `now` is the
     /// monotonic clock.
     package init(
         _ input: consuming FeedInput,
         limits: FeedLimits = FeedLimits(),
-        screening: @escaping @Sendable () -> (any EventScreening)? = { nil },
+        prefilter: @escaping @Sendable () -> (any EventPrefilter)? = { nil },
         submit: @escaping Submit,
         now: @escaping @Sendable () -> Deadline,
         logger: Logger
     ) {
         self.input = input
         self.limits = limits
-        self.screening = screening
+        self.prefilter = prefilter
         self.submit = submit
         self.now = now
         self.logger = logger
@@ -86,7 +86,7 @@ package final class Feed: Sendable {
 
     /// Returns the counts when the feed has ended; nil if it was stopped.
     private func run() -> FeedCounts? {
-        var batcher = FeedBatcher(limits: limits, screening: screening())
+        var batcher = FeedBatcher(limits: limits, prefilter: prefilter())
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limits.chunkBytes.bytes, alignment: 16)
         defer { buffer.deallocate() }
         while true {
@@ -122,7 +122,7 @@ package final class Feed: Sendable {
         withUnsafeBytes(of: UInt8(ascii: "\n")) { batcher.read($0) }
     }
 
-    private func take() -> (answered: [Answered], mustStop: Bool) {
+    private func take() -> (answered: [CompletedBatch], mustStop: Bool) {
         messages.withLock { messages in
             defer { messages.answered = [] }
             return (messages.answered, messages.mustStop)
@@ -132,7 +132,7 @@ package final class Feed: Sendable {
     private func handOver(_ batch: FeedBatch) {
         guard !batch.events.isEmpty else { return }
         submit(batch.events) { [self] answers in
-            messages.withLock { $0.answered.append(Answered(batch: batch, answers: answers)) }
+            messages.withLock { $0.answered.append(CompletedBatch(batch: batch, answers: answers)) }
             input.interrupt()
         }
     }

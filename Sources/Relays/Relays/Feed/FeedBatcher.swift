@@ -18,7 +18,7 @@ struct FeedBatcher {
 
     private let limits: FeedLimits
     private(set) var splitter: LineSplitter
-    private var screening: OrderedScreening
+    private var prefilter: OrderedPrefilter
     private var outstandingEvents = 0
     private var outstandingBytes = 0
     private var underWay: [UnderWay] = []
@@ -33,10 +33,10 @@ struct FeedBatcher {
     private(set) var counts = FeedCounts()
     private(set) var hasEnded = false
 
-    /// `screening` checks each event before it is submitted.
-    init(limits: FeedLimits, screening: (any EventScreening)? = nil) {
+    /// `prefilter` checks each event before it is submitted.
+    init(limits: FeedLimits, prefilter: (any EventPrefilter)? = nil) {
         self.limits = limits
-        self.screening = OrderedScreening(screening)
+        self.prefilter = OrderedPrefilter(prefilter)
         splitter = LineSplitter(limit: limits.lineBytes.bytes)
         retryDelay = limits.retryDelays.lowerBound
     }
@@ -65,7 +65,7 @@ struct FeedBatcher {
         var rest = bytes
         var batch = FeedBatch()
         while let line = splitter.next(in: &rest) { take(line, into: &batch) }
-        screening.report()
+        prefilter.report()
         return handOver(batch)
     }
 
@@ -73,7 +73,7 @@ struct FeedBatcher {
     mutating func end() -> FeedBatch {
         var batch = FeedBatch()
         if let line = splitter.last() { take(line, into: &batch) }
-        screening.report()
+        prefilter.report()
         hasEnded = true
         return handOver(batch)
     }
@@ -129,7 +129,7 @@ struct FeedBatcher {
             }
             if mayRegister { registered += 1 }
         }
-        screening.settled(registering: registered)
+        prefilter.settled(registering: registered)
     }
 
     /// Returns the next report for the operator, if one is due.
@@ -179,8 +179,8 @@ struct FeedBatcher {
                 return
             }
             let event = UnsafeRawBufferPointer(rebasing: line[place])
-            switch screening.finding(of: event) {
-            case .concernsNobody: counts.taken += 1
+            switch prefilter.finding(of: event) {
+            case .irrelevant: counts.taken += 1
             case .mayConcernSomebody: batch.append(Array(event), line: number)
             case .mayRegister: batch.append(Array(event), line: number, mayRegister: true)
             }

@@ -24,7 +24,7 @@ package enum RelayViolation: String, Sendable, Hashable, CaseIterable {
     case unread
 
     /// The violation that ended a connection; nil if there was none.
-    init?(endOf failure: ConnectionFailure) {
+    init?(endOf failure: ConnectionError) {
         switch failure {
         case .protocolError: self = .brokenFrames
         case .tooLarge: self = .tooLong
@@ -99,7 +99,7 @@ package struct RelayBehavior: Sendable, Hashable {
     /// The last messages, newest last.
     package private(set) var lastMessages: [RelayWords] = []
     private var hour = (start: Timestamp.distantPast, counts: [RelayViolation: UInt64]())
-    private var toldAt = Timestamp.distantPast
+    private var loggedAt = Timestamp.distantPast
 
     package static func == (one: RelayBehavior, other: RelayBehavior) -> Bool {
         one.events == other.events && one.refusals == other.refusals && one.violations == other.violations
@@ -136,9 +136,9 @@ package struct RelayBehavior: Sendable, Hashable {
         violations[violation, default: 0] += UInt64(count)
         hour.counts[violation, default: 0] += UInt64(count)
         guard hour.counts[violation, default: 0] >= violation.tolerance,
-            now - toldAt >= Self.span || now < toldAt
+            now - loggedAt >= Self.span || now < loggedAt
         else { return false }
-        toldAt = now
+        loggedAt = now
         return true
     }
 }
@@ -204,13 +204,13 @@ package final class RelayViolationTable: Sendable {
     package func note(_ violation: RelayViolation, _ count: Int = 1, by relay: RelayURL) {
         guard count > 0 else { return }
         let (now, isOperators) = (now(), operators.contains(relay))
-        let isWorthALine = state.withLock { state in
+        let shouldLog = state.withLock { state in
             state.totals[violation, default: 0] += UInt64(count)
             guard isOperators || state.relays[relay] != nil || state.relays.count < Self.capacity else { return false }
             guard state.relays[relay, default: RelayBehavior()].note(violation, count, now: now) else { return false }
             return isOperators || state.lines.take(at: now)
         }
-        guard isWorthALine else { return }
+        guard shouldLog else { return }
         // A user's list of relays is private.
         logger.warning(
             "A relay misbehaved",

@@ -12,7 +12,7 @@ import Synchronization
 /// events are unsettled.
 final class RelayConversation: RelayWireOwner {
     /// The number of malformed messages after which a connection is closed.
-    private static let patience = 100
+    private static let maxUnanswered = 100
     /// The limit of messages without effect, such as notices, on one connection.
     private static let idleTalk = (burst: 1_000.0, perSecond: 10.0)
     /// The number of challenges (NIP-42) that are tolerated on one connection.
@@ -26,7 +26,7 @@ final class RelayConversation: RelayWireOwner {
     var session: RelaySession
     private var pending = PendingRequests()
     private var batches: EventBatches
-    private var screening: OrderedScreening
+    private var prefilter: OrderedPrefilter
     private(set) var wire: RelayWire?
     /// Messages that arrived before the session started.
     private var early: [ByteBuffer] = []
@@ -54,7 +54,7 @@ final class RelayConversation: RelayWireOwner {
         session = RelaySession(settings: settings)
         _ = session.watchOwnKey(at: .users, now: pool.now())
         batches = EventBatches(limits: pool.configuration.limits)
-        screening = OrderedScreening(pool.delegate.screening())
+        prefilter = OrderedPrefilter(pool.delegate.prefilter())
         let (burst, perSecond) = Self.idleTalk
         idleTalk = TokenBucket(capacity: burst, perSecond: perSecond, now: pool.now())
     }
@@ -132,7 +132,7 @@ final class RelayConversation: RelayWireOwner {
                 if case .unknownCommand = error { return }
                 malformed += 1
                 pool.behavior.note(.malformed, by: url)
-                if malformed >= Self.patience { disconnect() }
+                if malformed >= Self.maxUnanswered { disconnect() }
             }
         }
     }
@@ -182,7 +182,7 @@ final class RelayConversation: RelayWireOwner {
         if arrived.events > 0 { pool.behavior.received(arrived.events, from: url) }
         pool.behavior.note(.unasked, arrived.unasked, by: url)
         arrived = (0, 0, 0)
-        screening.report()
+        prefilter.report()
         let unanswered = session.requests.unanswered
         pool.behavior.note(.unanswered, unanswered - unansweredReported, by: url)
         unansweredReported = unanswered
@@ -199,7 +199,7 @@ final class RelayConversation: RelayWireOwner {
         return wanted
     }
 
-    func ended(_ failure: ConnectionFailure?) {
+    func ended(_ failure: ConnectionError?) {
         receivedAll()
         if !isDisconnected, let violation = failure.flatMap(RelayViolation.init(endOf:)) {
             pool.behavior.note(violation, by: url)
@@ -228,8 +228,8 @@ final class RelayConversation: RelayWireOwner {
             return
         }
         // Sweeps ask for events by key, so their events are not screened.
-        let finding = arrival.reading == .live ? screening.finding(of: event) : .mayConcernSomebody
-        guard finding != .concernsNobody else { return session.passedOver(arrival) }
+        let finding = arrival.reading == .live ? prefilter.finding(of: event) : .mayConcernSomebody
+        guard finding != .irrelevant else { return session.passedOver(arrival) }
         arrived.handedOver += 1
         let full = batches.add(Array(event), arrival, mayRegister: finding == .mayRegister)
         if let full { handOver([full]) }
@@ -246,7 +246,7 @@ final class RelayConversation: RelayWireOwner {
 
     private func settled(_ batch: EventBatches.Batch, _ isDealtWith: [Bool]) {
         batches.settle(batch)
-        screening.settled(registering: batch.registering)
+        prefilter.settled(registering: batch.registering)
         perform(session.settled(batch.arrivals, batch.events, isDealtWith: isDealtWith, now: pool.now()))
         wire?.resume()
         link?.settled()

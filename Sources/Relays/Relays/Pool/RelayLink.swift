@@ -21,7 +21,7 @@ final class RelayLink: @unchecked Sendable {
     private var isOpen = false
     /// Whether the connection was closed only to reconnect, which has not completed yet.
     private var isRenewing = false
-    private var lastFailure: ConnectionFailure?
+    private var lastFailure: ConnectionError?
     private var alarm = LoopAlarm<Deadline>()
     /// Fulfilled when the connection is closed.
     private var end: EventLoopPromise<Void>?
@@ -76,8 +76,8 @@ final class RelayLink: @unchecked Sendable {
         review()
     }
 
-    /// Closes the connection permanently. Waits up to `patience` for unsettled events.
-    func stop(patience: Duration, _ promise: EventLoopPromise<Void>) {
+    /// Closes the connection permanently. Waits up to `timeout` for unsettled events.
+    func stop(timeout: Duration, _ promise: EventLoopPromise<Void>) {
         end = promise
         isStopping = true
         // The pool has already released this object, but a closing connection still needs it.
@@ -86,7 +86,7 @@ final class RelayLink: @unchecked Sendable {
         guard conversation.isWorking, isOpen else { return stopNow() }
         let bound = NIOLoopBound(self, eventLoop: loop)
         alarm.cancel()
-        alarm.set(at: loop.time + patience, in: patience, on: loop) { bound.value.stopNow() }
+        alarm.set(at: loop.time + timeout, in: timeout, on: loop) { bound.value.stopNow() }
     }
 
     /// Notes that events were settled.
@@ -100,7 +100,7 @@ final class RelayLink: @unchecked Sendable {
     }
 
     /// Takes the end of the open connection.
-    func ended(_ failure: ConnectionFailure?) {
+    func ended(_ failure: ConnectionError?) {
         isOpen = false
         failed(failure)
     }
@@ -123,7 +123,7 @@ final class RelayLink: @unchecked Sendable {
             .whenComplete { result in
                 switch result {
                 case .success(let wire): self.opened(wire.value)
-                case .failure(let error): self.failed(error as? ConnectionFailure ?? .unreachable)
+                case .failure(let error): self.failed(error as? ConnectionError ?? .unreachable)
                 }
             }
     }
@@ -145,7 +145,7 @@ final class RelayLink: @unchecked Sendable {
         conversation.begin(limitation)
     }
 
-    private func failed(_ failure: ConnectionFailure?) {
+    private func failed(_ failure: ConnectionError?) {
         pool.leavePlace(url)
         if let failure {
             isRenewing = false
@@ -181,7 +181,7 @@ final class RelayLink: @unchecked Sendable {
         }
     }
 
-    private func informed(_ result: Result<HTTPResponse, HTTPFailure>) {
+    private func informed(_ result: Result<HTTPResponse, HTTPError>) {
         let limitation = information.end(result, now: loop.time)
         if isOpen { begin(limitation) }
     }

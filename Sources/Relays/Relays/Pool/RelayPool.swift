@@ -119,7 +119,7 @@ package final class RelayPool: Sendable {
             state.blocked = relays
             return Self.forget(&state) { !$1.isOperators && relays.contains($0) }
         }
-        _ = stop(left, patience: .zero)
+        _ = stop(left, timeout: .zero)
     }
 
     /// Closes the connections to these relays with a handshake, and forgets the keys watched there. A relay that is
@@ -130,7 +130,7 @@ package final class RelayPool: Sendable {
         then completion: @escaping @Sendable () -> Void
     ) {
         let left = state.withLock { Self.forget(&$0) { url, _ in isLeft(url) } }
-        stop(left, patience: configuration.limits.settling).whenComplete { _ in completion() }
+        stop(left, timeout: configuration.limits.settling).whenComplete { _ in completion() }
     }
 
     /// Closes all connections and opens no new ones. Waits for unsettled events and closing handshakes: up to two
@@ -141,7 +141,7 @@ package final class RelayPool: Sendable {
             return Self.forget(&state) { _, _ in true }
         }
         // This cannot fail: links only fulfil their promises.
-        try? await stop(left, patience: configuration.limits.settling).get()
+        try? await stop(left, timeout: configuration.limits.settling).get()
         // Look-ups may take long, and no other work depends on them.
         threads.shutdownGracefully { _ in }
     }
@@ -153,11 +153,11 @@ package final class RelayPool: Sendable {
         return left.values.map(\.link)
     }
 
-    private func stop(_ links: [RelayLink], patience: Duration) -> EventLoopFuture<Void> {
+    private func stop(_ links: [RelayLink], timeout: Duration) -> EventLoopFuture<Void> {
         let ends = links.map { link in
             let promise = link.loop.makePromise(of: Void.self)
             link.loop.execute {
-                link.stop(patience: patience, promise)
+                link.stop(timeout: timeout, promise)
                 // A link that was being opened would keep its slot, because the pool no longer knows it.
                 self.leavePlace(link.url)
             }

@@ -29,7 +29,7 @@ package protocol RelayPoolDelegate: Sendable {
     func mark(of relay: RelayURL) -> Int64?
 
     /// Returns a filter for one relay's live events that runs before they are passed on; nil: all are passed on.
-    func screening() -> (any EventScreening)?
+    func prefilter() -> (any EventPrefilter)?
 }
 
 /// How an event was read from a relay, which determines whether it is new.
@@ -88,7 +88,7 @@ package struct RelayStatus: Sendable, Hashable {
     /// The number of REQs sent since the relay was first needed.
     package internal(set) var requestsSent = 0
     /// Why the last connection ended or could not be opened.
-    package internal(set) var lastFailure: ConnectionFailure?
+    package internal(set) var lastFailure: ConnectionError?
 
     init(url: RelayURL) {
         self.url = url

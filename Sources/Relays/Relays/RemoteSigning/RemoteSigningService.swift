@@ -29,7 +29,7 @@ package final class RemoteSigningService: Sendable {
     private let own: OwnQuestion?
     private let now: @Sendable () -> Timestamp
     private let logger: Logger
-    private let refusals = Mutex(RefusalCount())
+    private let refusals = Mutex(RejectCount())
 
     /// Reads the existing sessions. `reply` publishes a response where the client listens. `own` answers requests of
     /// accounts about themselves; nil: not supported.
@@ -233,7 +233,7 @@ private enum RemoteMethod: String, CaseIterable {
 }
 
 /// Counts ignored requests, and limits their log line to once a minute.
-struct RefusalCount {
+struct RejectCount {
     private static let interval: Duration = .minutes(1)
 
     private var counts: [String: Int] = [:]

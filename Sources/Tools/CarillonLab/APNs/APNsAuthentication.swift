@@ -16,7 +16,7 @@ struct APNsAuthentication {
         _ certificate: ProviderCertificate?,
         keys: [ProviderKey],
         now: Int64
-    ) throws(APNsRefusal) -> APNsSender {
+    ) throws(APNsError) -> APNsSender {
         if let certificate {
             try certificate.check(in: environment)
             return .certificate(certificate)
@@ -32,22 +32,22 @@ enum APNsSender {
     case certificate(ProviderCertificate)
 
     /// Throws unless it may send for the topic, and the topic fits the push type, if there is one.
-    func check(_ headers: APNsHeaders) throws(APNsRefusal) {
+    func check(_ headers: APNsHeaders) throws(APNsError) {
         let pushTypes = headers.pushType.map { [$0] } ?? APNsPushType.allCases
         if pushTypes.contains(where: { topics(of: $0).contains(headers.topic) }) { return }
         guard APNsPushType.allCases.contains(where: { topics(of: $0).contains(headers.topic) }),
             let pushType = headers.pushType
-        else { throw APNsRefusal(.topicDisallowed, "the key or certificate may not send for this apns-topic") }
-        throw APNsRefusal(
+        else { throw APNsError(.topicDisallowed, "the key or certificate may not send for this apns-topic") }
+        throw APNsError(
             .badTopic,
             "for push type \(pushType.rawValue), the topic is the bundle id followed by \"\(pushType.topicSuffix)\""
         )
     }
 
     /// Throws unless it may send for the bundle id.
-    func check(bundleID: String) throws(APNsRefusal) {
+    func check(bundleID: String) throws(APNsError) {
         guard topics(of: .alert).contains(bundleID) else {
-            throw APNsRefusal(.topicMismatch, "the key or certificate is not one of this bundle id")
+            throw APNsError(.topicMismatch, "the key or certificate is not one of this bundle id")
         }
     }
 
@@ -107,13 +107,13 @@ struct ProviderTokenCheck {
         keys: [ProviderKey],
         in environment: APNsEnvironment,
         now: Int64
-    ) throws(APNsRefusal) -> ProviderKey {
+    ) throws(APNsError) -> ProviderKey {
         guard let authorization else {
-            throw APNsRefusal(.missingProviderToken, "there is no authorization header")
+            throw APNsError(.missingProviderToken, "there is no authorization header")
         }
         // A connection with an expired token stays refused: APNs wants a new token on a new connection.
         guard !hasExpired else {
-            throw APNsRefusal(.expiredProviderToken, "the token of this connection has expired: open another one")
+            throw APNsError(.expiredProviderToken, "the token of this connection has expired: open another one")
         }
         let accepted: Accepted
         if let known = self.accepted, known.text == authorization {
@@ -123,7 +123,7 @@ struct ProviderTokenCheck {
         }
         guard accepted.issuedAt + Self.lifetimeSeconds > now / 1_000 else {
             hasExpired = true
-            throw APNsRefusal(.expiredProviderToken, "the token was issued more than an hour ago")
+            throw APNsError(.expiredProviderToken, "the token was issued more than an hour ago")
         }
         self.accepted = accepted
         return accepted.key
@@ -134,41 +134,41 @@ struct ProviderTokenCheck {
         _ keys: [ProviderKey],
         _ environment: APNsEnvironment,
         now: Int64
-    ) throws(APNsRefusal) -> Accepted {
+    ) throws(APNsError) -> Accepted {
         let words = authorization.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words[0].lowercased() == "bearer" else {
-            throw APNsRefusal(.invalidProviderToken, "authorization is not \"bearer\", a blank and a token")
+            throw APNsError(.invalidProviderToken, "authorization is not \"bearer\", a blank and a token")
         }
         guard let token = JSONWebToken<Header, Claims>(reading: words[1]) else {
-            throw APNsRefusal(
+            throw APNsError(
                 .invalidProviderToken,
                 "the token is not a JWT with alg and kid, iss and iat (a whole number)"
             )
         }
         guard token.header.alg == "ES256" else {
-            throw APNsRefusal(.invalidProviderToken, "the token's alg is not ES256")
+            throw APNsError(.invalidProviderToken, "the token's alg is not ES256")
         }
         guard let key = keys.first(where: { $0.keyID == token.header.kid }) else {
-            throw APNsRefusal(.invalidProviderToken, "the token's kid is not a key id that the lab knows")
+            throw APNsError(.invalidProviderToken, "the token's kid is not a key id that the lab knows")
         }
         guard key.teamID == token.claims.iss else {
-            throw APNsRefusal(.invalidProviderToken, "the token's iss is not the team of this key")
+            throw APNsError(.invalidProviderToken, "the token's iss is not the team of this key")
         }
         guard token.signature.count == 64, key.publicKey.isValidES256(token.signature, for: token.signed) else {
-            throw APNsRefusal(.invalidProviderToken, "the token's signature does not hold")
+            throw APNsError(.invalidProviderToken, "the token's signature does not hold")
         }
         guard token.claims.iat <= now / 1_000 else {
-            throw APNsRefusal(.invalidProviderToken, "the token's iat lies in the future")
+            throw APNsError(.invalidProviderToken, "the token's iat lies in the future")
         }
         guard key.environments.contains(environment) else {
-            throw APNsRefusal(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
+            throw APNsError(.badEnvironmentKeyIDInToken, "the key is not for \(environment.rawValue)")
         }
         if let accepted {
             guard accepted.key.keyID == key.keyID, accepted.key.teamID == key.teamID else {
-                throw APNsRefusal(.unrelatedKeyIDInToken, "this connection belongs to another key")
+                throw APNsError(.unrelatedKeyIDInToken, "this connection belongs to another key")
             }
             guard now - accepted.firstSeen >= Self.minimumChangeMilliseconds else {
-                throw APNsRefusal(
+                throw APNsError(
                     .tooManyProviderTokenUpdates,
                     "this connection got another token less than 20 minutes ago"
                 )

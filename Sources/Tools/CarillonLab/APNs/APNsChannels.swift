@@ -24,8 +24,8 @@ struct APNsChannels: Sendable {
         self.isEnabled = isEnabled
     }
 
-    func check() throws(APNsRefusal) {
-        guard isEnabled else { throw APNsRefusal(.featureNotEnabled, "the app has no broadcast capability") }
+    func check() throws(APNsError) {
+        guard isEnabled else { throw APNsError(.featureNotEnabled, "the app has no broadcast capability") }
     }
 
     /// The ids, sorted.
@@ -33,9 +33,9 @@ struct APNsChannels: Sendable {
         (channels[App(environment: environment, bundleID: bundleID)] ?? [:]).keys.sorted()
     }
 
-    func storage(of id: String, _ bundleID: String, in environment: APNsEnvironment) throws(APNsRefusal) -> Storage {
+    func storage(of id: String, _ bundleID: String, in environment: APNsEnvironment) throws(APNsError) -> Storage {
         guard let storage = channels[App(environment: environment, bundleID: bundleID)]?[id] else {
-            throw APNsRefusal(.channelNotRegistered, "the app has no such channel in \(environment.rawValue)")
+            throw APNsError(.channelNotRegistered, "the app has no such channel in \(environment.rawValue)")
         }
         return storage
     }
@@ -45,26 +45,26 @@ struct APNsChannels: Sendable {
         _ storage: Storage,
         _ bundleID: String,
         in environment: APNsEnvironment
-    ) throws(APNsRefusal) {
+    ) throws(APNsError) {
         let app = App(environment: environment, bundleID: bundleID)
         guard channels[app, default: [:]].count < Self.limit else {
-            throw APNsRefusal(.cannotCreateChannelConfig, "the app has \(Self.limit) channels already")
+            throw APNsError(.cannotCreateChannelConfig, "the app has \(Self.limit) channels already")
         }
         channels[app, default: [:]][id] = storage
     }
 
-    mutating func delete(_ id: String, _ bundleID: String, in environment: APNsEnvironment) throws(APNsRefusal) {
+    mutating func delete(_ id: String, _ bundleID: String, in environment: APNsEnvironment) throws(APNsError) {
         _ = try storage(of: id, bundleID, in: environment)
         channels[App(environment: environment, bundleID: bundleID)]?[id] = nil
     }
 
     /// The id in `apns-channel-id`.
-    static func id(_ request: LabRequest) throws(APNsRefusal) -> String {
+    static func id(_ request: LabRequest) throws(APNsError) -> String {
         guard let id = request.header("apns-channel-id"), !id.isEmpty else {
-            throw APNsRefusal(.missingChannelID, "there is no apns-channel-id")
+            throw APNsError(.missingChannelID, "there is no apns-channel-id")
         }
         guard let bytes = Base64.decode(id), (1...64).contains(bytes.count) else {
-            throw APNsRefusal(.badChannelID, "apns-channel-id is not base64 of up to 64 bytes")
+            throw APNsError(.badChannelID, "apns-channel-id is not base64 of up to 64 bytes")
         }
         return id
     }
@@ -74,23 +74,23 @@ struct APNsChannels: Sendable {
 enum APNsChannelRequest {
     static let pushType = "LiveActivity"
 
-    static func storage(_ request: LabRequest) throws(APNsRefusal) -> APNsChannels.Storage {
-        guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no body") }
+    static func storage(_ request: LabRequest) throws(APNsError) -> APNsChannels.Storage {
+        guard !request.body.isEmpty else { throw APNsError(.payloadEmpty, "there is no body") }
         guard !request.isCut, request.body.count <= APNsPushType.alert.payloadLimit else {
-            throw APNsRefusal(.payloadTooLarge, "the body is far longer than a channel takes")
+            throw APNsError(.payloadTooLarge, "the body is far longer than a channel takes")
         }
         guard let members = JSONValue(parsing: request.body)?.object else {
-            throw APNsRefusal(.badRequestPayload, "the body is not a JSON object")
+            throw APNsError(.badRequestPayload, "the body is not a JSON object")
         }
         guard let pushType = members["push-type"] else {
-            throw APNsRefusal(.missingPushType, "the body has no push-type")
+            throw APNsError(.missingPushType, "the body has no push-type")
         }
         guard pushType.string == Self.pushType else {
-            throw APNsRefusal(.invalidPushType, "push-type is not \(Self.pushType)")
+            throw APNsError(.invalidPushType, "push-type is not \(Self.pushType)")
         }
         guard let policy = members["message-storage-policy"]?.integer,
             let storage = APNsChannels.Storage(rawValue: policy)
-        else { throw APNsRefusal(.badRequestParams, "message-storage-policy is neither 0 nor 1") }
+        else { throw APNsError(.badRequestParams, "message-storage-policy is neither 0 nor 1") }
         return storage
     }
 }
@@ -111,30 +111,30 @@ struct APNsBroadcast {
     let expiration: Int64
 
     /// Checks everything except the sender.
-    init(checking request: LabRequest) throws(APNsRefusal) {
+    init(checking request: LabRequest) throws(APNsError) {
         try APNsHeaders.checkDuplicates(request, Self.single)
         _ = try APNsHeaders.id(request.header("apns-id"))
         _ = try APNsHeaders.id(request.header("apns-request-id"), header: "apns-request-id")
         guard request.method == "POST" else {
-            throw APNsRefusal(.methodNotAllowed, "the method is \(request.method), expected POST")
+            throw APNsError(.methodNotAllowed, "the method is \(request.method), expected POST")
         }
         guard let bundleID = request.bundleIDToBroadcastFor, !bundleID.isEmpty, !bundleID.contains("/") else {
-            throw APNsRefusal(.badPath, "the path is not /4/broadcasts/apps/ and a bundle id")
+            throw APNsError(.badPath, "the path is not /4/broadcasts/apps/ and a bundle id")
         }
         self.bundleID = bundleID
         channel = try APNsChannels.id(request)
         guard let expiration = request.header("apns-expiration"), APNsHeaders.isUnixTime(expiration),
             let seconds = Int64(expiration)
         else {
-            throw APNsRefusal(.badExpirationDate, "apns-expiration is not there, or no number of seconds since 1970")
+            throw APNsError(.badExpirationDate, "apns-expiration is not there, or no number of seconds since 1970")
         }
         self.expiration = seconds
         priority = try APNsHeaders.priority(request.header("apns-priority"))
         guard let pushType = request.header("apns-push-type") else {
-            throw APNsRefusal(.missingPushType, "there is no apns-push-type")
+            throw APNsError(.missingPushType, "there is no apns-push-type")
         }
         guard pushType == APNsPushType.liveactivity.rawValue else {
-            throw APNsRefusal(.invalidPushType, "a broadcast is of push type liveactivity")
+            throw APNsError(.invalidPushType, "a broadcast is of push type liveactivity")
         }
     }
 
@@ -143,12 +143,12 @@ struct APNsBroadcast {
         _ sender: APNsSender,
         _ state: APNsState,
         in environment: APNsEnvironment
-    ) throws(APNsRefusal) {
+    ) throws(APNsError) {
         try sender.check(bundleID: bundleID)
         try state.channels.check()
         let storage = try state.channels.storage(of: channel, bundleID, in: environment)
         guard storage == .latest || expiration == 0 else {
-            throw APNsRefusal(.badExpirationDate, "a channel that stores no message takes apns-expiration 0 only")
+            throw APNsError(.badExpirationDate, "a channel that stores no message takes apns-expiration 0 only")
         }
         try APNsPayload.check(broadcast: request, limit: Self.payloadLimit, priority: priority)
     }
@@ -172,8 +172,8 @@ struct APNsChannelResponder: HTTP2Responder {
         let form = APNsForm(request, core.random)
         let now = core.now()
         var reply: LabReply
-        var misbehaviour: Misbehaviour.Conduct?
-        do throws(APNsRefusal) {
+        var misbehaviour: ScriptedBehavior.Action?
+        do throws(APNsError) {
             let bundleID = try check(request, now: now)
             misbehaviour = core.misbehaviour(towards: bundleID, of: .apnsChannels)
             // A request with another response was not performed.
@@ -187,17 +187,17 @@ struct APNsChannelResponder: HTTP2Responder {
     }
 
     /// Authenticates the request and returns its bundle id.
-    private mutating func check(_ request: LabRequest, now: Int64) throws(APNsRefusal) -> String {
+    private mutating func check(_ request: LabRequest, now: Int64) throws(APNsError) -> String {
         try APNsHeaders.checkDuplicates(request, Self.single)
         _ = try APNsHeaders.id(request.header("apns-request-id"), header: "apns-request-id")
         guard let (bundleID, collection) = request.channelsPath, !bundleID.isEmpty else {
-            throw APNsRefusal(.badPath, "the path is not /1/apps/, a bundle id and /channels or /all-channels")
+            throw APNsError(.badPath, "the path is not /1/apps/, a bundle id and /channels or /all-channels")
         }
         switch (collection, request.method) {
         case ("channels", "POST"), ("channels", "GET"), ("channels", "DELETE"), ("all-channels", "GET"): break
         case ("channels", _), ("all-channels", _):
-            throw APNsRefusal(.methodNotAllowed, "\(request.method) is none of the methods of \(collection)")
-        default: throw APNsRefusal(.badPath, "after the bundle id comes channels or all-channels")
+            throw APNsError(.methodNotAllowed, "\(request.method) is none of the methods of \(collection)")
+        default: throw APNsError(.badPath, "after the bundle id comes channels or all-channels")
         }
         let state = core.withState { $0.apns }
         let sender = try authentication.check(request, peer.certificate, keys: state.keys, now: now)
@@ -206,7 +206,7 @@ struct APNsChannelResponder: HTTP2Responder {
         return bundleID
     }
 
-    private func carryOut(_ request: LabRequest, _ bundleID: String, _ form: APNsForm) throws(APNsRefusal) -> LabReply {
+    private func carryOut(_ request: LabRequest, _ bundleID: String, _ form: APNsForm) throws(APNsError) -> LabReply {
         let environment = authentication.environment
         func success(_ members: [String: JSONValue]) -> LabReply {
             var reply = form.success()
@@ -221,7 +221,7 @@ struct APNsChannelResponder: HTTP2Responder {
         case "POST":
             let storage = try APNsChannelRequest.storage(request)
             let id = Base64.encode(core.random(16))
-            try core.withState { state throws(APNsRefusal) in
+            try core.withState { state throws(APNsError) in
                 try state.apns.channels.create(id, storage, bundleID, in: environment)
             }
             var reply = form.success(201)
@@ -229,13 +229,13 @@ struct APNsChannelResponder: HTTP2Responder {
             return reply
         case "DELETE":
             let id = try APNsChannels.id(request)
-            try core.withState { state throws(APNsRefusal) in
+            try core.withState { state throws(APNsError) in
                 try state.apns.channels.delete(id, bundleID, in: environment)
             }
             return form.success(204)
         default:
             let id = try APNsChannels.id(request)
-            let storage = try core.withState { state throws(APNsRefusal) in
+            let storage = try core.withState { state throws(APNsError) in
                 try state.apns.channels.storage(of: id, bundleID, in: environment)
             }
             return success([

@@ -6,41 +6,41 @@
 /// `BadPriority`.
 struct APNsPayload {
     /// Checks a body against its headers, in APNs' order.
-    static func check(_ request: LabRequest, _ headers: APNsHeaders) throws(APNsRefusal) {
-        guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
+    static func check(_ request: LabRequest, _ headers: APNsHeaders) throws(APNsError) {
+        guard !request.body.isEmpty else { throw APNsError(.payloadEmpty, "there is no payload") }
         let limit = (headers.pushType ?? .alert).payloadLimit
         guard request.body.count <= limit, !request.isCut else {
-            throw APNsRefusal(
+            throw APNsError(
                 .payloadTooLarge,
                 "the payload has \(request.body.count) bytes, at most \(limit) are allowed"
             )
         }
         guard let payload = JSONValue(parsing: request.body)?.object else {
-            throw APNsRefusal(.payloadEmpty, "the payload is not a JSON object")
+            throw APNsError(.payloadEmpty, "the payload is not a JSON object")
         }
         if headers.pushType == .mdm {
-            guard payload["mdm"] != nil else { throw APNsRefusal(.payloadEmpty, "an mdm push carries \"mdm\"") }
+            guard payload["mdm"] != nil else { throw APNsError(.payloadEmpty, "an mdm push carries \"mdm\"") }
             return
         }
         guard let members = payload["aps"]?.object else {
-            throw APNsRefusal(.payloadEmpty, "the payload has no object \"aps\"")
+            throw APNsError(.payloadEmpty, "the payload has no object \"aps\"")
         }
         try APSKey.check(members)
         try APNsPayload(aps: members, priority: headers.priority).check(headers.pushType)
     }
 
     /// Checks the body of a broadcast, which updates or ends Live Activities.
-    static func check(broadcast request: LabRequest, limit: Int, priority: Int) throws(APNsRefusal) {
-        guard !request.body.isEmpty else { throw APNsRefusal(.payloadEmpty, "there is no payload") }
+    static func check(broadcast request: LabRequest, limit: Int, priority: Int) throws(APNsError) {
+        guard !request.body.isEmpty else { throw APNsError(.payloadEmpty, "there is no payload") }
         guard request.body.count <= limit, !request.isCut else {
-            throw APNsRefusal(.payloadTooLarge, "the payload has more than the \(limit) bytes of a broadcast")
+            throw APNsError(.payloadTooLarge, "the payload has more than the \(limit) bytes of a broadcast")
         }
         guard let aps = JSONValue(parsing: request.body)?["aps"]?.object else {
-            throw APNsRefusal(.badRequestPayload, "the payload is not a JSON object with an object \"aps\"")
+            throw APNsError(.badRequestPayload, "the payload is not a JSON object with an object \"aps\"")
         }
         try APSKey.check(aps)
         guard aps["event"]?.string != "start" else {
-            throw APNsRefusal(.badRequestPayload, "a broadcast starts no Live Activity")
+            throw APNsError(.badRequestPayload, "a broadcast starts no Live Activity")
         }
         try LiveActivityRules(aps: aps).check(priority: priority)
     }
@@ -50,43 +50,43 @@ struct APNsPayload {
 
     private var shown: [String] { ["alert", "badge", "sound"].filter { aps[$0] != nil } }
 
-    private func check(_ pushType: APNsPushType?) throws(APNsRefusal) {
+    private func check(_ pushType: APNsPushType?) throws(APNsError) {
         switch pushType {
         case .alert: try checkAlert()
         case .background: try checkBackground()
         case .liveactivity: try LiveActivityRules(aps: aps).check(priority: priority)
         case .widgets:
             guard aps["content-changed"] != nil else {
-                throw APNsRefusal(.invalidPushType, "a widgets push has content-changed in \"aps\"")
+                throw APNsError(.invalidPushType, "a widgets push has content-changed in \"aps\"")
             }
         default: break
         }
     }
 
-    private func checkAlert() throws(APNsRefusal) {
+    private func checkAlert() throws(APNsError) {
         guard !shown.isEmpty else {
-            throw APNsRefusal(.invalidPushType, "an alert push has alert, badge or sound in \"aps\"")
+            throw APNsError(.invalidPushType, "an alert push has alert, badge or sound in \"aps\"")
         }
         if aps["mutable-content"] != nil, aps["alert"] == nil {
-            throw APNsRefusal(.invalidPushType, "mutable-content needs an alert")
+            throw APNsError(.invalidPushType, "mutable-content needs an alert")
         }
         for key in ["event", "content-state", "attributes-type", "attributes"] where aps[key] != nil {
-            throw APNsRefusal(.invalidPushType, "only a Live Activity has \(key)")
+            throw APNsError(.invalidPushType, "only a Live Activity has \(key)")
         }
         if let score = aps["relevance-score"]?.double, !(0...1).contains(score) {
-            throw APNsRefusal(.invalidPushType, "the relevance-score of an alert is from 0 to 1")
+            throw APNsError(.invalidPushType, "the relevance-score of an alert is from 0 to 1")
         }
     }
 
-    private func checkBackground() throws(APNsRefusal) {
+    private func checkBackground() throws(APNsError) {
         guard aps["content-available"]?.integer == 1, shown.isEmpty, aps["mutable-content"] == nil else {
-            throw APNsRefusal(
+            throw APNsError(
                 .invalidPushType,
                 "a background push has content-available 1 in \"aps\", and no alert, badge, sound or mutable-content"
             )
         }
         guard priority == 5 else {
-            throw APNsRefusal(.badPriority, "a background push has priority 5, not \(priority)")
+            throw APNsError(.badPriority, "a background push has priority 5, not \(priority)")
         }
     }
 }
@@ -97,8 +97,8 @@ struct LiveActivityRules {
 
     let aps: [String: JSONValue]
 
-    func check(priority: Int) throws(APNsRefusal) {
-        guard priority != 1 else { throw APNsRefusal(.badPriority, "a Live Activity push has priority 5 or 10, not 1") }
+    func check(priority: Int) throws(APNsError) {
+        guard priority != 1 else { throw APNsError(.badPriority, "a Live Activity push has priority 5 or 10, not 1") }
         let event = aps["event"]?.string
         guard let event, aps["timestamp"] != nil else { throw refusal("has event and timestamp in \"aps\"") }
         guard aps["content-state"] != nil || event == "end" else { throw refusal("that is no end has content-state") }
@@ -116,7 +116,7 @@ struct LiveActivityRules {
         try checkAlert()
     }
 
-    private func checkAlert() throws(APNsRefusal) {
+    private func checkAlert() throws(APNsError) {
         guard let alert = aps["alert"] else { return }
         guard let members = alert.object else { throw refusal("has an object for an alert") }
         let texts = [members["title"], members["body"]].compactMap { $0 }
@@ -129,8 +129,8 @@ struct LiveActivityRules {
         }
     }
 
-    private func refusal(_ rule: String) -> APNsRefusal {
-        APNsRefusal(.invalidPushType, "a Live Activity push " + rule)
+    private func refusal(_ rule: String) -> APNsError {
+        APNsError(.invalidPushType, "a Live Activity push " + rule)
     }
 }
 
@@ -239,7 +239,7 @@ enum APSKey {
     ]
 
     /// Checks the values of `aps` and of its alert.
-    static func check(_ aps: [String: JSONValue]) throws(APNsRefusal) {
+    static func check(_ aps: [String: JSONValue]) throws(APNsError) {
         try check(aps, inDictionary, place: "\"aps\"")
         try check(aps["alert"]?.object ?? [:], inAlert, place: "the alert")
     }
@@ -248,10 +248,10 @@ enum APSKey {
         _ members: [String: JSONValue],
         _ kinds: [String: Kind],
         place: String
-    ) throws(APNsRefusal) {
+    ) throws(APNsError) {
         for (name, value) in members {
             guard let kind = kinds[name], !kind.takes(value) else { continue }
-            throw APNsRefusal(.payloadEmpty, "in \(place), \(name) is \(kind.expected)")
+            throw APNsError(.payloadEmpty, "in \(place), \(name) is \(kind.expected)")
         }
     }
 }

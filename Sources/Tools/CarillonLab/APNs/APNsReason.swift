@@ -47,7 +47,7 @@ enum APNsReason: String, CaseIterable {
 }
 
 /// Why a request is refused.
-struct APNsRefusal: Error, Equatable {
+struct APNsError: Error, Equatable {
     var reason: APNsReason
     /// With 410: when the token died, in milliseconds since 1970.
     var timestamp: Int64?
@@ -79,7 +79,7 @@ struct APNsForm {
     /// Success, with a status from 200 to 299.
     func success(_ status: Int = 200) -> LabReply { LabReply(answer: answer(status)) }
 
-    func refusal(_ refusal: APNsRefusal) -> LabReply {
+    func refusal(_ refusal: APNsError) -> LabReply {
         let body = Self.body(reason: refusal.reason.word, timestamp: refusal.timestamp)
         return LabReply(
             answer: answer(refusal.reason.status, body),

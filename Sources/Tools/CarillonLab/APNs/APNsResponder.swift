@@ -28,7 +28,7 @@ struct APNsResponder: HTTP2Responder {
         let form = APNsForm(request, core.random)
         let wasAuthorized = isAuthorized
         let target = request.bundleIDToBroadcastFor == nil ? request.token : request.header("apns-channel-id") ?? ""
-        var decision = core.decide(request, of: environment.service, target: target) { _ throws(APNsRefusal) in
+        var decision = core.decide(request, of: environment.service, target: target) { _ throws(APNsError) in
             try check(request)
             var reply = form.success()
             if environment == .sandbox {
@@ -46,7 +46,7 @@ struct APNsResponder: HTTP2Responder {
         return decision
     }
 
-    private mutating func check(_ request: LabRequest) throws(APNsRefusal) {
+    private mutating func check(_ request: LabRequest) throws(APNsError) {
         let state = core.withState { $0.apns }
         if request.bundleIDToBroadcastFor != nil {
             let broadcast = try APNsBroadcast(checking: request)
@@ -59,7 +59,7 @@ struct APNsResponder: HTTP2Responder {
         }
     }
 
-    private mutating func authenticate(_ request: LabRequest, _ state: APNsState) throws(APNsRefusal) -> APNsSender {
+    private mutating func authenticate(_ request: LabRequest, _ state: APNsState) throws(APNsError) -> APNsSender {
         let sender = try authentication.check(request, peer.certificate, keys: state.keys, now: core.now())
         isAuthorized = true
         return sender
@@ -100,68 +100,68 @@ struct APNsHeaders {
     ]
 
     /// Checks in APNs' order. `defaultTopic` is the topic of a certificate that has only one.
-    init(checking request: LabRequest, defaultTopic: String? = nil) throws(APNsRefusal) {
+    init(checking request: LabRequest, defaultTopic: String? = nil) throws(APNsError) {
         try Self.checkDuplicates(request, Self.single)
         id = try Self.id(request.header("apns-id"))
         guard request.method == "POST" else {
-            throw APNsRefusal(.methodNotAllowed, "the method is \(request.method), expected POST")
+            throw APNsError(.methodNotAllowed, "the method is \(request.method), expected POST")
         }
         topic = try Self.topic(request.header("apns-topic") ?? defaultTopic)
         if let collapseID = request.header("apns-collapse-id"), collapseID.utf8.count > 64 {
-            throw APNsRefusal(
+            throw APNsError(
                 .badCollapseID,
                 "apns-collapse-id has \(collapseID.utf8.count) bytes, at most 64 are allowed"
             )
         }
         if let expiration = request.header("apns-expiration"), !Self.isUnixTime(expiration) {
-            throw APNsRefusal(.badExpirationDate, "apns-expiration is not a number of seconds since 1970")
+            throw APNsError(.badExpirationDate, "apns-expiration is not a number of seconds since 1970")
         }
         priority = try Self.priority(request.header("apns-priority"))
         pushType = try Self.pushType(request.header("apns-push-type"))
     }
 
-    static func checkDuplicates(_ request: LabRequest, _ names: [String]) throws(APNsRefusal) {
+    static func checkDuplicates(_ request: LabRequest, _ names: [String]) throws(APNsError) {
         for name in names where request.headers.count(where: { $0.name == name }) > 1 {
-            throw APNsRefusal(.duplicateHeaders, "the header \(name) stands more than once")
+            throw APNsError(.duplicateHeaders, "the header \(name) stands more than once")
         }
     }
 
     /// The ID of a request. Throws unless it is a canonical UUID in lower case: 8-4-4-4-12.
-    static func id(_ text: String?, header: String = "apns-id") throws(APNsRefusal) -> String? {
+    static func id(_ text: String?, header: String = "apns-id") throws(APNsError) -> String? {
         guard let text else { return nil }
         let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let isCanonical =
             groups.map(\.count) == [8, 4, 4, 4, 12]
             && groups.joined().allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
         guard isCanonical else {
-            throw APNsRefusal(.badMessageID, "\(header) is not a UUID in lower case, 8-4-4-4-12")
+            throw APNsError(.badMessageID, "\(header) is not a UUID in lower case, 8-4-4-4-12")
         }
         return text
     }
 
-    private static func topic(_ text: String?) throws(APNsRefusal) -> String {
-        guard let text, !text.isEmpty else { throw APNsRefusal(.missingTopic, "there is no apns-topic") }
+    private static func topic(_ text: String?) throws(APNsError) -> String {
+        guard let text, !text.isEmpty else { throw APNsError(.missingTopic, "there is no apns-topic") }
         let isWellFormed =
             text.utf8.count <= 255
             && text.consistsOfLettersDigits(and: ".-_")
-        guard isWellFormed else { throw APNsRefusal(.badTopic, "apns-topic is not a bundle id") }
+        guard isWellFormed else { throw APNsError(.badTopic, "apns-topic is not a bundle id") }
         return text
     }
 
-    static func priority(_ text: String?) throws(APNsRefusal) -> Int {
+    static func priority(_ text: String?) throws(APNsError) -> Int {
         switch text {
         case nil, "10": return 10
         case "5": return 5
         case "1": return 1
-        default: throw APNsRefusal(.badPriority, "apns-priority is none of 10, 5 and 1")
+        default: throw APNsError(.badPriority, "apns-priority is none of 10, 5 and 1")
         }
     }
 
-    static func pushType(_ text: String?) throws(APNsRefusal) -> APNsPushType? {
+    static func pushType(_ text: String?) throws(APNsError) -> APNsPushType? {
         guard let text else { return nil }
         guard let pushType = APNsPushType(rawValue: text) else {
             let known = APNsPushType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw APNsRefusal(.invalidPushType, "apns-push-type is none of \(known)")
+            throw APNsError(.invalidPushType, "apns-push-type is none of \(known)")
         }
         return pushType
     }

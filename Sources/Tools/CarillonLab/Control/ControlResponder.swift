@@ -40,7 +40,7 @@ struct ControlResponder: Sendable {
             case ("DELETE", "/received"):
                 core.recorder.removeAll()
             case ("POST", "/misbehave"):
-                let misbehaviours = try Self.items(Misbehaviour.self, request)
+                let misbehaviours = try Self.items(ScriptedBehavior.self, request)
                 core.withState { $0.script.add(contentsOf: misbehaviours) }
             case ("GET", "/misbehave"):
                 let lines = core.withState { $0.script.pending }.map { ($0.jsonText() ?? "{}") + "\n" }

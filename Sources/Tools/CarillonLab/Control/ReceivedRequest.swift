@@ -26,7 +26,7 @@ public struct ReceivedRequest: Sendable, Hashable {
     /// The exact error in a readable sentence. Real services do not return it.
     public var detail: String?
     /// The misbehaviour that replaced the regular response.
-    public var misbehaviour: Misbehaviour.Conduct?
+    public var misbehaviour: ScriptedBehavior.Action?
     /// In the order of arrival, without HTTP/2's pseudo headers and trailers.
     public var headers: [LabHeader]
     /// The body as received, cut at 32,768 bytes over HTTP/2 and at 1 MiB over HTTP/1.1.
@@ -100,7 +100,7 @@ extension ReceivedRequest {
         target: String,
         at now: Int64,
         _ reply: LabReply,
-        _ misbehaviour: Misbehaviour.Conduct?
+        _ misbehaviour: ScriptedBehavior.Action?
     ) {
         self.service = service
         receivedAt = now

@@ -91,9 +91,9 @@ struct TokenRequestCheck {
     let tokenURL: String
 
     /// Returns the account that the assertion proves. `now` is in milliseconds since 1970.
-    func check(_ request: LabRequest, now: Int64) throws(OAuthRefusal) -> FCMServiceAccount.Key {
+    func check(_ request: LabRequest, now: Int64) throws(TokenEndpointError) -> FCMServiceAccount.Key {
         guard request.method == "POST" else {
-            throw OAuthRefusal(status: 405, error: "invalid_request", detail: "the method is not POST")
+            throw TokenEndpointError(status: 405, error: "invalid_request", detail: "the method is not POST")
         }
         let type = request.header("content-type")?.split(separator: ";").first.map(String.init)
         guard type?.lowercased() == "application/x-www-form-urlencoded" else {
@@ -101,7 +101,7 @@ struct TokenRequestCheck {
         }
         let form = LabRequest.parameters(of: String(decoding: request.body, as: UTF8.self))
         guard let grantType = form["grant_type"], grantType == Self.grantType else {
-            throw OAuthRefusal(
+            throw TokenEndpointError(
                 error: "unsupported_grant_type",
                 words: "Invalid grant_type: \(form["grant_type"] ?? "")",
                 detail: "grant_type is not \(Self.grantType)"
@@ -127,7 +127,7 @@ struct TokenRequestCheck {
         try Self.checkTimes(token.claims, now: now / 1_000)
         let scopes = (token.claims.scope ?? "").split(separator: " ").map(String.init)
         guard !scopes.isEmpty, scopes.allSatisfy(Self.scopes.contains) else {
-            throw OAuthRefusal(
+            throw TokenEndpointError(
                 error: "invalid_scope",
                 words: "Invalid OAuth scope or ID token audience provided.",
                 detail: "scope is not that of firebase.messaging"
@@ -136,7 +136,7 @@ struct TokenRequestCheck {
         return account
     }
 
-    private static func checkTimes(_ claims: Claims, now: Int64) throws(OAuthRefusal) {
+    private static func checkTimes(_ claims: Claims, now: Int64) throws(TokenEndpointError) {
         let words =
             "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and "
             + "exp values in the JWT claim."
@@ -152,7 +152,7 @@ struct TokenRequestCheck {
 
 /// A refusal of the token endpoint, in its own format: `{"error":"invalid_grant","error_description":"…"}` (RFC 6749
 /// section 5.2).
-struct OAuthRefusal: Error, Equatable {
+struct TokenEndpointError: Error, Equatable {
     var status = 400
     var error: String
     /// The message of the real endpoint.
@@ -160,16 +160,16 @@ struct OAuthRefusal: Error, Equatable {
     /// The exact error. The real endpoint does not return it.
     var detail: String?
 
-    static func invalidGrant(_ words: String, _ detail: String) -> OAuthRefusal {
-        OAuthRefusal(error: "invalid_grant", words: words, detail: detail)
+    static func invalidGrant(_ words: String, _ detail: String) -> TokenEndpointError {
+        TokenEndpointError(error: "invalid_grant", words: words, detail: detail)
     }
 
-    static func invalidRequest(_ words: String, _ detail: String) -> OAuthRefusal {
-        OAuthRefusal(error: "invalid_request", words: words, detail: detail)
+    static func invalidRequest(_ words: String, _ detail: String) -> TokenEndpointError {
+        TokenEndpointError(error: "invalid_request", words: words, detail: detail)
     }
 
     /// The refusal that a misbehaviour orders.
-    static func ordered(_ answer: OrderedAnswer) -> OAuthRefusal {
+    static func ordered(_ answer: OrderedAnswer) -> TokenEndpointError {
         var refusal = usual(for: answer.status)
         refusal.status = answer.status
         refusal.error = answer.reason ?? refusal.error
@@ -178,13 +178,13 @@ struct OAuthRefusal: Error, Equatable {
     }
 
     /// The usual refusal of a status.
-    private static func usual(for status: Int) -> OAuthRefusal {
+    private static func usual(for status: Int) -> TokenEndpointError {
         switch status {
-        case 401: OAuthRefusal(status: status, error: "invalid_client")
-        case 403: OAuthRefusal(status: status, error: "access_denied")
-        case 429: OAuthRefusal(status: status, error: "rate_limit_exceeded")
-        case 500...: OAuthRefusal(status: status, error: "internal_failure")
-        default: OAuthRefusal(status: status, error: "invalid_grant", words: "Invalid JWT Signature.")
+        case 401: TokenEndpointError(status: status, error: "invalid_client")
+        case 403: TokenEndpointError(status: status, error: "access_denied")
+        case 429: TokenEndpointError(status: status, error: "rate_limit_exceeded")
+        case 500...: TokenEndpointError(status: status, error: "internal_failure")
+        default: TokenEndpointError(status: status, error: "invalid_grant", words: "Invalid JWT Signature.")
         }
     }
 

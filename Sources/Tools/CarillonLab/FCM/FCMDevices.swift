@@ -18,7 +18,7 @@ struct FCMDevices {
         }
     }
 
-    func check(_ token: String, of project: String) throws(FCMRefusal) {
+    func check(_ token: String, of project: String) throws(FCMError) {
         let isPlausible =
             (32...4096).contains(token.utf8.count)
             && token.consistsOfLettersDigits(and: "-_:")
@@ -27,13 +27,13 @@ struct FCMDevices {
         switch device?.state ?? (acceptsUndeclared ? .registered : .invalid) {
         case .registered:
             guard device?.project.map({ $0 == project }) ?? true else { throw Self.otherSender }
-        case .unregistered: throw FCMRefusal(FCMErrorCode.unregistered, detail: "the app is not on this device")
+        case .unregistered: throw FCMError(FCMErrorCode.unregistered, detail: "the app is not on this device")
         case .otherSender: throw Self.otherSender
         case .invalid: throw .invalidToken("the token is not one of a device")
         }
     }
 
-    private static let otherSender = FCMRefusal(
+    private static let otherSender = FCMError(
         FCMErrorCode.senderIDMismatch,
         detail: "the token is of another project"
     )

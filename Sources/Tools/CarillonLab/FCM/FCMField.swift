@@ -21,7 +21,7 @@ indirect enum FCMField: Sendable {
     case message([String: FCMField])
 
     /// Throws for the first error. `path` is the place of the value.
-    func check(_ value: JSONValue, at path: String) throws(FCMRefusal) {
+    func check(_ value: JSONValue, at path: String) throws(FCMError) {
         // null means that the field is absent.
         if value == .null { return }
         switch (self, value) {
@@ -83,7 +83,7 @@ indirect enum FCMField: Sendable {
         return seconds * 1_000 + (Int64(fraction) ?? 0)
     }
 
-    private static func invalid(_ value: JSONValue, _ path: String, _ type: String) -> FCMRefusal {
+    private static func invalid(_ value: JSONValue, _ path: String, _ type: String) -> FCMError {
         .badJSON(path, "Invalid value at '\(path)' (\(type)), \(value.prettyPrinted.prefix(64))")
     }
 

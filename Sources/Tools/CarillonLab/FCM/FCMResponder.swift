@@ -14,7 +14,7 @@ struct FCMResponder: HTTP2Responder {
 
     private func decideToken(_ request: LabRequest) -> LabDecision {
         let now = core.now()
-        return core.decide(request, of: .oauth, target: "") { target throws(OAuthRefusal) in
+        return core.decide(request, of: .oauth, target: "") { target throws(TokenEndpointError) in
             let state = core.withState { $0.fcm }
             let account = try TokenRequestCheck(accounts: state.accounts, tokenURL: state.tokenURL)
                 .check(request, now: now)
@@ -28,14 +28,14 @@ struct FCMResponder: HTTP2Responder {
         } refuse: {
             $0.reply
         } ordered: {
-            OAuthRefusal.ordered($0).reply
+            TokenEndpointError.ordered($0).reply
         }
     }
 
     private func decideMessage(_ request: LabRequest) -> LabDecision {
         let now = core.now()
         let target = JSONValue(parsing: request.body)?["message"]?["token"]?.string ?? ""
-        return core.decide(request, of: .fcm, target: target) { _ throws(FCMRefusal) in
+        return core.decide(request, of: .fcm, target: target) { _ throws(FCMError) in
             let projectID = try FCMRequestCheck(state: core.withState { $0.fcm }).check(request, now: now)
             let id = "0:\(now * 1_000)%\(Hex.encode(core.random(8)))"
             let name = #"{"name":"projects/\#(projectID)/messages/\#(id)"}"#
@@ -43,7 +43,7 @@ struct FCMResponder: HTTP2Responder {
         } refuse: {
             $0.reply
         } ordered: {
-            FCMRefusal.ordered($0, project: FCMRequestCheck.projectID(request.uri) ?? "").reply
+            FCMError.ordered($0, project: FCMRequestCheck.projectID(request.uri) ?? "").reply
         }
     }
 }
@@ -53,16 +53,16 @@ struct FCMRequestCheck {
     let state: FCMState
 
     /// Returns the project. `now` is in milliseconds since 1970.
-    func check(_ request: LabRequest, now: Int64) throws(FCMRefusal) -> String {
+    func check(_ request: LabRequest, now: Int64) throws(FCMError) -> String {
         guard request.method == "POST", let projectID = Self.projectID(request.uri) else {
-            throw FCMRefusal(.notFound, "Not found", detail: "expected POST /v1/projects/{project}/messages:send")
+            throw FCMError(.notFound, "Not found", detail: "expected POST /v1/projects/{project}/messages:send")
         }
         let account = try account(of: request, now: now)
         guard account.projectID == projectID else {
             guard state.accounts.contains(where: { $0.projectID == projectID }) else {
-                throw FCMRefusal(.notFound, "Requested entity was not found.", detail: "there is no such project")
+                throw FCMError(.notFound, "Requested entity was not found.", detail: "there is no such project")
             }
-            throw FCMRefusal(
+            throw FCMError(
                 .permissionDenied,
                 "Permission 'cloudmessaging.messages.create' denied on resource "
                     + "'//cloudresourcemanager.googleapis.com/projects/\(projectID)' (or it may not exist).",
@@ -83,9 +83,9 @@ struct FCMRequestCheck {
         path.wholeMatch(of: /\/v1\/projects\/([A-Za-z0-9.:-]+)\/messages:send/).map { String($0.1) }
     }
 
-    private func account(of request: LabRequest, now: Int64) throws(FCMRefusal) -> FCMServiceAccount.Key {
+    private func account(of request: LabRequest, now: Int64) throws(FCMError) -> FCMServiceAccount.Key {
         guard let authorization = request.header("authorization") else {
-            throw FCMRefusal(
+            throw FCMError(
                 .unauthenticated,
                 "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or "
                     + "other valid authentication credential.",
@@ -96,7 +96,7 @@ struct FCMRequestCheck {
         guard words.count == 2, words[0].lowercased() == "bearer",
             let account = state.accessTokens.account(of: String(words[1]), now: now)
         else {
-            throw FCMRefusal(
+            throw FCMError(
                 .unauthenticated,
                 "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
                     + "valid authentication credential.",
@@ -117,7 +117,7 @@ enum FCMMessageCheck {
     private static let reservedPrefixes = ["google", "gcm"]
 
     /// Returns the message's registration token; nil for a topic or a condition.
-    static func check(_ request: LabRequest) throws(FCMRefusal) -> String? {
+    static func check(_ request: LabRequest) throws(FCMError) -> String? {
         guard !request.isCut, let body = JSONValue(parsing: request.body), body.object != nil else {
             throw .badJSON("", "Invalid JSON payload received. Expected an object.")
         }
@@ -136,7 +136,7 @@ enum FCMMessageCheck {
         }
         let size = size(of: message)
         guard size <= limit else {
-            throw FCMRefusal(
+            throw FCMError(
                 FCMErrorCode.invalidArgument,
                 "Android message is too big",
                 detail: "data and notification have \(size) bytes, at most \(limit) are allowed"
@@ -145,7 +145,7 @@ enum FCMMessageCheck {
         return message["token"]?.string
     }
 
-    private static func checkNames(_ data: JSONValue?, at path: String) throws(FCMRefusal) {
+    private static func checkNames(_ data: JSONValue?, at path: String) throws(FCMError) {
         for name in (data?.object ?? [:]).keys.sorted() {
             guard !reservedNames.contains(name), !reservedPrefixes.contains(where: name.hasPrefix) else {
                 throw .badField(path, "Invalid data payload key: \(name)")

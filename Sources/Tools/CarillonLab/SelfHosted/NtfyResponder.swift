@@ -76,9 +76,9 @@ struct NtfyResponder: Sendable {
             throw NtfyError(40101, "the endpoint takes messages of one application server only")
         }
         let check = VAPIDCheck(origin: request.origin(or: origin()), now: now / 1_000, needsSubject: false)
-        do throws(WebPushRejection) {
+        do throws(WebPushError) {
             guard try check.check(authorization) == key else {
-                throw WebPushRejection(.keyMismatch, "the app registered with another key than k")
+                throw WebPushError(.keyMismatch, "the app registered with another key than k")
             }
         } catch {
             throw NtfyError(40301, "VAPID: \(error.detail)")

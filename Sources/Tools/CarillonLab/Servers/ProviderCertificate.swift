@@ -11,10 +11,10 @@ struct ProviderCertificate: Sendable, Equatable {
     /// The topic of a request without `apns-topic`.
     var onlyTopic: String? { topics.count == 1 ? topics.first : nil }
 
-    func check(in environment: APNsEnvironment) throws(APNsRefusal) {
-        if let defect { throw APNsRefusal(.badCertificate, defect) }
+    func check(in environment: APNsEnvironment) throws(APNsError) {
+        if let defect { throw APNsError(.badCertificate, defect) }
         guard environments.contains(environment) else {
-            throw APNsRefusal(.badCertificateEnvironment, "the certificate is not for \(environment.rawValue)")
+            throw APNsError(.badCertificateEnvironment, "the certificate is not for \(environment.rawValue)")
         }
     }
 }

@@ -17,55 +17,55 @@ struct VAPIDCheck {
     let needsSubject: Bool
 
     /// Returns the sender's public key, in base64url.
-    func check(_ authorization: String?) throws(WebPushRejection) -> String {
+    func check(_ authorization: String?) throws(WebPushError) -> String {
         let (text, publicKey) = try parameters(authorization)
         guard let point = Base64URL.decode(publicKey), let key = try? P256PublicKey(x963Representation: point) else {
-            throw WebPushRejection(.badPublicKey, "k is not an uncompressed point on P-256 in base64url")
+            throw WebPushError(.badPublicKey, "k is not an uncompressed point on P-256 in base64url")
         }
         guard let token = JSONWebToken<Header, JSONValue>(reading: text) else {
-            throw WebPushRejection(.badToken, "t is not a JWT of three parts with alg")
+            throw WebPushError(.badToken, "t is not a JWT of three parts with alg")
         }
         guard token.header.alg == "ES256", token.header.typ == nil || token.header.typ == "JWT" else {
-            throw WebPushRejection(.badToken, "the token's alg is not ES256, or its typ not JWT")
+            throw WebPushError(.badToken, "the token's alg is not ES256, or its typ not JWT")
         }
         guard token.signature.count == 64, key.isValidES256(token.signature, for: token.signed) else {
-            throw WebPushRejection(.badToken, "the token's signature does not hold for k")
+            throw WebPushError(.badToken, "the token's signature does not hold for k")
         }
         guard let audience = token.claims["aud"]?.string, let expiry = token.claims["exp"]?.integer,
             token.claims["sub"].map({ $0 == .null || $0.string != nil }) ?? true
         else {
-            throw WebPushRejection(
+            throw WebPushError(
                 .badToken,
                 "the token has not aud (a text) and exp (a whole number), or sub is no text"
             )
         }
-        guard audience == origin else { throw WebPushRejection(.badToken, "the token's aud is not \(origin)") }
-        guard expiry > now else { throw WebPushRejection(.badToken, "the token has expired") }
+        guard audience == origin else { throw WebPushError(.badToken, "the token's aud is not \(origin)") }
+        guard expiry > now else { throw WebPushError(.badToken, "the token has expired") }
         guard expiry <= now + Self.longestLifetime else {
-            throw WebPushRejection(.badToken, "the token's exp is more than a day away")
+            throw WebPushError(.badToken, "the token's exp is more than a day away")
         }
         let subject = token.claims["sub"]?.string
         guard subject.map({ $0.hasPrefix("mailto:") || $0.hasPrefix("https:") }) ?? !needsSubject else {
-            throw WebPushRejection(.badToken, "the token's sub is neither a mailto: nor an https: URL")
+            throw WebPushError(.badToken, "the token's sub is neither a mailto: nor an https: URL")
         }
         return publicKey
     }
 
-    private func parameters(_ authorization: String?) throws(WebPushRejection) -> (token: Substring, publicKey: String)
+    private func parameters(_ authorization: String?) throws(WebPushError) -> (token: Substring, publicKey: String)
     {
-        guard let authorization else { throw WebPushRejection(.missingAuthorization, "there is no authorization") }
+        guard let authorization else { throw WebPushError(.missingAuthorization, "there is no authorization") }
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "vapid"
-        else { throw WebPushRejection(.badAuthorization, "there is no authorization of the scheme vapid") }
+        else { throw WebPushError(.badAuthorization, "there is no authorization of the scheme vapid") }
         var parameters: [Substring: Substring] = [:]
         for pair in words[1].split(separator: ",") {
             let parts = pair.trimmingPrefix { $0 == " " || $0 == "\t" }.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, parameters.updateValue(parts[1], forKey: parts[0]) == nil else {
-                throw WebPushRejection(.badAuthorization, "authorization is not vapid t=…, k=…")
+                throw WebPushError(.badAuthorization, "authorization is not vapid t=…, k=…")
             }
         }
         guard let token = parameters["t"], let publicKey = parameters["k"] else {
-            throw WebPushRejection(.badAuthorization, "authorization lacks t or k")
+            throw WebPushError(.badAuthorization, "authorization lacks t or k")
         }
         return (token, String(publicKey))
     }

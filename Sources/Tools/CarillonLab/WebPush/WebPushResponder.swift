@@ -14,7 +14,7 @@ struct WebPushResponder: Sendable {
         let endpoint = WebPushEndpoint(request)
         let flavour = endpoint?.flavour ?? .apple
         let target = endpoint?.id ?? ""
-        let decision = core.decide(request, of: .webPush, target: target) { _ throws(WebPushRejection) in
+        let decision = core.decide(request, of: .webPush, target: target) { _ throws(WebPushError) in
             try accept(request, endpoint)
         } refuse: { rejection in
             var reply = flavour.refusal(rejection.kind)
@@ -33,15 +33,15 @@ struct WebPushResponder: Sendable {
             && text.consistsOfLettersDigits(and: "-_")
     }
 
-    private func accept(_ request: LabRequest, _ endpoint: WebPushEndpoint?) throws(WebPushRejection) -> LabReply {
-        guard let endpoint else { throw WebPushRejection(.badPath, "the path is not one of an endpoint") }
-        guard request.method == "POST" else { throw WebPushRejection(.badMethod, "a message is sent by POST") }
+    private func accept(_ request: LabRequest, _ endpoint: WebPushEndpoint?) throws(WebPushError) -> LabReply {
+        guard let endpoint else { throw WebPushError(.badPath, "the path is not one of an endpoint") }
+        guard request.method == "POST" else { throw WebPushError(.badMethod, "a message is sent by POST") }
         let entry = core.withState { $0.subscriptions.entry(endpoint.id) }
         guard let entry, endpoint.flavour == entry.flavour else {
-            throw WebPushRejection(.unknownSubscription, "there never was such a subscription")
+            throw WebPushError(.unknownSubscription, "there never was such a subscription")
         }
         guard !entry.isGone else {
-            throw WebPushRejection(.goneSubscription, "the browser no longer has this subscription")
+            throw WebPushError(.goneSubscription, "the browser no longer has this subscription")
         }
         try checkAuthorization(request, entry)
         let message = try WebPushMessageCheck(request, by: entry.flavour)
@@ -59,7 +59,7 @@ struct WebPushResponder: Sendable {
     private func checkAuthorization(
         _ request: LabRequest,
         _ entry: WebPushSubscriptions.Entry
-    ) throws(WebPushRejection) {
+    ) throws(WebPushError) {
         let authorization = request.header("authorization")
         guard authorization != nil || entry.flavour.alwaysWantsVAPID || entry.applicationServerKey != nil else {
             return
@@ -71,7 +71,7 @@ struct WebPushResponder: Sendable {
         )
         let publicKey = try check.check(authorization)
         if let wanted = entry.applicationServerKey, wanted != publicKey {
-            throw WebPushRejection(.keyMismatch, "the browser subscribed with another key than k")
+            throw WebPushError(.keyMismatch, "the browser subscribed with another key than k")
         }
     }
 
@@ -160,25 +160,25 @@ struct WebPushMessageCheck {
     /// How long the service keeps the message, in seconds.
     let timeToLive: Int64
 
-    init(_ request: LabRequest, by flavour: WebPushFlavour) throws(WebPushRejection) {
+    init(_ request: LabRequest, by flavour: WebPushFlavour) throws(WebPushError) {
         guard !request.isCut, request.body.count <= flavour.bodyLimit else {
-            throw WebPushRejection(.tooLarge, "the body has more than \(flavour.bodyLimit) bytes")
+            throw WebPushError(.tooLarge, "the body has more than \(flavour.bodyLimit) bytes")
         }
         timeToLive = min(try Self.timeToLive(request, by: flavour), Self.longestStay)
         if flavour.checksUrgency, let urgency = request.header("urgency"),
             !["very-low", "low", "normal", "high"].contains(urgency)
         {
-            throw WebPushRejection(.badUrgency, "Urgency is none of very-low, low, normal and high")
+            throw WebPushError(.badUrgency, "Urgency is none of very-low, low, normal and high")
         }
         if let topic = request.header("topic"), !Self.isTopic(topic) {
-            throw WebPushRejection(.badTopic, "Topic is not 1 to 32 characters of base64url")
+            throw WebPushError(.badTopic, "Topic is not 1 to 32 characters of base64url")
         }
         guard !request.body.isEmpty else { return }
         guard request.header("content-encoding") == "aes128gcm" else {
-            throw WebPushRejection(.badEncryption, "there is a body and no Content-Encoding aes128gcm")
+            throw WebPushError(.badEncryption, "there is a body and no Content-Encoding aes128gcm")
         }
         guard request.header("encryption") == nil, request.header("crypto-key") == nil else {
-            throw WebPushRejection(
+            throw WebPushError(
                 .badEncryption,
                 "aes128gcm goes without Encryption and Crypto-Key, which belong to aesgcm"
             )
@@ -188,12 +188,12 @@ struct WebPushMessageCheck {
     private static func timeToLive(
         _ request: LabRequest,
         by flavour: WebPushFlavour
-    ) throws(WebPushRejection) -> Int64 {
-        guard let text = request.header("ttl") else { throw WebPushRejection(.missingTTL, "there is no TTL") }
+    ) throws(WebPushError) -> Int64 {
+        guard let text = request.header("ttl") else { throw WebPushError(.missingTTL, "there is no TTL") }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) else {
-            throw WebPushRejection(.badTTL, "TTL is not a number of seconds")
+            throw WebPushError(.badTTL, "TTL is not a number of seconds")
         }
-        guard seconds > 0 || !flavour.wantsPositiveTTL else { throw WebPushRejection(.badTTL, "TTL is not above 0") }
+        guard seconds > 0 || !flavour.wantsPositiveTTL else { throw WebPushError(.badTTL, "TTL is not above 0") }
         return seconds
     }
 

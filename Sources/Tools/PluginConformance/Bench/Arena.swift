@@ -52,7 +52,7 @@ final class Arena {
     }
 
     /// A copy of `value` in the arena's shape.
-    func lend<Struct: ForeignStruct>(_ value: Struct) -> UnsafePointer<Struct>? {
+    func borrow<Struct: ForeignStruct>(_ value: Struct) -> UnsafePointer<Struct>? {
         let size = MemoryLayout<Struct>.size
         let room = room(size + shape.excess)
         // A future field may hold anything.
@@ -93,7 +93,7 @@ enum StructShape: Sendable, Hashable {
 }
 
 /// A plugin's result of a call that may fail with an error message.
-struct Refusal: Sendable, Hashable {
+struct RefusedCall: Sendable, Hashable {
     private static let margin = 64
     private static let mark: UInt8 = 0xa5
 

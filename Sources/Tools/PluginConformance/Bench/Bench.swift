@@ -27,7 +27,7 @@ class Bench<Functions: EntryFunctions> {
     /// A working configuration, once one is known.
     var configuration: String?
     /// All its error messages.
-    private(set) var refusals: [(what: String, refusal: Refusal)] = []
+    private(set) var refusals: [(what: String, refusal: RefusedCall)] = []
     /// The plan's configuration for it. Default: its own sample.
     var given: String?
     private let library: CheckedLibrary
@@ -48,13 +48,13 @@ class Bench<Functions: EntryFunctions> {
     /// Reports the current action, in case the plugin crashes in it.
     func at(_ what: String) { progress.report(.at(what: what)) }
 
-    func note(_ refusal: Refusal, of what: String) { refusals.append((what, refusal)) }
+    func note(_ refusal: RefusedCall, of what: String) { refusals.append((what, refusal)) }
 
     /// `configuration` as the router passes it: with the content of the files that it names, which filters cannot have.
     func withFiles(_ configuration: String) throws(CheckStop) -> String { configuration }
 
     /// Creates an instance with any configuration, and destroys it.
-    func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> Refusal {
+    func tryToCreate(_ configuration: [UInt8], capacity: Int = 512) -> RefusedCall {
         let (refusal, instance) = create(configuration, capacity: capacity)
         instance?.destroy()
         return refusal
@@ -67,13 +67,13 @@ class Bench<Functions: EntryFunctions> {
         _ shape: StructShape = .current,
         capacity: Int = 512,
         keeping kept: [StateEntry] = []
-    ) -> (refusal: Refusal, instance: Instance?) {
+    ) -> (refusal: RefusedCall, instance: Instance?) {
         let host = CheckHost(placement, shape, keeping: kept)
         let arena = Arena(placement)
         var pointer: UnsafeMutableRawPointer?
         let refusal = library.setup.sync {
             withExtendedLifetime(arena) {
-                Refusal(capacity: capacity) {
+                RefusedCall(capacity: capacity) {
                     functions.create(host.openForPlugin(), arena.text(configuration), &pointer, $0)
                 }
             }
@@ -101,7 +101,7 @@ class Bench<Functions: EntryFunctions> {
 
 /// One transport under check, and the findings about it.
 final class TransportBench: Bench<TransportFunctions> {
-    enum Fate {
+    enum DeliveryResult {
         case refused(carillon_status)
         case ended(Ending)
         /// Accepted, but not completed in time.
@@ -116,8 +116,8 @@ final class TransportBench: Bench<TransportFunctions> {
     var describedSample: Parcel?
     /// The plan's registration for it.
     let givenRegistration: ConformancePlan.Registration?
-    private var patience: Duration
-    private let shortestPatience: Duration
+    private var timeout: Duration
+    private let shortestTimeout: Duration
     private var regularInstance: CheckedTransport?
 
     override init(
@@ -127,8 +127,8 @@ final class TransportBench: Bench<TransportFunctions> {
         _ progress: ConformanceProgress
     ) {
         givenRegistration = plan.registrations[functions.name]
-        patience = plan.patience
-        shortestPatience = max(plan.patience / 20, .milliseconds(20))
+        timeout = plan.timeout
+        shortestTimeout = max(plan.timeout / 20, .milliseconds(20))
         super.init(functions, of: library, plan, progress)
     }
 
@@ -155,13 +155,13 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 
     /// Delivers `parcel`, sends `answer`, and waits for the end.
-    func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> Fate {
+    func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> DeliveryResult {
         instance.host.set(.answer(answer))
         let (ticket, status) = instance.deliver(parcel)
         guard status == .CARILLON_OK else { return .refused(status) }
         guard wait(for: instance, until: { $0.deliveries[ticket]?.answers.isEmpty == false && $0.openRequests == 0 })
-        else { return instance.host.log.deliveries[ticket]?.answers.first.map(Fate.ended) ?? .open }
-        return instance.host.log.deliveries[ticket]?.answers.first.map(Fate.ended) ?? .open
+        else { return instance.host.log.deliveries[ticket]?.answers.first.map(DeliveryResult.ended) ?? .open }
+        return instance.host.log.deliveries[ticket]?.answers.first.map(DeliveryResult.ended) ?? .open
     }
 
     /// The outcome of the sample with `answer`. Skips if it does not end, which another check reports.
@@ -175,9 +175,9 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 
     func wait(for instance: CheckedTransport, until condition: (CheckLog) -> Bool) -> Bool {
-        if instance.host.wait(patience, until: condition) { return true }
+        if instance.host.wait(timeout, until: condition) { return true }
         // A plugin that does not complete one delivery in time probably does not complete others.
-        patience = min(patience, shortestPatience)
+        timeout = min(timeout, shortestTimeout)
         return false
     }
 

@@ -11,7 +11,7 @@ import Synchronization
 /// It is never freed, so that late calls of a plugin are detected.
 final class CheckHost: Sendable {
     /// How requests are answered.
-    enum Conduct: Sendable {
+    enum Behavior: Sendable {
         case answer(Answer)
         /// Only after ``release(_:)``.
         case hold
@@ -27,7 +27,7 @@ final class CheckHost: Sendable {
 
     private struct Shell {
         var log = CheckLog()
-        var conduct = Conduct.answer(Answer(200))
+        var behavior = Behavior.answer(Answer(200))
         var held: [Reply] = []
     }
 
@@ -52,7 +52,7 @@ final class CheckHost: Sendable {
     func openForPlugin() -> UnsafePointer<carillon_host>? {
         let arena = Arena(placement, shape)
         _ = Unmanaged.passRetained(arena)
-        return arena.lend(
+        return arena.borrow(
             carillon_host(
                 struct_size: 0,
                 abi_minor: shape == .longer ? UInt32(CARILLON_ABI_MINOR) + 1 : UInt32(CARILLON_ABI_MINOR),
@@ -72,12 +72,12 @@ final class CheckHost: Sendable {
         return shell.withLock { body(&$0.log) }
     }
 
-    func set(_ conduct: Conduct) { shell.withLock { $0.conduct = conduct } }
+    func set(_ behavior: Behavior) { shell.withLock { $0.behavior = behavior } }
 
     /// Answers all held requests and stops holding: later requests get `next`, or the same response.
     func release(_ answer: Answer, then next: Answer? = nil) {
         let held = shell.withLock { shell in
-            shell.conduct = .answer(next ?? answer)
+            shell.behavior = .answer(next ?? answer)
             defer { shell.held = [] }
             return shell.held
         }
@@ -131,11 +131,11 @@ final class CheckHost: Sendable {
         else { return nil }
         let arena = Arena(placement, shape)
         _ = Unmanaged.passRetained(arena)
-        return service.lend(arena)
+        return service.borrow(arena)
     }
 
     /// Passes a value that is valid only during the call; its memory is freed afterwards.
-    func lend(_ bytes: [UInt8], to value: carillon_value, _ context: UnsafeMutableRawPointer?) {
+    func borrow(_ bytes: [UInt8], to value: carillon_value, _ context: UnsafeMutableRawPointer?) {
         let arena = Arena(placement, shape)
         withExtendedLifetime(arena) { value(context, arena.text(bytes)) }
     }
@@ -146,7 +146,7 @@ final class CheckHost: Sendable {
             note { $0.flaw("it asks for its URL without a function that receives it") }
             return .CARILLON_INVALID
         }
-        lend(Array("https://push.example.com/plugins/conformance/default".utf8), to: value, context)
+        borrow(Array("https://push.example.com/plugins/conformance/default".utf8), to: value, context)
         return .CARILLON_OK
     }
 
@@ -176,7 +176,7 @@ final class CheckHost: Sendable {
     ) -> carillon_status {
         note { $0.opensStream() }
         let failure: String?
-        switch shell.withLock(\.conduct) {
+        switch shell.withLock(\.behavior) {
         case .refuse: return .CARILLON_BUSY
         case .hold: failure = nil
         case .answer(let answer): failure = Self.failure(of: answer)
@@ -198,24 +198,24 @@ final class CheckHost: Sendable {
         return streams.use(number)
     }
 
-    private func note(_ reply: Reply, _ request: HTTPRequest) -> Conduct {
+    private func note(_ reply: Reply, _ request: HTTPRequest) -> Behavior {
         defer { changed.signal() }
         return shell.withLock { shell in
-            switch shell.conduct {
+            switch shell.behavior {
             case .refuse: break
             case .hold:
                 shell.held.append(reply)
                 shell.log.request(request)
             case .answer: shell.log.request(request)
             }
-            return shell.conduct
+            return shell.behavior
         }
     }
 
     private func send(_ answer: Answer, _ reply: Reply) {
         queue.async { [self] in
             let arena = Arena(placement, shape)
-            withExtendedLifetime(arena) { reply.done(reply.context, answer.lend(in: arena)) }
+            withExtendedLifetime(arena) { reply.done(reply.context, answer.borrow(in: arena)) }
             note { $0.requestIsDone() }
         }
     }

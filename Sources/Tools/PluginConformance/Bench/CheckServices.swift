@@ -128,7 +128,7 @@ extension CheckHost {
     }
 
     /// `get` of the service `carillon.state/1`.
-    func lendState(
+    func borrowState(
         _ key: carillon_str,
         _ value: carillon_value?,
         _ context: UnsafeMutableRawPointer?
@@ -136,7 +136,7 @@ extension CheckHost {
         guard let value, let key = stateKey(key) else { return .CARILLON_INVALID }
         note { $0.usesState(key) }
         guard let kept = services.value(of: key) else { return .CARILLON_INVALID }
-        lend(kept, to: value, context)
+        borrow(kept, to: value, context)
         return .CARILLON_OK
     }
 
@@ -170,14 +170,14 @@ extension CheckHost {
 /// A service of the host, and how it passes its functions.
 struct CheckedService: Sendable {
     let name: StaticString
-    let lend: @Sendable (Arena) -> UnsafeRawPointer?
+    let borrow: @Sendable (Arena) -> UnsafeRawPointer?
 
     private init<Table: ForeignStruct & SendableMetatype>(
         _ name: StaticString,
         _ table: @escaping @Sendable () -> Table
     ) {
         self.name = name
-        lend = { arena in arena.lend(table()).map { UnsafeRawPointer($0) } }
+        borrow = { arena in arena.borrow(table()).map { UnsafeRawPointer($0) } }
     }
 
     static let all = [
@@ -229,7 +229,7 @@ private func checkGetState(
     _ value: carillon_value?,
     _ context: UnsafeMutableRawPointer?
 ) -> carillon_status {
-    checkHost(of: host)?.lendState(key, value, context) ?? .CARILLON_INVALID
+    checkHost(of: host)?.borrowState(key, value, context) ?? .CARILLON_INVALID
 }
 
 private func checkSetState(

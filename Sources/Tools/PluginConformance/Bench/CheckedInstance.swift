@@ -58,12 +58,12 @@ extension CheckedInstance where Functions == TransportFunctions {
         _ placement: Arena.Placement = .plain,
         _ shape: StructShape = .current,
         capacity: Int = 512
-    ) -> Refusal? {
+    ) -> RefusedCall? {
         guard let validate = functions.validate else { return nil }
         let parcel = library.bounded(parcel)
         let arena = Arena(placement, shape)
         return withExtendedLifetime(arena) {
-            Refusal(capacity: capacity) { validate(handle.pointer, parcel.registration(in: arena), $0) }
+            RefusedCall(capacity: capacity) { validate(handle.pointer, parcel.registration(in: arena), $0) }
         }
     }
 
@@ -92,7 +92,7 @@ extension CheckedInstance where Functions == TransportFunctions {
         let arena = Arena(placement)
         let status = withExtendedLifetime(arena) {
             let deliveries = zip(tickets, parcels).map { ticket, parcel in
-                arena.lend(
+                arena.borrow(
                     carillon_delivery(
                         struct_size: 0,
                         reserved: 0,
@@ -138,16 +138,16 @@ extension CheckedInstance where Functions == FilterFunctions {
         let isRendered = functions.entry.isAskedAfterRendering
         let edit = CheckedEdit(isRendered ? Notification(mode: .alert, signal: .mention) : nil, on: host)
         let arena = Arena(placement, shape)
-        var verdict = carillon_verdict(rawValue: unwrittenVerdict) ?? .CARILLON_PASS
+        var decision = carillon_verdict(rawValue: unwrittenDecision) ?? .CARILLON_PASS
         let status = withExtendedLifetime(arena) {
             functions.decide(
                 handle.pointer,
                 inquiry.call(in: arena, edit: edit.openForPlugin(), isRendered: isRendered),
-                &verdict
+                &decision
             )
         }
-        let written = verdict.rawValue == unwrittenVerdict ? nil : verdict.rawValue
-        return FilterDecision(status: status, verdict: written, sets: edit.close())
+        let written = decision.rawValue == unwrittenDecision ? nil : decision.rawValue
+        return FilterDecision(status: status, decision: written, sets: edit.close())
     }
 
     /// The needs that it reports; nil if it has no such function.
@@ -164,7 +164,7 @@ struct PluginHandle: @unchecked Sendable {
 /// Above 32 bits, to expose a plugin that truncates tickets.
 private let lastTicket = Atomic<UInt64>(1 << 40)
 /// A verdict that does not and will not exist.
-private let unwrittenVerdict: Int32 = -7_777_777
+private let unwrittenDecision: Int32 = -7_777_777
 
 /// The plugin's context of an operator's command or an inbound request. It is never freed, so that a late answer is
 /// detected.

@@ -145,7 +145,7 @@ struct TransportFunctions: Sendable {
         guard let check else { return nil }
         var block = block
         let refusal = block.withUTF8 { text in
-            Refusal { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
+            RefusedCall { check(carillon_str(ptr: UnsafeRawPointer(text.baseAddress), len: text.count), $0) }
         }
         guard refusal.isRefused else { return nil }
         return refusal.said.isEmpty ? "no error message (status \(refusal.status.rawValue))" : refusal.said
@@ -205,7 +205,7 @@ final class PluginLibrary: Sendable {
     let tables: PluginTables
 
     /// Loads the library of `file` and reads its descriptor, which runs its code.
-    init(_ file: PluginFile) throws(PluginRefusal.Reason) {
+    init(_ file: PluginFile) throws(PluginLoadError.Reason) {
         let entry = try Self.load(file.path)
         guard let pointer = setup.sync(execute: { entry() }) else { throw .refusedItself }
         self.entry = entry
@@ -213,15 +213,15 @@ final class PluginLibrary: Sendable {
     }
 
     /// Copies the tables of a descriptor.
-    static func tables(_ pointer: UnsafePointer<carillon_plugin>) throws(PluginRefusal.Reason) -> PluginTables {
-        do throws(PluginTables.Flaw) {
+    static func tables(_ pointer: UnsafePointer<carillon_plugin>) throws(PluginLoadError.Reason) -> PluginTables {
+        do throws(PluginTables.DescriptorError) {
             return try PluginTables(reading: pointer)
         } catch {
             throw .badDescriptor(error.text)
         }
     }
 
-    private static func load(_ path: String) throws(PluginRefusal.Reason) -> Entry {
+    private static func load(_ path: String) throws(PluginLoadError.Reason) -> Entry {
         guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
             throw .notLoadable(PluginText.printable(dlerror().map { String(cString: $0) } ?? "nothing"))
         }

@@ -61,7 +61,7 @@ struct FilterInquiry: Sendable {
         // Imported as an open enum: every number is a value.
         call.follow_distance = carillon_follow_distance(rawValue: distance) ?? .CARILLON_DISTANCE_UNKNOWN
         call.relation = arena.text(relation)
-        return arena.lend(call)
+        return arena.borrow(call)
     }
 
     private static var notification: Parcel {
@@ -76,17 +76,17 @@ struct FilterInquiry: Sendable {
 struct FilterDecision: Sendable {
     let status: carillon_status
     /// The plugin's verdict; nil: it wrote none.
-    let verdict: Int32?
+    let decision: Int32?
     /// The fields that it set, in order.
     let sets: [CheckedEdit.Entry]
 
     /// How it breaks the rules; nil if it does not.
     var flaw: String? {
         guard status == .CARILLON_OK else { return nil }
-        guard let verdict else { return "it returned CARILLON_OK without a verdict: write one to *verdict" }
-        guard verdict == carillon_verdict.CARILLON_PASS.rawValue || verdict == carillon_verdict.CARILLON_DROP.rawValue
+        guard let decision else { return "it returned CARILLON_OK without a verdict: write one to *verdict" }
+        guard decision == carillon_verdict.CARILLON_PASS.rawValue || decision == carillon_verdict.CARILLON_DROP.rawValue
         else {
-            return "its verdict \(verdict) is none of carillon_verdict"
+            return "its verdict \(decision) is none of carillon_verdict"
         }
         guard let refused = sets.first(where: { $0.status != .CARILLON_OK }) else { return nil }
         let name = PluginText.printable(String(decoding: refused.field.prefix(64), as: UTF8.self))

@@ -74,7 +74,7 @@ struct Parcel: Sendable {
 
     func registration(in arena: Arena) -> UnsafePointer<carillon_registration>? {
         let fields = fields.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
-        return arena.lend(
+        return arena.borrow(
             carillon_registration(
                 struct_size: 0,
                 reserved: 0,
@@ -87,26 +87,26 @@ struct Parcel: Sendable {
     }
 
     func notification(in arena: Arena) -> UnsafePointer<carillon_notification>? {
-        var lent = carillon_notification()
+        var borrowed = carillon_notification()
         // Imported as open enums: every number is a value.
-        lent.mode = carillon_mode(rawValue: mode) ?? .CARILLON_ALERT
-        lent.urgency = carillon_urgency(rawValue: urgency) ?? .CARILLON_NORMAL
-        lent.count = count
-        lent.id = arena.text(id)
-        lent.signal = arena.text(signal)
-        lent.title = arena.text(title)
-        lent.subtitle = arena.text(subtitle)
-        lent.body = arena.text(body)
-        lent.category = arena.text(category)
-        lent.thread = arena.text(thread)
-        lent.collapse_key = arena.text(collapseKey)
-        lent.url = arena.text(url)
-        lent.actions = arena.array(buttons.map { arena.lend(action(of: $0, in: arena)) })
-        lent.action_count = buttons.count
-        lent.data = arena.text(data)
-        lent.native = arena.text(native)
-        lent.expires_unix_ms = expiresAt
-        return arena.lend(lent)
+        borrowed.mode = carillon_mode(rawValue: mode) ?? .CARILLON_ALERT
+        borrowed.urgency = carillon_urgency(rawValue: urgency) ?? .CARILLON_NORMAL
+        borrowed.count = count
+        borrowed.id = arena.text(id)
+        borrowed.signal = arena.text(signal)
+        borrowed.title = arena.text(title)
+        borrowed.subtitle = arena.text(subtitle)
+        borrowed.body = arena.text(body)
+        borrowed.category = arena.text(category)
+        borrowed.thread = arena.text(thread)
+        borrowed.collapse_key = arena.text(collapseKey)
+        borrowed.url = arena.text(url)
+        borrowed.actions = arena.array(buttons.map { arena.borrow(action(of: $0, in: arena)) })
+        borrowed.action_count = buttons.count
+        borrowed.data = arena.text(data)
+        borrowed.native = arena.text(native)
+        borrowed.expires_unix_ms = expiresAt
+        return arena.borrow(borrowed)
     }
 
     private func action(of button: Button, in arena: Arena) -> carillon_action {
@@ -150,9 +150,9 @@ struct Answer: Sendable {
     )
 
     /// The response as an ABI struct, valid while `arena` exists.
-    func lend(in arena: Arena) -> UnsafePointer<carillon_http_response>? {
+    func borrow(in arena: Arena) -> UnsafePointer<carillon_http_response>? {
         let fields = headers.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
-        return arena.lend(
+        return arena.borrow(
             carillon_http_response(
                 struct_size: 0,
                 status: status,

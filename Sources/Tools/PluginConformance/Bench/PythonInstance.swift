@@ -108,13 +108,13 @@ final class PythonInstance: Sendable {
     static func decide(
         _ pointer: UnsafeMutableRawPointer?,
         _ call: UnsafePointer<carillon_filter_call>?,
-        _ verdict: UnsafeMutablePointer<carillon_verdict>?
+        _ decision: UnsafeMutablePointer<carillon_verdict>?
     ) -> carillon_status {
-        guard var batch = at(pointer)?.decisions(), let call, let verdict else { return .CARILLON_INVALID }
+        guard var batch = at(pointer)?.decisions(), let call, let decision else { return .CARILLON_INVALID }
         batch.add { DecideMessage.write(call.pointee, to: &$0) }
         let status = batch.ask().first?.read { decided in
             for edit in decided.edits { _ = call.pointee.set?(call.pointee.edit, edit.name, edit.value) }
-            verdict.pointee = decided.verdict
+            decision.pointee = decided.decision
             return decided.status
         }
         return status ?? .CARILLON_FAILED
@@ -226,7 +226,7 @@ private final class PythonHost: InstanceHost, @unchecked Sendable {
 
     func logLine(_ level: carillon_log_level, _ line: carillon_str) { checkLog(table, level, line) }
 
-    func note(_: MistakeMessage.Rule, _: String) {}
+    func note(_: ViolationMessage.Rule, _: String) {}
 
     func send(_ request: RequestMessage, done: @escaping @Sendable (WriteResponse) -> Void) -> carillon_status {
         let context = Unmanaged.passRetained(OpenRequest(done))
@@ -249,7 +249,7 @@ private final class PythonHost: InstanceHost, @unchecked Sendable {
         guard let service = service("carillon.client-certificate/1", as: carillon_client_certificates.self) else {
             return (.CARILLON_UNSUPPORTED, "")
         }
-        let refusal = Refusal {
+        let refusal = RefusedCall {
             service.present?(table, certificate.connection, certificate.certificates, certificate.key, $0)
                 ?? .CARILLON_UNSUPPORTED
         }

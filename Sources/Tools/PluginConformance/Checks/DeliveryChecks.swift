@@ -9,7 +9,7 @@ enum DeliveryChecks {
         let instance = try bench.instance()
         let samples = Samples.parcels(bench)
         let inputs = samples.map { ("a usual registration", $0) } + HostileInput.registrations(of: samples)
-        var first: [Refusal] = []
+        var first: [RefusedCall] = []
         for (what, parcel) in inputs {
             bench.at(what)
             guard let refusal = instance.validate(parcel) else { continue }
@@ -41,7 +41,7 @@ enum DeliveryChecks {
         return ""
     }
 
-    private static func word(_ refusal: Refusal) -> String {
+    private static func word(_ refusal: RefusedCall) -> String {
         refusal.isRefused ? "no (\(refusal.status.rawValue): \(refusal.said))" : "yes"
     }
 

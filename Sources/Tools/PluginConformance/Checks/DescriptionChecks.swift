@@ -46,10 +46,10 @@ enum DescriptionChecks {
     /// The function `check` must survive any block, be deterministic, and name the place of an error.
     static func check(_ bench: TransportBench) throws(CheckStop) -> String {
         guard let check = bench.functions.check else { throw .skipped("it has no check") }
-        func ask(_ block: [UInt8], capacity: Int = 512) -> Refusal {
+        func ask(_ block: [UInt8], capacity: Int = 512) -> RefusedCall {
             let arena = Arena(.guarded)
             return withExtendedLifetime(arena) {
-                Refusal(capacity: capacity) { check(arena.text(block), $0) }
+                RefusedCall(capacity: capacity) { check(arena.text(block), $0) }
             }
         }
         let blocks = [("an empty block", Array("{}".utf8))] + HostileInput.configurations.map { ($0.what, $0.text) }

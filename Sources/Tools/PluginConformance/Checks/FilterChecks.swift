@@ -15,7 +15,7 @@ enum FilterChecks {
         (.createHostile, { bench throws(CheckStop) in try CreationChecks.createHostile(bench) }),
         (.errorText, { bench throws(CheckStop) in try CreationChecks.errorText(bench) }),
         (.decide, decide),
-        (.verdict, verdict),
+        (.decision, decision),
         (.needs, needs),
         (.services, ServiceChecks.filter),
         (.secrets, secrets),
@@ -43,11 +43,11 @@ enum FilterChecks {
                 }
             }
         }
-        let drops = bench.decisions.count { $0.decision.verdict == carillon_verdict.CARILLON_DROP.rawValue }
+        let drops = bench.decisions.count { $0.decision.decision == carillon_verdict.CARILLON_DROP.rawValue }
         return "it drops \(drops) of \(bench.decisions.count)"
     }
 
-    private static func verdict(_ bench: FilterBench) throws(CheckStop) -> String {
+    private static func decision(_ bench: FilterBench) throws(CheckStop) -> String {
         guard !bench.decisions.isEmpty else { throw .skipped("it decided about nothing") }
         for (what, decision) in bench.decisions {
             guard let flaw = decision.flaw else { continue }
@@ -65,7 +65,7 @@ enum FilterChecks {
             guard bits[0] & ~FilterEntry.flags == 0 else {
                 throw .failed("needs has bits that do not exist: expected some of CARILLON_FILTER_ASKS_...")
             }
-            guard FilterEntry.need(bits[0]) <= bench.functions.entry.mostNeeded else {
+            guard FilterEntry.need(bits[0]) <= bench.functions.entry.maxNeeded else {
                 throw .failed("needs asks for more than the filter's flags say")
             }
         }

@@ -11,17 +11,17 @@ enum LibraryChecks {
     ) throws(CheckStop) -> (library: CheckedLibrary, descriptor: PluginDescriptor) {
         let path = plan.path
         let candidate = PluginCandidate(name: path.split(separator: "/").last.map(String.init) ?? path, path: path)
-        do throws(PluginRefusal) {
+        do throws(PluginLoadError) {
             guard !candidate.isPython else {
                 let plugin = try PythonPlugin(candidate, in: plan.python)
                 return (.python(plugin), plugin.descriptor)
             }
             let file = try PluginFile(candidate, pin: nil)
-            do throws(PluginRefusal.Reason) {
+            do throws(PluginLoadError.Reason) {
                 let library = try PluginLibrary(file)
                 return (.library(library), try PluginDescriptor(library.tables.descriptor))
             } catch {
-                throw PluginRefusal(path: path, reason: error)
+                throw PluginLoadError(path: path, reason: error)
             }
         } catch {
             throw .failed("\(error.reason)")
@@ -36,7 +36,7 @@ enum LibraryChecks {
             throw .failed("carillon_plugin_entry_v1 returned NULL when it was called again: it must be repeatable")
         }
         let second: PluginDescriptor
-        do throws(PluginRefusal.Reason) {
+        do throws(PluginLoadError.Reason) {
             second = try PluginDescriptor(PluginLibrary.tables(again).descriptor)
         } catch {
             throw .failed("called again, \(error)")

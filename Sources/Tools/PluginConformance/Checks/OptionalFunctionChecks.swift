@@ -81,7 +81,7 @@ struct InboundSample: Sendable {
 
     func request(in arena: Arena) -> UnsafePointer<carillon_inbound_request>? {
         let fields = headers.map { carillon_field(name: arena.text($0.name), value: arena.text($0.value)) }
-        return arena.lend(
+        return arena.borrow(
             carillon_inbound_request(
                 struct_size: 0,
                 reserved: 0,

@@ -40,14 +40,14 @@ package struct ConformanceReport: Sendable, Hashable, Codable {
     }
 
     /// The failed checks, in order.
-    package var failures: [CheckResult] { results.filter { $0.verdict == .failed } }
+    package var failures: [CheckResult] { results.filter { $0.decision == .failed } }
 }
 
 extension ConformanceReport: CustomStringConvertible {
     /// Readable lines: one for each check, its reason below it, and a summary at the end.
     package var description: String {
         var lines = results.map(\.description)
-        let count = { verdict in results.count { $0.verdict == verdict } }
+        let count = { decision in results.count { $0.decision == decision } }
         lines.append(
             "\(path): \(count(.passed)) passed, \(count(.failed)) failed, \(count(.skipped)) skipped"
                 + (ending == .complete ? "" : "; the checks did not run to their end")
@@ -58,7 +58,7 @@ extension ConformanceReport: CustomStringConvertible {
 
 /// The result of one check.
 package struct CheckResult: Sendable, Hashable, Codable {
-    package enum Verdict: String, Sendable, Hashable, Codable {
+    package enum Decision: String, Sendable, Hashable, Codable {
         case passed
         case failed
         case skipped
@@ -67,14 +67,14 @@ package struct CheckResult: Sendable, Hashable, Codable {
     package var check: ConformanceCheck
     /// The checked transport, or `filter NAME`; nil for the library.
     package var platform: String?
-    package var verdict: Verdict
+    package var decision: Decision
     /// Why it failed or was skipped, for the plugin's author; a remark, or empty, if it passed.
     package var text: String
 
-    package init(_ check: ConformanceCheck, platform: String? = nil, _ verdict: Verdict, _ text: String = "") {
+    package init(_ check: ConformanceCheck, platform: String? = nil, _ decision: Decision, _ text: String = "") {
         self.check = check
         self.platform = platform
-        self.verdict = verdict
+        self.decision = decision
         self.text = text
     }
 
@@ -87,7 +87,7 @@ extension CheckResult: CustomStringConvertible {
     /// One readable line.
     package var description: String {
         let owner = platform.map { "\($0): " } ?? ""
-        let line = "\(verdict.rawValue)  \(owner)\(check.title) (\(check.rawValue))"
+        let line = "\(decision.rawValue)  \(owner)\(check.title) (\(check.rawValue))"
         return text.isEmpty ? line : "\(line)\n        \(text.replacing("\n", with: "\n        "))"
     }
 }
@@ -130,11 +130,11 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
     case threads
     case shutdown
     case decide
-    case verdict = "verdict"
+    case decision = "verdict"
     case needs
 
     /// The checks of transports.
-    package static let ofTransports = allCases.filter { ![.decide, .verdict, .needs].contains($0) }
+    package static let ofTransports = allCases.filter { ![.decide, .decision, .needs].contains($0) }
     /// The checks of filters, in execution order.
     package static let ofFilters: [ConformanceCheck] = [.load, .descriptor] + FilterChecks.all.map(\.check)
 
@@ -187,7 +187,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
         case .threads: "takes many deliveries from many threads"
         case .shutdown: "ends all work before it is destroyed"
         case .decide: "decides about events of every sort"
-        case .verdict: "gives verdicts there are, with a short reason"
+        case .decision: "gives verdicts there are, with a short reason"
         case .needs: "asks for no more than its flags say"
         }
     }
@@ -196,7 +196,7 @@ package enum ConformanceCheck: String, Sendable, Hashable, Codable, CaseIterable
 extension CheckResult {
     private enum CodingKeys: String, CodingKey {
         case check, platform
-        case verdict = "verdict"
+        case decision = "verdict"
         case text
     }
 }

@@ -34,7 +34,7 @@ package struct ConformanceRunner: Sendable {
             let (part, interrupted) = try runOnce(JSONEncoder().encode(plan), path: plan.path)
             report.add(part)
             if case .hung = part.ending { hangs += 1 }
-            guard part.ending != .complete, let interrupted, hangs < Self.mostHangs,
+            guard part.ending != .complete, let interrupted, hangs < Self.maxHangs,
                 !plan.earlier.contains(where: {
                     $0.endedProcess && $0.result.isOf(interrupted.check, interrupted.platform)
                 })
@@ -49,7 +49,7 @@ package struct ConformanceRunner: Sendable {
     }
 
     /// Each one costs the whole `silence` time.
-    private static let mostHangs = 2
+    private static let maxHangs = 2
 
     private func runOnce(
         _ plan: Data,

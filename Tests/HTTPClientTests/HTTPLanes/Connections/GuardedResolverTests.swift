@@ -31,6 +31,6 @@ struct GuardedResolverTests {
     }
 
     @Test func whatNobodyWaitsForAnyMoreIsNotLookedUp() async throws {
-        await #expect(throws: HTTPFailure.self) { try await lookUp { $0.cancelQueries() } }
+        await #expect(throws: HTTPError.self) { try await lookUp { $0.cancelQueries() } }
     }
 }

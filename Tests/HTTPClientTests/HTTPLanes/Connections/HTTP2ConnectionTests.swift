@@ -140,7 +140,7 @@ struct HTTP2ConnectionTests {
             for stream in peer.open { peer.reset(stream, code: NGHTTP2_REFUSED_STREAM.rawValue) }
             network.settle()
         }
-        #expect(answers.failure(2) == HTTPFailure(.closed, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.closed, mayHaveBeenProcessed: false))
         #expect(peer.requests.count == 2 + 1 + ConnectionSettings().resends)
     }
 
@@ -152,7 +152,7 @@ struct HTTP2ConnectionTests {
         peer.reset(1, code: NGHTTP2_INTERNAL_ERROR.rawValue)
         peer.answer(3)
         network.settle()
-        #expect(answers.failure(1) == HTTPFailure(.closed, mayHaveBeenProcessed: true))
+        #expect(answers.failure(1) == HTTPError(.closed, mayHaveBeenProcessed: true))
         #expect(answers.status(2) == 200)
     }
 
@@ -166,8 +166,8 @@ struct HTTP2ConnectionTests {
         network.connections[0].channel.close(promise: nil)
         network.settle()
         #expect(answers.status(1) == 200)
-        #expect(answers.failure(2) == HTTPFailure(.closed, mayHaveBeenProcessed: true))
-        #expect(answers.failure(3) == HTTPFailure(.closed, mayHaveBeenProcessed: true))
+        #expect(answers.failure(2) == HTTPError(.closed, mayHaveBeenProcessed: true))
+        #expect(answers.failure(3) == HTTPError(.closed, mayHaveBeenProcessed: true))
         try post(4...4, to: origin)
         #expect(network.connections.last?.peer.open == [1])
     }
@@ -181,7 +181,7 @@ struct HTTP2ConnectionTests {
         #expect(answers.count == 0)
         // From now on no sent data arrives.
         network.loop.advanceTime(by: .milliseconds(1))
-        #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: true))
+        #expect(answers.failure(1) == HTTPError(.timeout, mayHaveBeenProcessed: true))
         while let buffer = try connection.channel.readOutbound(as: ByteBuffer.self) {
             connection.peer.receive(Array(buffer.readableBytesView))
         }

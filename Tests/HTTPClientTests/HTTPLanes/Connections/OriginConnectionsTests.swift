@@ -102,7 +102,7 @@ struct OriginConnectionsTests {
         #expect(network.connections[1].peer.open.count == 2)
         network.connections[0].channel.close(promise: nil)
         network.settle()
-        for number in 1...2 { #expect(answers.failure(number) == HTTPFailure(.closed, mayHaveBeenProcessed: true)) }
+        for number in 1...2 { #expect(answers.failure(number) == HTTPError(.closed, mayHaveBeenProcessed: true)) }
         for stream in network.connections[1].peer.open { network.connections[1].peer.answer(stream) }
         network.settle()
         for number in 3...4 { #expect(answers.status(number) == 200) }
@@ -116,10 +116,10 @@ struct OriginConnectionsTests {
         network.pass(.milliseconds(2_999))
         #expect(answers.count == 0)
         network.pass(.milliseconds(1))
-        #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        #expect(answers.failure(1) == HTTPError(.timeout, mayHaveBeenProcessed: false))
         network.pass(.seconds(7))
-        #expect(answers.failure(2) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
-        #expect(answers.failure(3) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
+        #expect(answers.failure(3) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
         #expect(!network.connections[0].channel.isActive)
     }
 
@@ -129,8 +129,8 @@ struct OriginConnectionsTests {
         try post(1...3, to: origin, deadline: 10_000)
         #expect(network.connections[0].peer.open == [1])
         network.pass(.seconds(10))
-        #expect(answers.failure(1) == HTTPFailure(.timeout, mayHaveBeenProcessed: true))
-        for number in 2...3 { #expect(answers.failure(number) == HTTPFailure(.timeout, mayHaveBeenProcessed: false)) }
+        #expect(answers.failure(1) == HTTPError(.timeout, mayHaveBeenProcessed: true))
+        for number in 2...3 { #expect(answers.failure(number) == HTTPError(.timeout, mayHaveBeenProcessed: false)) }
         network.pass(.seconds(5))
         #expect(!network.connections[0].channel.isActive)
         network.isWithheld = false
@@ -142,11 +142,11 @@ struct OriginConnectionsTests {
     }
 
     @Test func failedConnectionsAreTriedAgainAfterDoublingTimes() throws {
-        network.failure = HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+        network.failure = HTTPError(.unreachable, mayHaveBeenProcessed: false)
         let origin = try network.origin()
         try post(1...2, to: origin)
-        #expect(answers.failure(1) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
-        #expect(answers.failure(2) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(answers.failure(1) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
         var number = 2
         for delay in [1, 2, 4, 8, 16, 32, 60, 60] {
             let attempts = network.attempts
@@ -169,11 +169,11 @@ struct OriginConnectionsTests {
     }
 
     @Test func whoCannotWaitForTheNextAttemptIsToldAtOnce() throws {
-        network.failure = HTTPFailure(.tls, mayHaveBeenProcessed: false)
+        network.failure = HTTPError(.tls, mayHaveBeenProcessed: false)
         let origin = try network.origin()
         try post(1...1, to: origin)
         try post(2...2, to: origin, deadline: 900)
-        #expect(answers.failure(2) == HTTPFailure(.tls, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.tls, mayHaveBeenProcessed: false))
         #expect(network.attempts == 1)
     }
 
@@ -196,8 +196,8 @@ struct OriginConnectionsTests {
         try post(1...1, to: origin)
         try post(2...8, to: origin)
         #expect(answers.count == 2)
-        #expect(answers.failure(7) == HTTPFailure(.overloaded, mayHaveBeenProcessed: false))
-        #expect(answers.failure(8) == HTTPFailure(.overloaded, mayHaveBeenProcessed: false))
+        #expect(answers.failure(7) == HTTPError(.overloaded, mayHaveBeenProcessed: false))
+        #expect(answers.failure(8) == HTTPError(.overloaded, mayHaveBeenProcessed: false))
     }
 
     @Test func waitingForAStreamCountsAgainstTheDeadline() throws {
@@ -208,7 +208,7 @@ struct OriginConnectionsTests {
         network.pass(.milliseconds(49))
         #expect(answers.count == 0)
         network.pass(.milliseconds(1))
-        #expect(answers.failure(2) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        #expect(answers.failure(2) == HTTPError(.timeout, mayHaveBeenProcessed: false))
     }
 
     @Test func anOriginWithoutHTTP2IsLeftToOthersForAWhile() throws {
@@ -235,8 +235,8 @@ struct OriginConnectionsTests {
         let done = origin.shutDown()
         network.settle()
         try done.wait()
-        #expect(answers.failure(1) == HTTPFailure(.shutdown, mayHaveBeenProcessed: true))
-        #expect(answers.failure(2) == HTTPFailure(.shutdown, mayHaveBeenProcessed: false))
+        #expect(answers.failure(1) == HTTPError(.shutdown, mayHaveBeenProcessed: true))
+        #expect(answers.failure(2) == HTTPError(.shutdown, mayHaveBeenProcessed: false))
         #expect(network.connections[0].peer.saidGoodbye)
         #expect(!network.connections[0].channel.isActive)
         let late = try #require(answers.exchange(3))

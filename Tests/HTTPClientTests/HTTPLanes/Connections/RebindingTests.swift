@@ -57,7 +57,7 @@ struct RebindingTests {
         #expect(try await resolve(resolver) == ["1.1.1.1"])
         #expect(names.questions == 1)
         let next = GuardedResolver(loop: loop, addressGuard: AddressGuard(), names: names)
-        await #expect(throws: HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)) { try await resolve(next) }
+        await #expect(throws: HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)) { try await resolve(next) }
     }
 
     /// Through lanes: a name that leads outside first and inside later reaches no inside host, on any connection.
@@ -70,7 +70,7 @@ struct RebindingTests {
         var request = HTTPRequest(method: "POST", url: "https://push.example:\(server.port)/", timeout: .seconds(20))
         request.untrustedURL = true
         request.multiplexed = true
-        #expect(await lanes.failure(of: request) == HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false))
+        #expect(await lanes.failure(of: request) == HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false))
         #expect(server.connections == 0)
         await lanes.shutdown()
         await server.stop()

@@ -84,6 +84,6 @@ struct HTTP2SessionTests {
         #expect(peer.requests.map(\.body) == [body, body, body])
         session.abandon(.closed)
         for case .failed(let exchange, let failure) in session.takeFinished() { exchange.complete(.failure(failure)) }
-        #expect((1...3).allSatisfy { answers.failure($0) == HTTPFailure(.closed, mayHaveBeenProcessed: true) })
+        #expect((1...3).allSatisfy { answers.failure($0) == HTTPError(.closed, mayHaveBeenProcessed: true) })
     }
 }

@@ -67,7 +67,7 @@ struct MalformedFramesTests {
         #expect(feed(row.frames, to: session))
         #expect(output(of: session).filter { $0.type == 3 } == [.reset(1, row.code.rawValue)])
         settle(session)
-        #expect(answers.failure(1) == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
+        #expect(answers.failure(1) == HTTPError(.protocolError, mayHaveBeenProcessed: true))
         #expect(answers.count == 1)
         // The peer's frames in flight for it are ignored; the other requests continue.
         let late: [RawFrame] = [
@@ -127,6 +127,6 @@ struct MalformedFramesTests {
         #expect([1, 6].contains(output(of: session).last?.goAwayCode))
         session.abandon(.protocolError)
         settle(session)
-        #expect(answers.failure(1) == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
+        #expect(answers.failure(1) == HTTPError(.protocolError, mayHaveBeenProcessed: true))
     }
 }

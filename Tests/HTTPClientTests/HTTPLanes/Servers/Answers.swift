@@ -6,7 +6,7 @@ import TimeTestSupport
 
 /// Collects the results of completions and counts them.
 final class Answers: Sendable {
-    private let results = NIOLockedValueBox<[Int: [Result<HTTPResponse, HTTPFailure>]]>([:])
+    private let results = NIOLockedValueBox<[Int: [Result<HTTPResponse, HTTPError>]]>([:])
 
     /// Returns an exchange whose result is recorded under `number`.
     func exchange(
@@ -27,12 +27,12 @@ final class Answers: Sendable {
         return Exchange(request: request, url: url, deadline: deadline) { self.record(number, $0) }
     }
 
-    func record(_ number: Int, _ result: Result<HTTPResponse, HTTPFailure>) {
+    func record(_ number: Int, _ result: Result<HTTPResponse, HTTPError>) {
         results.withLockedValue { $0[number, default: []].append(result) }
     }
 
     /// The result of `number`; nil unless there is exactly one.
-    subscript(number: Int) -> Result<HTTPResponse, HTTPFailure>? {
+    subscript(number: Int) -> Result<HTTPResponse, HTTPError>? {
         results.withLockedValue { all in all[number].flatMap { $0.count == 1 ? $0[0] : nil } }
     }
 
@@ -43,7 +43,7 @@ final class Answers: Sendable {
         if case .success(let response)? = self[number] { response.status } else { nil }
     }
 
-    func failure(_ number: Int) -> HTTPFailure? {
+    func failure(_ number: Int) -> HTTPError? {
         if case .failure(let failure)? = self[number] { failure } else { nil }
     }
 }

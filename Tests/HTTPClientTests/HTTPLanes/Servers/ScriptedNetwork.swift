@@ -23,7 +23,7 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
     private(set) var connections: [Connection] = []
     private(set) var attempts = 0
     /// The error of the next attempts.
-    var failure: HTTPFailure?
+    var failure: HTTPError?
     var negotiated: String? = "h2"
     /// Sends a peer's first frames.
     var greets: (ScriptedPeer) -> Void = { $0.settings(maxConcurrentStreams: 100) }
@@ -58,8 +58,8 @@ final class ScriptedNetwork: Connector, @unchecked Sendable {
         }
     }
 
-    func surroundings(_ settings: ConnectionSettings = ConnectionSettings()) -> OriginConnections.Surroundings {
-        OriginConnections.Surroundings(
+    func surroundings(_ settings: ConnectionSettings = ConnectionSettings()) -> OriginConnections.PoolContext {
+        OriginConnections.PoolContext(
             connector: self,
             settings: settings,
             jitter: { 1 },

@@ -66,7 +66,7 @@ struct CurlOnTheWireTests {
         post.body = [1, 2, 3]
         post.untrustedURL = isGuarded
         let failure = await lanes.answer(to: post)
-        #expect(failure == .failure(HTTPFailure(.closed, mayHaveBeenProcessed: true)))
+        #expect(failure == .failure(HTTPError(.closed, mayHaveBeenProcessed: true)))
         #expect(server.paths == ["/echo", "/close"])
         await lanes.shutdown()
         await server.stop()
@@ -99,7 +99,7 @@ struct CurlOnTheWireTests {
         let server = try await TalkativeServer(answer: head + String(repeating: "x", count: 1_000_000))
         let lanes = try HTTPLanes.forTests()
         let request = HTTPRequest(method: "GET", url: "http://127.0.0.1:\(server.port)/", timeout: .seconds(60))
-        #expect(await lanes.failure(of: request) == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
+        #expect(await lanes.failure(of: request) == HTTPError(.protocolError, mayHaveBeenProcessed: true))
         await lanes.shutdown()
         await server.stop()
     }
@@ -118,7 +118,7 @@ struct CurlOnTheWireTests {
         let lanes = try HTTPLanes.forTests()
         for path in ["/close", "/half"] {
             #expect(
-                await lanes.failure(of: request(server.port, path)) == HTTPFailure(.closed, mayHaveBeenProcessed: true)
+                await lanes.failure(of: request(server.port, path)) == HTTPError(.closed, mayHaveBeenProcessed: true)
             )
         }
         await lanes.shutdown()
@@ -133,18 +133,18 @@ struct CurlOnTheWireTests {
         configuration.lanes.connectTimeout = .seconds(50)
         let lanes = try HTTPLanes.forTests(configuration)
         #expect(
-            await lanes.failure(of: request(server.port)) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false)
+            await lanes.failure(of: request(server.port)) == HTTPError(.unreachable, mayHaveBeenProcessed: false)
         )
         #expect(
             await lanes.failure(of: request(80, host: "nowhere.invalid", timeout: .seconds(60)))
-                == HTTPFailure(.unresolved, mayHaveBeenProcessed: false)
+                == HTTPError(.unresolved, mayHaveBeenProcessed: false)
         )
         await lanes.shutdown()
     }
 
     @Test func aUsersNameThatLeadsToTheLoopbackIsRefusedUnlessAllowed() async throws {
         let server = try await PlainServer()
-        let forbidden = HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)
+        let forbidden = HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
         let strict = try HTTPLanes.forTests()
         var fromUser = request(server.port)
         fromUser.untrustedURL = true
@@ -172,7 +172,7 @@ struct CurlOnTheWireTests {
     func aURLOfAnotherKindIsRefused(_ url: String) async throws {
         let lanes = try HTTPLanes.forTests()
         let failure = await lanes.failure(of: HTTPRequest(method: "GET", url: url))
-        #expect(failure == HTTPFailure(.invalidURL, mayHaveBeenProcessed: false))
+        #expect(failure == HTTPError(.invalidURL, mayHaveBeenProcessed: false))
         await lanes.shutdown()
     }
 
@@ -182,7 +182,7 @@ struct CurlOnTheWireTests {
     func aHeaderThatWouldBecomeTwoIsRefused(_ name: String, _ value: String) async throws {
         let lanes = try HTTPLanes.forTests()
         let request = HTTPRequest(method: "GET", url: "http://localhost/", headers: [HTTPField(name, value)])
-        #expect(await lanes.failure(of: request) == HTTPFailure(.protocolError, mayHaveBeenProcessed: false))
+        #expect(await lanes.failure(of: request) == HTTPError(.protocolError, mayHaveBeenProcessed: false))
         await lanes.shutdown()
     }
 
@@ -195,7 +195,7 @@ struct CurlOnTheWireTests {
         await trusting.shutdown()
         let strict = try HTTPLanes.forTests()
         post.multiplexed = false
-        #expect(await strict.failure(of: post) == HTTPFailure(.tlsUntrusted, mayHaveBeenProcessed: false))
+        #expect(await strict.failure(of: post) == HTTPError(.tlsUntrusted, mayHaveBeenProcessed: false))
         await strict.shutdown()
     }
 
@@ -211,7 +211,7 @@ struct CurlOnTheWireTests {
                 }
             }
         }
-        #expect(answers.failure(3) == HTTPFailure(.overloaded, mayHaveBeenProcessed: false))
+        #expect(answers.failure(3) == HTTPError(.overloaded, mayHaveBeenProcessed: false))
         await lanes.shutdown()
         #expect(answers.failure(1)?.reason == .shutdown)
         #expect(answers.failure(2)?.reason == .shutdown)

@@ -15,7 +15,7 @@ struct ExchangesOnTheWireTests {
         let server = try await TalkativeServer(answer: answer)
         let lanes = try HTTPLanes.forTests()
         let failure = await lanes.failure(of: request(server))
-        #expect(failure == HTTPFailure(.protocolError, mayHaveBeenProcessed: true))
+        #expect(failure == HTTPError(.protocolError, mayHaveBeenProcessed: true))
         await lanes.shutdown()
         await server.stop()
     }
@@ -52,7 +52,7 @@ struct ExchangesOnTheWireTests {
 
     @Test(arguments: [false, true])
     func aCertificateIsRefusedForWhatIsWrongWithIt(_ isMultiplexed: Bool) async throws {
-        let flaws: [(Result<TestCertificate, any Error>, isTrusted: Bool, HTTPFailure.Reason)] = [
+        let flaws: [(Result<TestCertificate, any Error>, isTrusted: Bool, HTTPError.Reason)] = [
             (TestCertificate.shared, false, .tlsUntrusted),
             (TestCertificate.forAnotherName, true, .tlsName),
             (TestCertificate.expired, true, .tlsExpired),
@@ -63,7 +63,7 @@ struct ExchangesOnTheWireTests {
             let lanes = try HTTPLanes.forTests(isTrusted ? .init(caFile: caFile) : .init())
             var request = HTTPRequest(method: "GET", url: "https://localhost:\(server.port)/", timeout: .seconds(20))
             request.multiplexed = isMultiplexed
-            #expect(await lanes.failure(of: request) == HTTPFailure(reason, mayHaveBeenProcessed: false))
+            #expect(await lanes.failure(of: request) == HTTPError(reason, mayHaveBeenProcessed: false))
             await lanes.shutdown()
             await server.stop()
         }

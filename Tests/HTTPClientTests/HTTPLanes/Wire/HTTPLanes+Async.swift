@@ -19,13 +19,13 @@ extension HTTPLanes {
     }
 
     /// Sends a request and waits. A second completion would crash the continuation.
-    func answer(to request: HTTPRequest) async -> Result<HTTPResponse, HTTPFailure> {
+    func answer(to request: HTTPRequest) async -> Result<HTTPResponse, HTTPError> {
         await withCheckedContinuation { continuation in
             send(request) { continuation.resume(returning: $0) }
         }
     }
 
-    func failure(of request: HTTPRequest) async -> HTTPFailure? {
+    func failure(of request: HTTPRequest) async -> HTTPError? {
         if case .failure(let failure) = await answer(to: request) { failure } else { nil }
     }
 }

@@ -19,7 +19,7 @@ import Testing
         )
     }
 
-    private func answer(to request: HTTPRequest, from sender: any HTTPSender) async -> Result<HTTPResponse, HTTPFailure>
+    private func answer(to request: HTTPRequest, from sender: any HTTPSender) async -> Result<HTTPResponse, HTTPError>
     {
         await withCheckedContinuation { continuation in
             sender.send(request) { continuation.resume(returning: $0) }
@@ -66,7 +66,7 @@ import Testing
         let result = await answer(to: request("127.0.0.1", good.port), from: lanes)
         #expect((try? result.get())?.status == 200)
         let failures = Set((0..<12).compactMap { answers.failure($0) })
-        #expect(failures == [HTTPFailure(.evicted, mayHaveBeenProcessed: true)])
+        #expect(failures == [HTTPError(.evicted, mayHaveBeenProcessed: true)])
         #expect(silent.most <= 8 + 4)
         await lanes.shutdown()
         #expect(answers.count == 12)
@@ -101,7 +101,7 @@ import Testing
         await silent.connections(1)
         var waiting = request("127.2.0.2", silent.port)
         waiting.timeout = .milliseconds(30)
-        #expect(await lanes.failure(of: waiting) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        #expect(await lanes.failure(of: waiting) == HTTPError(.timeout, mayHaveBeenProcessed: false))
         #expect(silent.most == 1)
         await lanes.shutdown()
         await silent.stop()
@@ -177,11 +177,11 @@ import Testing
         configuration.lanes.connectTimeout = .milliseconds(200)
         let lanes = try HTTPLanes.forTests(configuration)
         var ask = HTTPRequest(method: "POST", url: "https://127.0.0.1:\(silent.port)/", multiplexed: true)
-        #expect(await lanes.failure(of: ask) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(await lanes.failure(of: ask) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
         await lanes.shutdown()
         let patient = try HTTPLanes.forTests()
         ask.timeout = .milliseconds(50)
-        #expect(await patient.failure(of: ask) == HTTPFailure(.timeout, mayHaveBeenProcessed: false))
+        #expect(await patient.failure(of: ask) == HTTPError(.timeout, mayHaveBeenProcessed: false))
         await patient.shutdown()
         await silent.stop()
     }

@@ -75,7 +75,7 @@ struct LanesOnTheWireTests {
         let server = try await Nghttpd()
         let lanes = try HTTPLanes.forTests()
         #expect(
-            await lanes.failure(of: request(server.port)) == HTTPFailure(.tlsUntrusted, mayHaveBeenProcessed: false)
+            await lanes.failure(of: request(server.port)) == HTTPError(.tlsUntrusted, mayHaveBeenProcessed: false)
         )
         await lanes.shutdown()
     }
@@ -86,7 +86,7 @@ struct LanesOnTheWireTests {
         #expect(try await lanes.answer(to: request(server.port, host: "127.0.0.1")).get().status == 200)
         let other = try await Nghttpd(address: "127.0.0.2")
         let failure = await lanes.failure(of: request(other.port, host: "127.0.0.2"))
-        #expect(failure == HTTPFailure(.tlsName, mayHaveBeenProcessed: false))
+        #expect(failure == HTTPError(.tlsName, mayHaveBeenProcessed: false))
         await lanes.shutdown()
     }
 
@@ -106,7 +106,7 @@ struct LanesOnTheWireTests {
     @Test func aUsersNameThatLeadsToTheLoopbackIsRefusedUnlessAllowed() async throws {
         let server = try await Nghttpd()
         let strict = try HTTPLanes.forTests(.init(caFile: caFile))
-        let forbidden = HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)
+        let forbidden = HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
         #expect(try await strict.answer(to: request(server.port)).get().status == 200)
         #expect(await strict.failure(of: request(server.port, isUntrusted: true)) == forbidden)
         #expect(await strict.failure(of: request(server.port, host: "127.0.0.1", isUntrusted: true)) == forbidden)

@@ -54,7 +54,7 @@ import Testing
         #expect(try await lanes.answer(to: request(isUntrusted: true)).get().status == 200)
         #expect(
             await lanes.failure(of: request("https://127.0.0.1:9/", isUntrusted: true))
-                == HTTPFailure(.forbiddenAddress, mayHaveBeenProcessed: false)
+                == HTTPError(.forbiddenAddress, mayHaveBeenProcessed: false)
         )
         #expect(proxy.heads.count == 1)
         await lanes.shutdown()
@@ -91,7 +91,7 @@ import Testing
         var configuration = HTTPLanes.Configuration(proxy: "http://127.0.0.1:\(proxy.port)")
         configuration.lanes.connectTimeout = .milliseconds(100)
         let lanes = try HTTPLanes.forTests(configuration)
-        #expect(await lanes.failure(of: request()) == HTTPFailure(.unreachable, mayHaveBeenProcessed: false))
+        #expect(await lanes.failure(of: request()) == HTTPError(.unreachable, mayHaveBeenProcessed: false))
         while proxy.connections > 0 { try await Task.sleep(for: .milliseconds(1)) }
         await lanes.shutdown()
         await proxy.stop()

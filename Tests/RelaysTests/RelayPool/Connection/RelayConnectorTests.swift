@@ -18,12 +18,12 @@ struct RelayConnectorTests {
         caFile: String? = nil,
         limits: ConnectionLimits = ConnectionLimits(),
         guarded: AddressGuard? = nil
-    ) async -> ConnectionFailure? {
+    ) async -> ConnectionError? {
         do {
             _ = try await WireClient(url, caFile: caFile, limits: limits, guarded: guarded)
             return nil
         } catch {
-            return error as? ConnectionFailure
+            return error as? ConnectionError
         }
     }
 

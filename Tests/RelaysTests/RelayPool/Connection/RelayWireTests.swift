@@ -112,8 +112,8 @@ struct RelayWireTests {
         try await relay.close()
     }
 
-    @Test(arguments: [(1009, ConnectionFailure.messageRefused), (1001, .closed)])
-    func aRelayThatTakesLeaveIsHeard(_ status: Int, _ failure: ConnectionFailure) async throws {
+    @Test(arguments: [(1009, ConnectionError.messageRefused), (1001, .closed)])
+    func aRelayThatTakesLeaveIsHeard(_ status: Int, _ failure: ConnectionError) async throws {
         var relay = try await ScriptedRelay()
         let client = try await WireClient("ws://127.0.0.1:\(relay.port)")
         #expect(await relay.next() == .connected)
@@ -192,7 +192,7 @@ extension WireClient {
     }
 
     /// Why the connection ended, when it has.
-    func failure() async -> ConnectionFailure? {
+    func failure() async -> ConnectionError? {
         for await case .ended(let failure) in received { return failure }
         return nil
     }
@@ -202,12 +202,12 @@ extension WireClient {
 struct RelayWireBeatTests {
     private final class Owner: RelayWireOwner {
         var wantsMore = true
-        var ends: [ConnectionFailure?] = []
+        var ends: [ConnectionError?] = []
 
         func received(_ message: ByteBuffer) {}
         func passes(isNew: Bool) {}
         func receivedAll() -> Int { 0 }
-        func ended(_ failure: ConnectionFailure?) { ends.append(failure) }
+        func ended(_ failure: ConnectionError?) { ends.append(failure) }
     }
 
     private let channel = EmbeddedChannel()

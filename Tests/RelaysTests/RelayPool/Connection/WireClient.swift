@@ -16,7 +16,7 @@ final class WireClient: Sendable {
         case skipped
         /// One read was through.
         case all
-        case ended(ConnectionFailure?)
+        case ended(ConnectionError?)
     }
 
     private final class Owner: RelayWireOwner {
@@ -44,7 +44,7 @@ final class WireClient: Sendable {
             return 0
         }
 
-        func ended(_ failure: ConnectionFailure?) {
+        func ended(_ failure: ConnectionError?) {
             continuation.yield(.ended(failure))
             continuation.finish()
         }
@@ -55,7 +55,7 @@ final class WireClient: Sendable {
     private let wants: NIOLockedValueBox<Bool>
     private let stream: AsyncStream<Received>
 
-    /// Throws a ``ConnectionFailure`` when there is no connection.
+    /// Throws a ``ConnectionError`` when there is no connection.
     init(
         _ url: String,
         caFile: String? = nil,

@@ -16,7 +16,7 @@ struct ProgressTests {
         let key = try test.watch(url, test.identity.publicKey, isEstablished: false)
         #expect(await delegate.ids(2).count >= 2)
         #expect(delegate.established == [])
-        delegate.letGo()
+        delegate.release()
         await test.wait(untilEstablished: [key])
         await test.pool.shutdown()
         try await relay.close()
@@ -38,8 +38,8 @@ struct ProgressTests {
     /// Events that concern no account are dropped on the relay's threads, and the relay counts as read.
     @Test func whatConcernsNobodyReachesNobody() async throws {
         let author = try KeyPair(random: SecureRandom.bytes)
-        let screening = ScreenedAuthors(author.publicKey)
-        let test = try TestPool(screening: screening)
+        let prefilter = ScreenedAuthors(author.publicKey)
+        let test = try TestPool(prefilter: prefilter)
         let nobodys = try (0..<3).map {
             try Event.signed(kind: .textNote, createdAt: Timestamp.now().seconds, content: "\($0)", by: author)
         }
@@ -57,7 +57,7 @@ struct ProgressTests {
         #expect(await test.delegate.ids(1) == [last.id])
         await test.wait(untilEstablished: [key])
         await test.pool.shutdown()
-        #expect(screening.reported == 3)
+        #expect(prefilter.reported == 3)
         #expect(test.delegate.marks.last != nil)
         try await relay.close()
     }

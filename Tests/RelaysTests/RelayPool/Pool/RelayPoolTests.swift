@@ -163,7 +163,7 @@ struct RelayPoolTests {
         #expect(await relay.next() == .connected)
         await test.wait(for: try url(relay.port, "/inbox")) { $0?.state == .connected }
         #expect(test.pool.status.first?.requestsSent == 0)
-        http.letGo()
+        http.release()
         #expect(await relay.nextRequest() != nil)
         #expect(http.requests.map(\.url) == ["http://127.0.0.1:\(relay.port)/inbox"])
         #expect(http.requests.first?.headers == [HTTPField("accept", "application/nostr+json")])
@@ -233,7 +233,7 @@ struct RelayPoolTests {
         while first < 5, let batch = await batches.next() { first += batch.events.count }
         // At most the events that one read brought beyond the limit.
         #expect(first < 20)
-        delegate.letGo()
+        delegate.release()
         while first < 100, let batch = await batches.next() { first += batch.events.count }
         #expect(first == 100)
         await test.pool.shutdown()
@@ -312,7 +312,7 @@ struct RelayPoolTests {
             if case .waiting = status?.state { true } else { false }
         }
         #expect(http.requests.count == 1)
-        http.letGo()
+        http.release()
         #expect(await other.next() == .connected)
         #expect(http.requests.count == 2)
         await test.pool.shutdown()

@@ -18,7 +18,7 @@ struct TestPool {
     init(
         delegate: RecordingDelegate = RecordingDelegate(),
         http: StubHTTP = StubHTTP(),
-        screening: ScreenedAuthors? = nil,
+        prefilter: ScreenedAuthors? = nil,
         _ change: (inout RelayPool.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = RelayPool.Configuration()
@@ -30,7 +30,7 @@ struct TestPool {
         identity = try KeyPair(random: SecureRandom.bytes)
         self.delegate = delegate
         self.http = http
-        delegate.screen(screening)
+        delegate.screen(prefilter)
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         pool = try RelayPool(
             configuration: configuration,

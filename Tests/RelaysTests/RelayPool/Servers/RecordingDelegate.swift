@@ -63,7 +63,7 @@ final class RecordingDelegate: RelayPoolDelegate {
 
     func mark(of relay: RelayURL) -> Int64? { nil }
 
-    func screening() -> (any EventScreening)? { state.withLockedValue { $0.screened }?.make() }
+    func prefilter() -> (any EventPrefilter)? { state.withLockedValue { $0.screened }?.make() }
 
     /// Screens live events from now on.
     func screen(_ authors: ScreenedAuthors?) { state.withLockedValue { $0.screened = authors } }
@@ -73,7 +73,7 @@ final class RecordingDelegate: RelayPoolDelegate {
     }
 
     /// Settles the held events, and from now on all events immediately.
-    func letGo() {
+    func release() {
         let held = state.withLockedValue { state in
             state.holds = false
             defer { state.held = [] }
@@ -104,9 +104,9 @@ final class ScreenedAuthors: Sendable {
 
     var reported: Int { count.withLockedValue { $0 } }
 
-    func make() -> any EventScreening { Reading(author, count) }
+    func make() -> any EventPrefilter { Reading(author, count) }
 
-    private final class Reading: EventScreening {
+    private final class Reading: EventPrefilter {
         private let author: PublicKey
         private let count: NIOLockedValueBox<Int>
         private var scanner = EventScanner()
@@ -117,10 +117,10 @@ final class ScreenedAuthors: Sendable {
             self.count = count
         }
 
-        func finding(of json: UnsafeRawBufferPointer) -> ScreeningFinding {
+        func finding(of json: UnsafeRawBufferPointer) -> PrefilterResult {
             guard (try? scanner.scan(json))?.pubkey == author else { return .mayConcernSomebody }
             passed += 1
-            return .concernsNobody
+            return .irrelevant
         }
 
         func report() {
@@ -149,7 +149,7 @@ final class StubHTTP: HTTPSender {
 
     var requests: [HTTPRequest] { state.withLockedValue { $0.requests } }
 
-    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void) {
+    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void) {
         let response = HTTPResponse(status: document == nil ? 404 : 200, body: Array((document ?? "").utf8))
         let complete: @Sendable () -> Void = {
             MultiThreadedEventLoopGroup.singleton.next().execute { completion(.success(response)) }
@@ -162,7 +162,7 @@ final class StubHTTP: HTTPSender {
         if !isHeld { complete() }
     }
 
-    func letGo() {
+    func release() {
         let held = state.withLockedValue { state in
             state.holds = false
             defer { state.held = [] }

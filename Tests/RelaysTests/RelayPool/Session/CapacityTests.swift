@@ -115,7 +115,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     exchange.pass(.minutes(5))
     #expect(exchange.session.live.isAskedByKind)
     #expect(exchange.established.count == 2_000)
-    #expect(exchange.relay.mostBytesOpen <= 100_000)
+    #expect(exchange.relay.peakBytesOpen <= 100_000)
     #expect(exchange.relay.requests.count < 100)
 }
 
@@ -161,7 +161,7 @@ func aRelayThatIsFullAndDoesNotSaySoIsFoundOut(_ words: String) {
     #expect(exchange.now - began < .seconds(10))
     #expect(exchange.relay.requests.count < 50)
     #expect(exchange.relay.refused.isEmpty)
-    #expect(exchange.relay.mostBytesOpen <= 524_288)
+    #expect(exchange.relay.peakBytesOpen <= 524_288)
     // Each key twice in `authors` and three times in a `#p`, and little else.
     #expect(exchange.relay.bytesRequested < 10_000 * 67 * 5 + 400_000)
 }

@@ -5,32 +5,32 @@ import Testing
 @testable import Relays
 
 @Test func refusalsAreToldApartByPrefixAndWords() {
-    #expect(Refusal("auth-required: we only serve members") == .authenticate)
-    #expect(Refusal("rate-limited: slow down there chief") == .slower)
-    #expect(Refusal("restricted: not for you") == .never)
-    #expect(Refusal("blocked: you are banned") == .never)
-    #expect(Refusal("unsupported: filter contains unknown elements") == .smaller)
-    #expect(Refusal("invalid: too many values") == .smaller)
-    #expect(Refusal("error: shutting down idle subscription") == .later)
-    #expect(Refusal("error: filter too large") == .smaller)
-    #expect(Refusal("") == .later)
-    #expect(Refusal("error: too many requests") == .slower)
-    #expect(Refusal("ERROR: too many concurrent REQs") == .tooManySubscriptions)
-    #expect(Refusal("rate-limited: too many REQs") == .tooManySubscriptions)
-    #expect(Refusal("error: Maximum concurrent subscription count reached") == .tooManySubscriptions)
-    #expect(Refusal("rate-limited: max subscriptions") == .tooManySubscriptions)
-    #expect(Refusal("invalid: too many filters in REQ") == .smaller)
-    #expect(Refusal("auth-required: max 1 subscription for strangers") == .authenticate)
-    #expect(Refusal("rate-limited: subscription rate limit exceeded") == .slower)
-    #expect(Refusal("rate-limited: 10 subscriptions per minute, max") == .slower)
-    #expect(Refusal("error: bad req: subscription id too long") == .smaller)
-    #expect(Refusal("rate-limited: active subscriptions exceed max size 1048576 bytes") == .tooLargeSubscriptions)
-    #expect(Refusal("error: subscription exceeds max size") == .later)
-    #expect(Refusal(notice: "total size limit of open subscriptions") == .tooLargeSubscriptions)
-    #expect(Refusal(notice: "ERROR: too many concurrent REQs") == .tooManySubscriptions)
-    #expect(Refusal(notice: "rate-limited: slow down") == .slower)
-    #expect(Refusal(notice: "you are rate limited") == .slower)
-    #expect(Refusal(notice: "welcome") == nil)
+    #expect(RejectReason("auth-required: we only serve members") == .authenticate)
+    #expect(RejectReason("rate-limited: slow down there chief") == .slower)
+    #expect(RejectReason("restricted: not for you") == .never)
+    #expect(RejectReason("blocked: you are banned") == .never)
+    #expect(RejectReason("unsupported: filter contains unknown elements") == .smaller)
+    #expect(RejectReason("invalid: too many values") == .smaller)
+    #expect(RejectReason("error: shutting down idle subscription") == .later)
+    #expect(RejectReason("error: filter too large") == .smaller)
+    #expect(RejectReason("") == .later)
+    #expect(RejectReason("error: too many requests") == .slower)
+    #expect(RejectReason("ERROR: too many concurrent REQs") == .tooManySubscriptions)
+    #expect(RejectReason("rate-limited: too many REQs") == .tooManySubscriptions)
+    #expect(RejectReason("error: Maximum concurrent subscription count reached") == .tooManySubscriptions)
+    #expect(RejectReason("rate-limited: max subscriptions") == .tooManySubscriptions)
+    #expect(RejectReason("invalid: too many filters in REQ") == .smaller)
+    #expect(RejectReason("auth-required: max 1 subscription for strangers") == .authenticate)
+    #expect(RejectReason("rate-limited: subscription rate limit exceeded") == .slower)
+    #expect(RejectReason("rate-limited: 10 subscriptions per minute, max") == .slower)
+    #expect(RejectReason("error: bad req: subscription id too long") == .smaller)
+    #expect(RejectReason("rate-limited: active subscriptions exceed max size 1048576 bytes") == .tooLargeSubscriptions)
+    #expect(RejectReason("error: subscription exceeds max size") == .later)
+    #expect(RejectReason(notice: "total size limit of open subscriptions") == .tooLargeSubscriptions)
+    #expect(RejectReason(notice: "ERROR: too many concurrent REQs") == .tooManySubscriptions)
+    #expect(RejectReason(notice: "rate-limited: slow down") == .slower)
+    #expect(RejectReason(notice: "you are rate limited") == .slower)
+    #expect(RejectReason(notice: "welcome") == nil)
 }
 
 @Test func authenticationIsDoneOnceAChallengeAndTheRequestRepeated() {
@@ -163,7 +163,7 @@ import Testing
     #expect(exchange.marks.isEmpty)
     #expect(exchange.established.isEmpty)
     #expect((4...16).contains(exchange.relay.requests.count))
-    #expect(exchange.relay.mostOpen == 1)
+    #expect(exchange.relay.peakOpen == 1)
 }
 
 @Test func aRelayThatTakesLessIsAskedForLess() {
@@ -223,7 +223,7 @@ import Testing
     exchange.watch([2_000])
     exchange.pass(.seconds(10))
     #expect(exchange.established.count == 1_001)
-    #expect(exchange.relay.mostOpen <= 20)
+    #expect(exchange.relay.peakOpen <= 20)
     #expect(!exchange.marks.isEmpty)
 }
 
@@ -241,7 +241,7 @@ import Testing
     exchange.pass(.seconds(200))
     #expect(exchange.session.live.isAskedByKind)
     #expect(exchange.established.count == 900)
-    #expect(exchange.relay.mostOpen <= 9)
+    #expect(exchange.relay.peakOpen <= 9)
 }
 
 @Test func aRelayThatWillHaveNothingToDoWithOurOwnKeyStillServesOthers() {

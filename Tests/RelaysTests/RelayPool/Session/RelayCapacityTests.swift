@@ -42,7 +42,7 @@ import TimeTestSupport
 }
 
 @Test func onlyRefusalsOneAfterTheOtherMakeARow() {
-    var row = RefusalStreak()
+    var row = RejectStreak()
     func refuse(_ number: UInt64, last: UInt64) -> Bool { row.refused(number, last: last) }
     // They were sent at the same time, so they count as one refusal.
     #expect(!refuse(5, last: 9))
@@ -50,7 +50,7 @@ import TimeTestSupport
     #expect(!refuse(9, last: 9))
     #expect(!refuse(10, last: 10))
     #expect(refuse(11, last: 11))
-    row = RefusalStreak()
+    row = RejectStreak()
     #expect(!refuse(20, last: 20))
     #expect(!refuse(21, last: 22))
     row.accepted(3)
@@ -111,10 +111,10 @@ private let document = Array(#"{"limitation":{"max_subscriptions":7}}"#.utf8)
 }
 
 @Test(arguments: [
-    Result<HTTPResponse, HTTPFailure>.success(HTTPResponse(status: 404, body: document)),
-    .failure(HTTPFailure(.timeout, mayHaveBeenProcessed: true)),
+    Result<HTTPResponse, HTTPError>.success(HTTPResponse(status: 404, body: document)),
+    .failure(HTTPError(.timeout, mayHaveBeenProcessed: true)),
 ])
-func aRelayWithoutADocumentHasTheUsualLimitsUntilTheNextConnection(_ answer: Result<HTTPResponse, HTTPFailure>) {
+func aRelayWithoutADocumentHasTheUsualLimitsUntilTheNextConnection(_ answer: Result<HTTPResponse, HTTPError>) {
     var known = KnownLimitation(age: .seconds(1))
     #expect(known.begin(now: 0) == true)
     #expect(known.end(answer, now: 10) == RelayLimitation())

@@ -91,7 +91,7 @@ import Testing
     #expect(exchange.established.count == watchedSince.count)
     #expect(exchange.marks == exchange.marks.sorted())
     #expect(exchange.marks.last.map { exchange.seconds - $0 < 60 } == true)
-    #expect(exchange.relay.mostOpen <= subscriptions)
+    #expect(exchange.relay.peakOpen <= subscriptions)
     for (event, key) in news {
         let first = exchange.firstDealtWith[event.id]
         #expect(first == .live || first == .stored, "\(event.createdAt - Exchange.start) s, key \(key)")

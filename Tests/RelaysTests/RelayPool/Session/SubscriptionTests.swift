@@ -87,7 +87,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     #expect(exchange.established.count == 10_000)
     #expect(!exchange.session.live.isAskedByKind)
     #expect(exchange.relay.open.count == 12)
-    #expect(exchange.relay.mostOpen <= 20)
+    #expect(exchange.relay.peakOpen <= 20)
     #expect(exchange.session.requests.lastNumber < 100)
     let first = exchange.session.requests.lastNumber
     exchange.disconnect()
@@ -126,7 +126,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.pass(.seconds(10))
     #expect(!exchange.session.live.isAskedByKind)
     #expect(exchange.relay.open.count == 4)
-    #expect(exchange.relay.mostOpen <= 8)
+    #expect(exchange.relay.peakOpen <= 8)
     let live = Event.sample(2, to: .sample(1), at: exchange.seconds)
     exchange.arrive(live)
     #expect(exchange.readings(of: live) == [.live])
@@ -156,7 +156,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.pass(.minutes(1))
     #expect(exchange.session.live.isAskedByKind)
     #expect(exchange.established.count == 3_000)
-    #expect(exchange.relay.mostBytesOpen <= 524_288)
+    #expect(exchange.relay.peakBytesOpen <= 524_288)
 }
 
 @Test func messagesStayWithinTheRelaysLength() {
@@ -180,7 +180,7 @@ private func named(_ filters: [Filter]) -> Set<String> {
     exchange.pass(.seconds(200))
     #expect(exchange.established.count == 200)
     #expect(!exchange.marks.isEmpty)
-    #expect(exchange.relay.mostOpen <= subscriptions)
+    #expect(exchange.relay.peakOpen <= subscriptions)
 }
 
 @Test func withoutRoomASubscriptionIsReplacedUnderItsIDAndTheGapIsRead() throws {

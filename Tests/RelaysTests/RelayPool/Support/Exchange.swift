@@ -228,8 +228,8 @@ struct ModelRelay {
     private(set) var published: [Event] = []
     private(set) var isAuthenticated = false
     private var sizes: [SubscriptionID: Int] = [:]
-    private(set) var mostOpen = 0
-    private(set) var mostBytesOpen = 0
+    private(set) var peakOpen = 0
+    private(set) var peakBytesOpen = 0
     /// Bytes of all REQs.
     private(set) var bytesRequested = 0
     private(set) var refused: [SubscriptionID] = []
@@ -270,8 +270,8 @@ struct ModelRelay {
             if others + size > maxBytesOpen { return refuse(id, wordsForBytesOpen) }
             open[id] = filters
             sizes[id] = size
-            mostOpen = max(mostOpen, open.count)
-            mostBytesOpen = max(mostBytesOpen, others + size)
+            peakOpen = max(peakOpen, open.count)
+            peakBytesOpen = max(peakBytesOpen, others + size)
             let stored = (capsTogether ? storedTogether(filters) : filters.flatMap(stored)).map {
                 Message.event(id, $0)
             }

@@ -18,7 +18,7 @@ final class SigningBench {
     /// Registrations that reached the registry.
     private(set) var registered: [Event] = []
     let registry: Registry
-    private let surroundings = Surroundings(now: start)
+    private let surroundings = SigningContext(now: start)
     private var service: RemoteSigningService
 
     init(
@@ -49,7 +49,7 @@ final class SigningBench {
         _ configuration: RemoteSigningConfiguration,
         _ registry: Registry,
         _ limits: SessionLimits,
-        _ surroundings: Surroundings
+        _ surroundings: SigningContext
     ) throws -> RemoteSigningService {
         var configuration = configuration
         configuration.limits = limits
@@ -146,7 +146,7 @@ final class SigningBench {
 }
 
 /// A manual clock, and the receiver of responses.
-final class Surroundings: Sendable {
+final class SigningContext: Sendable {
     let clock: ManualClock
     private let answers = Mutex<[(event: Event, source: RequestSource)]>([])
 

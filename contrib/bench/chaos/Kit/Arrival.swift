@@ -3,7 +3,7 @@ import CarillonLab
 /// A request as the lab recorded it.
 package struct Arrival: Sendable {
     /// The lab's result for the request.
-    package enum Fate: Sendable, Equatable {
+    package enum DeliveryResult: Sendable, Equatable {
         /// Answered with 200 to 299, or meant to be.
         case accepted(status: Int)
         /// Answered with anything else.
@@ -18,9 +18,9 @@ package struct Arrival: Sendable {
     package var target: String
     /// Our number for it; nil if it had none.
     package var sending: Int?
-    package var fate: Fate
+    package var fate: DeliveryResult
     /// The misbehavior that the lab was told to use.
-    package var conduct: Misbehaviour.Conduct?
+    package var behavior: ScriptedBehavior.Action?
     /// APNs' `apns-id`.
     package var messageID: String?
     /// Every text in the message, as the device reads it; nil if the message is unreadable.
@@ -32,8 +32,8 @@ package struct Arrival: Sendable {
         transport: ChaosTransport,
         target: String,
         sending: Int?,
-        fate: Fate,
-        conduct: Misbehaviour.Conduct? = nil,
+        fate: DeliveryResult,
+        behavior: ScriptedBehavior.Action? = nil,
         messageID: String? = nil,
         texts: Set<String>? = nil,
         complaint: String? = nil
@@ -42,7 +42,7 @@ package struct Arrival: Sendable {
         self.target = target
         self.sending = sending
         self.fate = fate
-        self.conduct = conduct
+        self.behavior = behavior
         self.messageID = messageID
         self.texts = texts
         self.complaint = complaint
@@ -55,8 +55,8 @@ package struct Arrival: Sendable {
             transport: transport,
             target: request.target,
             sending: request.header(NumberedSender.header).flatMap { Int($0) },
-            fate: Fate(request, speaksHTTP2: transport.speaksHTTP2),
-            conduct: request.misbehaviour,
+            fate: DeliveryResult(request, speaksHTTP2: transport.speaksHTTP2),
+            behavior: request.misbehaviour,
             messageID: request.header("apns-id"),
             texts: request.payload.map(Self.texts),
             complaint: request.detail
@@ -81,7 +81,7 @@ package struct Arrival: Sendable {
     }
 }
 
-extension Arrival.Fate {
+extension Arrival.DeliveryResult {
     init(_ request: ReceivedRequest, speaksHTTP2: Bool) {
         switch (request.status, request.misbehaviour) {
         case (let status?, _): self = request.isAccepted ? .accepted(status: status) : .refused(status: status)

@@ -31,7 +31,7 @@ package struct ChaosPlan: Sendable {
     /// Maximum number of attempts in flight for each transport.
     package var inFlight = 64
     /// A run without a completed delivery for this number of seconds is aborted as stuck.
-    package var patience = 120
+    package var timeout = 120
 
     package init(
         seed: UInt64,

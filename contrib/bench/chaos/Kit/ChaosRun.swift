@@ -85,7 +85,7 @@ package struct ChaosRun {
         }
         configuration.keptRequests = 20 * plan.deliveries + 1_000
         configuration.keptBytes = 2 << 30
-        configuration.randomMisbehaviour = { maker.conduct($0, $1) }
+        configuration.randomMisbehaviour = { maker.behavior($0, $1) }
         return configuration
     }
 
@@ -196,6 +196,6 @@ struct Watch {
             open[transport] = left
             if left == 0 { seconds[transport] = (now - began) / .seconds(1) }
         }
-        wasStuck = now - lastNews > .seconds(plan.patience)
+        wasStuck = now - lastNews > .seconds(plan.timeout)
     }
 }

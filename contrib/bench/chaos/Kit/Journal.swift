@@ -196,7 +196,7 @@ struct NumberedSender: HTTPSender {
     /// In milliseconds.
     let timeout: UInt32
 
-    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void) {
+    func send(_ request: HTTPRequest, completion: @escaping @Sendable (Result<HTTPResponse, HTTPError>) -> Void) {
         var request = request
         request.timeout = min(request.timeout, .milliseconds(timeout))
         guard let device = target(of: request).flatMap({ devices[$0] }), let number = journal.sendingBegan(to: device)

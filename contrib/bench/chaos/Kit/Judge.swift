@@ -76,7 +76,7 @@ package enum Judge {
             let place = evidence.delivery(of: sending)
             let delivery = evidence.record.population.deliveries[place]
             for arrival in evidence.arrivals[index] {
-                if case .refused(let status) = arrival.fate, arrival.conduct == nil {
+                if case .refused(let status) = arrival.fate, arrival.behavior == nil {
                     verdict.fail(
                         .refusalsAreOrdered,
                         "\(evidence.name(place)) was refused with \(status): \(arrival.complaint ?? "no reason")"
@@ -120,7 +120,7 @@ package enum Judge {
             verdict.fail(.endsOnce, "\(record.leftInOutbox) deliveries are left in the outbox")
         }
         if record.wasStuck {
-            verdict.fail(.endsOnce, "no delivery ended for \(record.plan.patience) s, and some were open")
+            verdict.fail(.endsOnce, "no delivery ended for \(record.plan.timeout) s, and some were open")
         }
         for failure in record.journal.outboxFailures { verdict.fail(.rulesKept, "the outbox failed: \(failure)") }
         for mistake in record.pluginMistakes { verdict.fail(.rulesKept, "a plugin broke the ABI's rules: \(mistake)") }
@@ -253,7 +253,7 @@ package enum Judge {
         verdict.repeats.append(
             Verdict.Repeat(
                 transport: transport,
-                cause: RepeatCause(before.arrival.conduct, reason: reason),
+                cause: RepeatCause(before.arrival.behavior, reason: reason),
                 isCertain: before.arrival.isAccepted && arrival.isAccepted
             )
         )
@@ -261,9 +261,9 @@ package enum Judge {
 }
 
 extension RepeatCause {
-    /// `reason` is the lanes' reason for a request that met `conduct`.
-    init(_ conduct: Misbehaviour.Conduct?, reason: String) {
-        switch conduct {
+    /// `reason` is the lanes' reason for a request that met `behavior`.
+    init(_ behavior: ScriptedBehavior.Action?, reason: String) {
+        switch behavior {
         case .silence: self = .silence
         case .reset: self = .reset
         case .close, .cut: self = .dropped

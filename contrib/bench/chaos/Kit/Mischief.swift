@@ -24,7 +24,7 @@ package enum Mischief: String, CaseIterable, Sendable, Codable {
     case gone = "device gone"
 
     /// Returns the lab's action. `draw` refines it.
-    func conduct(of transport: ChaosTransport, requestTimeout: UInt32, draw: UInt64) -> Misbehaviour.Conduct {
+    func behavior(of transport: ChaosTransport, requestTimeout: UInt32, draw: UInt64) -> ScriptedBehavior.Action {
         switch self {
         case .refusedStream: .refuseStream
         case .internalError: .reset(code: 0x2)
@@ -58,7 +58,7 @@ package enum Mischief: String, CaseIterable, Sendable, Codable {
         }
     }
 
-    private static func gone(of transport: ChaosTransport) -> Misbehaviour.Conduct {
+    private static func gone(of transport: ChaosTransport) -> ScriptedBehavior.Action {
         switch transport {
         case .apns, .webPush: .gone
         case .fcm: .answer(status: 404, reason: "UNREGISTERED")

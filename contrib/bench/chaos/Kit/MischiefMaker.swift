@@ -22,7 +22,7 @@ package final class MischiefMaker: Sendable {
     }
 
     /// Maximum number of failures in a row of a device's requests, so that every delivery ends.
-    private static let mostInARow = 5
+    private static let maxInARow = 5
 
     private let plan: ChaosPlan
     package let scripts: [ChaosTransport: PhaseScript]
@@ -58,7 +58,7 @@ package final class MischiefMaker: Sendable {
     func release() { state.withLock { $0.hanging = nil } }
 
     /// `LabConfiguration.randomMisbehaviour`.
-    func conduct(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
+    func behavior(_ service: LabService, _ target: String) -> ScriptedBehavior.Action? {
         guard let transport = ChaosTransport(service: service) else {
             return service == .oauth ? conductOfTokenEndpoint() : nil
         }
@@ -76,7 +76,7 @@ package final class MischiefMaker: Sendable {
                 mischief = .silence
             } else if let death = deaths[target], known.requests >= death {
                 mischief = .gone
-            } else if known.inARow >= Self.mostInARow {
+            } else if known.inARow >= Self.maxInARow {
                 mischief = nil
             } else {
                 mischief = scripts[transport]?.phase(ofRequest: number)
@@ -88,12 +88,12 @@ package final class MischiefMaker: Sendable {
             }
             known.inARow += 1
             state.injected[transport, default: [:]][mischief, default: 0] += 1
-            return mischief.conduct(of: transport, requestTimeout: plan.requestTimeout, draw: random.next())
+            return mischief.behavior(of: transport, requestTimeout: plan.requestTimeout, draw: random.next())
         }
     }
 
     /// Every other request for a token fails, so that the pauses between them, which are real seconds, stay short.
-    private func conductOfTokenEndpoint() -> Misbehaviour.Conduct? {
+    private func conductOfTokenEndpoint() -> ScriptedBehavior.Action? {
         guard plan.weather == .chaos else { return nil }
         return state.withLock { state in
             state.tokenRequests += 1

@@ -37,7 +37,7 @@ struct Decisions {
                 left -= 1
             }
             for decision in batch.ask() {
-                let isPassed = decision.read { $0.status == .CARILLON_OK && $0.verdict == .CARILLON_PASS }
+                let isPassed = decision.read { $0.status == .CARILLON_OK && $0.decision == .CARILLON_PASS }
                 precondition(isPassed == true)
             }
         }

@@ -118,7 +118,7 @@ extension Load: InstanceHost {
     }
 
     func logLine(_: carillon_log_level, _: carillon_str) {}
-    func note(_: MistakeMessage.Rule, _: String) {}
+    func note(_: ViolationMessage.Rule, _: String) {}
     func present(_: PresentMessage) -> (status: carillon_status, text: String) { (.CARILLON_UNSUPPORTED, "") }
     func openStream(_: StreamOpenMessage, _: any StreamReceiver) -> StreamOpening { .refused(.CARILLON_UNSUPPORTED) }
     func willRemake() {}

@@ -160,8 +160,8 @@ struct ConnectionLife {
 
     private mutating func failed(now: Deadline, jitter: Double) {
         failures += 1
-        let patience = wasOpen ? pauses.failuresBeforeRest : pauses.failuresOfUnknown
-        let isSpent = mayRest && failures >= patience
+        let allowedFailures = wasOpen ? pauses.failuresBeforeRest : pauses.failuresOfUnknown
+        let isSpent = mayRest && failures >= allowedFailures
         let full = isSpent ? pauses.rest : min(pauses.longest, pauses.first * (1 << min(failures - 1, 30)))
         retryAt = max(retryAt, now + full / 2 * (1 + min(max(jitter, 0), 1)))
     }

@@ -38,7 +38,7 @@ package struct ConnectionLimits: Sendable {
 }
 
 /// The reason why a relay is not connected. One word of a small fixed set, for logs and a metric's label.
-package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
+package enum ConnectionError: String, Error, Sendable, CaseIterable {
     /// The address guard refused the address behind the URL.
     case forbiddenAddress = "forbidden-address"
     case unresolved
@@ -66,7 +66,7 @@ package enum ConnectionFailure: String, Error, Sendable, CaseIterable {
     package var explanation: String {
         switch self {
         case .forbiddenAddress, .unresolved, .unreachable, .tls, .timeout:
-            HTTPFailure.Reason(rawValue: rawValue)?.explanation ?? rawValue
+            HTTPError.Reason(rawValue: rawValue)?.explanation ?? rawValue
         case .notWebSocket: "the server does not support WebSocket at this URL"
         case .closed: "the relay closed the connection"
         case .silent: "the relay did not respond to pings"

@@ -16,7 +16,7 @@ struct FrameCutter {
         /// Bytes with a frame that a server must not send. All later bytes are returned this way too.
         case undivided(ByteBuffer)
         /// The stream cannot be read any further.
-        case broken(ConnectionFailure)
+        case broken(ConnectionError)
     }
 
     private static let reserved: UInt8 = 0x70
@@ -29,7 +29,7 @@ struct FrameCutter {
     /// The maximum buffer reserved up front. A frame's header may announce bytes that never arrive.
     private static let reserve = 16 << 10
     /// The maximum number of fragments of one message.
-    private static let mostParts = 4_096
+    private static let maxParts = 4_096
 
     private let messageBytes: Int
     private let bytesPassed: Int
@@ -101,7 +101,7 @@ struct FrameCutter {
 
     /// Takes the next fragment of a message, or the whole message.
     private mutating func takePart(isLast: Bool, header: Int, length: Int) -> Part {
-        let isTooLong = length > messageBytes - parts.readableBytes || partCount == Self.mostParts
+        let isTooLong = length > messageBytes - parts.readableBytes || partCount == Self.maxParts
         if passed != nil || isTooLong { return passPart(isLast: isLast, header: header, length: length) }
         guard rest.readableBytes >= header + length else { return .incomplete }
         rest.moveReaderIndex(forwardBy: header)
@@ -167,7 +167,7 @@ struct FrameCutter {
         return .undivided(rest)
     }
 
-    private mutating func fail(_ failure: ConnectionFailure) -> Piece {
+    private mutating func fail(_ failure: ConnectionError) -> Piece {
         isBroken = true
         rest = ByteBuffer()
         return .broken(failure)

@@ -32,7 +32,7 @@ struct RelayConnector: Sendable {
     }
 
     /// Connects to `url` after resolving its name again; if guarded, only to addresses that the guard permits. The wire
-    /// is not read before the future's callbacks have run. Fails with a ``ConnectionFailure``.
+    /// is not read before the future's callbacks have run. Fails with a ``ConnectionError``.
     func connect(
         to url: RelayURL,
         isGuarded: Bool,
@@ -40,7 +40,7 @@ struct RelayConnector: Sendable {
     ) -> EventLoopFuture<NIOLoopBound<RelayWire>> {
         let origin = url.origin
         if isGuarded, let address = origin.address, !addressGuard.permits(address) {
-            return loop.makeFailedFuture(ConnectionFailure.forbiddenAddress)
+            return loop.makeFailedFuture(ConnectionError.forbiddenAddress)
         }
         let end = loop.now + .milliseconds(limits.handshake.milliseconds)
         let resolver = GuardedResolver(
@@ -56,9 +56,9 @@ struct RelayConnector: Sendable {
             .flatMap { channel in
                 // Schedule this only now: during the address race there are several channels.
                 let deadline = loop.scheduleTask(deadline: end) {
-                    channel.pipeline.fireErrorCaught(ConnectionFailure.timeout)
+                    channel.pipeline.fireErrorCaught(ConnectionError.timeout)
                 }
-                return shakeHands(with: url, over: channel).always { result in
+                return performHandshake(with: url, over: channel).always { result in
                     deadline.cancel()
                     if case .failure = result { channel.close(promise: nil) }
                 }
@@ -66,7 +66,7 @@ struct RelayConnector: Sendable {
             .flatMapErrorThrowing { throw Self.failure(of: $0) }
     }
 
-    private func shakeHands(with url: RelayURL, over channel: any Channel) -> EventLoopFuture<NIOLoopBound<RelayWire>> {
+    private func performHandshake(with url: RelayURL, over channel: any Channel) -> EventLoopFuture<NIOLoopBound<RelayWire>> {
         do {
             let pipeline = channel.pipeline.syncOperations
             if url.origin.isSecure {
@@ -79,7 +79,7 @@ struct RelayConnector: Sendable {
                 upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
                     upgradeRequestHead: head,
                     upgraders: [upgrader],
-                    notUpgradingCompletionHandler: { $0.eventLoop.makeFailedFuture(ConnectionFailure.notWebSocket) }
+                    notUpgradingCompletionHandler: { $0.eventLoop.makeFailedFuture(ConnectionError.notWebSocket) }
                 )
             )
             // A challenge may arrive in one segment with the upgrade response.
@@ -110,9 +110,9 @@ struct RelayConnector: Sendable {
         )
     }
 
-    private static func failure(of error: any Error) -> ConnectionFailure {
+    private static func failure(of error: any Error) -> ConnectionError {
         switch error {
-        case let failure as ConnectionFailure: failure
+        case let failure as ConnectionError: failure
         case let error as NIOConnectionError: failure(of: error)
         case ChannelError.connectTimeout: .timeout
         case NIOSSLError.uncleanShutdown, NIOSSLError.handshakeFailed(.syscallError), is ChannelError, is IOError:
@@ -122,8 +122,8 @@ struct RelayConnector: Sendable {
         }
     }
 
-    private static func failure(of error: NIOConnectionError) -> ConnectionFailure {
-        guard error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPFailure else {
+    private static func failure(of error: NIOConnectionError) -> ConnectionError {
+        guard error.connectionErrors.isEmpty, let cause = (error.dnsAError ?? error.dnsAAAAError) as? HTTPError else {
             return .unreachable
         }
         return cause.reason == .forbiddenAddress ? .forbiddenAddress : .unresolved

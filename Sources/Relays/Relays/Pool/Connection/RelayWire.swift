@@ -16,7 +16,7 @@ final class RelayWire: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
     private var owner: (any RelayWireOwner)?
-    private var failure: ConnectionFailure?
+    private var failure: ConnectionError?
     private var isClosing = false
     private var readPending = false
     private var pacing = ReadPacing()
@@ -69,7 +69,7 @@ final class RelayWire: ChannelDuplexHandler {
     }
 
     /// Ends the connection because the relay violated the protocol.
-    func fail(_ failure: ConnectionFailure) {
+    func fail(_ failure: ConnectionError) {
         guard let context else { return }
         close(failure == .tooLarge ? .messageTooLarge : .protocolError, failure, context: context)
     }
@@ -199,7 +199,7 @@ final class RelayWire: ChannelDuplexHandler {
         context.write(wrapOutboundOut(frame), promise: nil)
     }
 
-    private func close(_ code: WebSocketErrorCode, _ failure: ConnectionFailure?, context: ChannelHandlerContext) {
+    private func close(_ code: WebSocketErrorCode, _ failure: ConnectionError?, context: ChannelHandlerContext) {
         guard !isClosing else { return }
         isClosing = true
         self.failure = failure
@@ -224,7 +224,7 @@ final class RelayWire: ChannelDuplexHandler {
         }
     }
 
-    private func abort(_ failure: ConnectionFailure, context: ChannelHandlerContext) {
+    private func abort(_ failure: ConnectionError, context: ChannelHandlerContext) {
         if !isClosing { self.failure = failure }
         isClosing = true
         context.close(promise: nil)
@@ -257,7 +257,7 @@ protocol RelayWireOwner: AnyObject {
     func receivedAll() -> Int
 
     /// Takes the end of the connection. Called once; `failure` is nil if the router closed it.
-    func ended(_ failure: ConnectionFailure?)
+    func ended(_ failure: ConnectionError?)
 }
 
 /// Distinguishes a silent relay from a dead one with pings.
@@ -269,7 +269,7 @@ struct Keepalive {
     }
 
     /// The maximum number of unanswered pings.
-    private static let patience = 2
+    private static let maxFailures = 2
 
     private let silence: Duration
     private var unanswered = 0
@@ -295,7 +295,7 @@ struct Keepalive {
             unanswered = 0
             return .nothing
         }
-        guard unanswered < Self.patience else { return .giveUp }
+        guard unanswered < Self.maxFailures else { return .giveUp }
         unanswered += 1
         return .ping
     }

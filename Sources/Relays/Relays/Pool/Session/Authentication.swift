@@ -36,7 +36,7 @@ struct Authentication: Hashable, Sendable {
     private var isExhausted: Bool { state == .accepted || state == .refused || attempts >= Self.attemptLimit }
 
     /// Returns the meaning of a refusal. Before a permanent refusal is accepted, the router authenticates once.
-    func meaning(of refusal: Refusal) -> Refusal {
+    func meaning(of refusal: RejectReason) -> RejectReason {
         switch refusal {
         case .authenticate: isExhausted ? .never : .authenticate
         case .never: challenge != nil && !isExhausted ? .authenticate : .never
@@ -76,9 +76,9 @@ struct Authentication: Hashable, Sendable {
     }
 
     /// When to continue as if the relay had accepted: not every relay responds.
-    func deadline(_ patience: Duration) -> Timestamp? {
+    func deadline(_ timeout: Duration) -> Timestamp? {
         guard case .underway(_, let since) = state else { return nil }
-        return since + patience
+        return since + timeout
     }
 
     /// Assumes that the relay accepted.

@@ -182,13 +182,13 @@ final class CatchUp {
     }
 
     /// Whether a REQ was refused for a reason that smaller chunks may remove.
-    func wantsSmallerChunks(_ number: UInt32, _ refusal: Refusal) -> Bool {
+    func wantsSmallerChunks(_ number: UInt32, _ refusal: RejectReason) -> Bool {
         guard refusal == .smaller, let sweep = sweeps[number] else { return false }
         return sweep.step?.isOfSeveral != true && sweep.keys.count > 50
     }
 
     /// Handles a sweep's subscription that the relay closed or did not open.
-    func closed(_ number: UInt32, _ refusal: Refusal) {
+    func closed(_ number: UInt32, _ refusal: RejectReason) {
         guard let sweep = sweeps[number] else { return }
         switch refusal {
         case .slower, .tooManySubscriptions, .tooLargeSubscriptions, .later:
@@ -231,8 +231,8 @@ final class CatchUp {
         guard let sweep = sweeps[number], sweep.isRead else { return }
         if sweep.mustBeginAgain {
             dissolve(number)
-        } else if !sweep.undealt.isEmpty {
-            let steps = steps(for: stages(for: sweep.undealt))
+        } else if !sweep.unprocessed.isEmpty {
+            let steps = steps(for: stages(for: sweep.unprocessed))
             sweeps[number]?.readAgain(steps, now: requests.now, settings)
         } else {
             sweeps[number] = nil
@@ -247,7 +247,7 @@ final class CatchUp {
         guard let sweep = sweeps.removeValue(forKey: number) else { return }
         requests.close(sweep.subscription)
         switch sweep.purpose {
-        case .again: backlog.missed.putBack(sweep.undealt)
+        case .again: backlog.missed.putBack(sweep.unprocessed)
         case .own(let since): backlog.own.abandoned(since: since)
         case .gap(let chunk, let since): backlog.read(chunk: chunk, since: since)
         case .stragglers, .beginning: backlog.readingAbandoned(for: sweep.keys, by: number)

@@ -58,9 +58,9 @@ struct LiveSubscription: Sendable {
     }
 
     /// Returns when the last REQ counts as failed.
-    func deadline(_ patience: Duration) -> Timestamp? {
+    func deadline(_ timeout: Duration) -> Timestamp? {
         guard pending != nil, let lastActivity else { return nil }
-        return lastActivity + patience
+        return lastActivity + timeout
     }
 
     /// Schedules a REQ for that moment at the latest.

@@ -10,8 +10,8 @@ struct LiveSubscriptions {
     typealias Name = LiveSubscription.Name
 
     /// After this number of failures the relay is assumed to refuse requests by kind silently.
-    private static let patienceByKind = 5
-    private static let patienceAtUsers = 3
+    private static let maxFailuresByKind = 5
+    private static let maxFailuresAtUsers = 3
 
     private let requests: RelayRequests
     private let catchUp: CatchUp
@@ -326,7 +326,7 @@ struct LiveSubscriptions {
     }
 
     /// Handles a live subscription that the relay closed or did not open.
-    mutating func closed(_ name: Name, _ id: SubscriptionID, _ refusal: Refusal) {
+    mutating func closed(_ name: Name, _ id: SubscriptionID, _ refusal: RejectReason) {
         guard let subscription = table[name] else { return }
         if subscription.open == id { lost(name) }
         guard subscription.pending == id || subscription.pending == nil else { return }
@@ -361,9 +361,9 @@ struct LiveSubscriptions {
     private mutating func failed(_ name: Name, pause: Duration) {
         table[name]?.failed(until: requests.now + pause)
         let failures = table[name]?.failures
-        if name == .kinds, failures == Self.patienceByKind { giveUp(name) }
+        if name == .kinds, failures == Self.maxFailuresByKind { giveUp(name) }
         // At a relay of users, the router's own key is optional.
-        if name == .own, own.place == .users, failures == Self.patienceAtUsers { giveUp(name) }
+        if name == .own, own.place == .users, failures == Self.maxFailuresAtUsers { giveUp(name) }
         if let chunk = name.chunk { catchUp.backlog.askingFailed(chunk: chunk) }
     }
 

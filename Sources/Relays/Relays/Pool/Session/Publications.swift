@@ -71,7 +71,7 @@ struct Publications {
             return false
         }
         let again = requests.now + requests.settings.pause(after: publication.retry.failures)
-        switch authentication.meaning(of: Refusal(message)) {
+        switch authentication.meaning(of: RejectReason(message)) {
         case .authenticate:
             waiting[id]?.isSent = false
             waiting[id]?.retry.awaitAuthentication(until: requests.now + requests.settings.answer)
@@ -172,7 +172,7 @@ struct Fetches {
     }
 
     /// Handles a subscription that the relay closed or did not open.
-    mutating func closed(_ number: UInt64, _ refusal: Refusal) {
+    mutating func closed(_ number: UInt64, _ refusal: RejectReason) {
         guard let fetch = waiting[number] else { return }
         waiting[number]?.subscription = nil
         switch refusal {

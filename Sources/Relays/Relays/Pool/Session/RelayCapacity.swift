@@ -7,7 +7,7 @@ import Nostr
 /// maximum.
 struct RelayCapacity: Hashable, Sendable {
     /// The limits that refusals imply.
-    private struct Lesson: Hashable, Sendable {
+    private struct LearnedLimits: Hashable, Sendable {
         var subscriptions = Int.max
         var bytes = Int.max
 
@@ -24,9 +24,9 @@ struct RelayCapacity: Hashable, Sendable {
     private var said = 20
     private let enough: Int
     /// Limits that the relay stated in a message. They apply until the process ends.
-    private var stated = Lesson()
+    private var stated = LearnedLimits()
     /// Limits guessed from refusals, until ``forgetAt``. The refusals may have had another reason.
-    private var guessed = Lesson()
+    private var guessed = LearnedLimits()
     /// When the guesses expire.
     private(set) var forgetAt: Timestamp?
 
@@ -64,7 +64,7 @@ struct RelayCapacity: Hashable, Sendable {
     mutating func forget(now: Timestamp) -> Bool {
         guard let forgetAt, now >= forgetAt else { return false }
         let before = self
-        guessed = Lesson()
+        guessed = LearnedLimits()
         self.forgetAt = nil
         return subscriptions > before.subscriptions || bytes > before.bytes
     }
@@ -154,7 +154,7 @@ struct KnownLimitation {
 
     /// Takes the response. A relay without a document gets the default limits until the next connection requests it
     /// again.
-    mutating func end(_ result: Result<HTTPResponse, HTTPFailure>, now: Deadline) -> RelayLimitation {
+    mutating func end(_ result: Result<HTTPResponse, HTTPError>, now: Deadline) -> RelayLimitation {
         guard case .success(let response) = result, response.status == 200 else {
             state = .known(RelayLimitation(), at: now - age)
             return RelayLimitation()
@@ -227,7 +227,7 @@ struct RequestPace: Sendable {
 ///
 /// The router responds by authenticating (NIP-42), slowing down, requesting less at a time, omitting gift wraps, or
 /// disconnecting for a while.
-enum Refusal: Hashable, Sendable {
+enum RejectReason: Hashable, Sendable {
     /// The relay requires authentication first.
     case authenticate
     /// The router sends requests too fast.
@@ -269,7 +269,7 @@ enum Refusal: Hashable, Sendable {
     /// the router ignores it.
     init?(notice: String) {
         let text = notice.prefix(200).lowercased()
-        switch Refusal(notice) {
+        switch RejectReason(notice) {
         case .tooManySubscriptions: self = .tooManySubscriptions
         case .tooLargeSubscriptions: self = .tooLargeSubscriptions
         default:
@@ -281,7 +281,7 @@ enum Refusal: Hashable, Sendable {
 
     /// Returns a refusal about all subscriptions: there are too many, or they are too large together. Relays use
     /// several prefixes for it, including the one for rates.
-    private static func ofWhatIsOpen(_ text: String) -> Refusal? {
+    private static func ofWhatIsOpen(_ text: String) -> RejectReason? {
         let body = text.firstIndex(of: ":").map { text[$0...] } ?? text[...]
         let list = body.split { !$0.isLetter }.map(String.init)
         let words = Set(list)
@@ -308,7 +308,7 @@ enum Refusal: Hashable, Sendable {
 
 /// Detects a relay that is full, in contrast to one that limits the rate: it refuses several REQs in a row although the
 /// router waits before each.
-struct RefusalStreak: Hashable, Sendable {
+struct RejectStreak: Hashable, Sendable {
     private static let length = 3
 
     private var count = 0
@@ -328,6 +328,6 @@ struct RefusalStreak: Hashable, Sendable {
     }
 
     mutating func accepted(_ number: UInt64) {
-        if number > first { self = RefusalStreak() }
+        if number > first { self = RejectStreak() }
     }
 }

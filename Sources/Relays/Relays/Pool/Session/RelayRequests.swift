@@ -10,7 +10,7 @@ final class RelayRequests {
     private(set) var limitation = RelayLimitation()
     /// The capacity that the relay seems to allow.
     private(set) var capacity: RelayCapacity
-    private var refusals = RefusalStreak()
+    private var refusals = RejectStreak()
     private var pace: RequestPace
     var subscriptions = OpenSubscriptions()
     /// The number of the last REQ, which equals the number of REQs sent in this session.
@@ -36,7 +36,7 @@ final class RelayRequests {
     func begin(_ limitation: RelayLimitation) {
         self.limitation = limitation
         capacity.says(subscriptions: limitation.maxSubscriptions)
-        refusals = RefusalStreak()
+        refusals = RejectStreak()
         pace = RequestPace(burst: settings.requestBurst, perSecond: settings.requestsPerSecond, now: now)
         subscriptions.removeAll()
     }
@@ -119,11 +119,11 @@ final class RelayRequests {
     /// Learns from a refusal how much may be open at the relay. Returns the meaning of the refusal, and whether the
     /// relay now seems to allow less. `isUnanswered`: the relay had not accepted this subscription before.
     func learn(
-        from refusal: Refusal,
+        from refusal: RejectReason,
         of entry: OpenSubscriptions.Entry,
         isUnanswered: Bool,
         hasOpenChunk: Bool
-    ) -> (meaning: Refusal, allowsLess: Bool) {
+    ) -> (meaning: RejectReason, allowsLess: Bool) {
         let others = subscriptions.before(isUnanswered ? entry.number : .max)
         // Between the open bytes and those including the refused REQ; at least half of the latter if little else is
         // open.
@@ -140,7 +140,7 @@ final class RelayRequests {
                 if refusal == .slower { pace.slowDown(at: now) }
                 return (refusal, false)
             }
-            refusals = RefusalStreak()
+            refusals = RejectStreak()
             pace.resume(at: now)
             capacity.guess(subscriptions: others.count, bytes: bytes, until: now + settings.guessLifetime)
             return (.tooLargeSubscriptions, true)
@@ -151,7 +151,7 @@ final class RelayRequests {
 
     /// Learns from a `NOTICE`. Returns whether the relay now seems to allow less.
     func noticed(_ text: String) -> Bool {
-        switch Refusal(notice: text) {
+        switch RejectReason(notice: text) {
         case .slower:
             pace.slowDown(at: now)
             return false

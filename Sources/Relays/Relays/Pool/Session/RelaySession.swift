@@ -20,7 +20,7 @@ import Nostr
 /// ``Authentication``, ``Publications`` and ``Fetches``. They send through ``RelayRequests``.
 struct RelaySession {
     /// How long a relay that requires authentication first may take to send its challenge.
-    private static let challengePatience: Duration = .seconds(5)
+    private static let challengeTimeout: Duration = .seconds(5)
 
     /// The requested kinds may change. Changes apply from the next connection on.
     var settings: SessionSettings
@@ -111,7 +111,7 @@ struct RelaySession {
         requests.begin(limitation)
         authentication =
             limitation.isAuthenticationRequired
-            ? Authentication(holdUntil: now + min(Self.challengePatience, settings.answer)) : Authentication()
+            ? Authentication(holdUntil: now + min(Self.challengeTimeout, settings.answer)) : Authentication()
         live.begin(settings)
         catchUp.begin(mark: mark, chunkSize: live.keysPerChunk, isOwnWatched: live.own.place != nil)
         live.openAll()
@@ -146,7 +146,7 @@ struct RelaySession {
         switch message {
         case .event: return []
         case .endOfStoredEvents(let subscription): ended(subscription)
-        case .closed(let subscription, let message): closed(subscription, Refusal(message))
+        case .closed(let subscription, let message): closed(subscription, RejectReason(message))
         case .ok(let id, let isAccepted, let message): answered(id, isAccepted: isAccepted, message)
         case .authenticate(let challenge):
             if let challenge = authentication.challenged(challenge, now: now) {
@@ -169,7 +169,7 @@ struct RelaySession {
     }
 
     /// Handles a subscription that the relay closed or refused to open.
-    private mutating func closed(_ subscription: SubscriptionID, _ refusal: Refusal) {
+    private mutating func closed(_ subscription: SubscriptionID, _ refusal: RejectReason) {
         guard let entry = requests.closed(subscription) else { return }
         let isUnanswered =
             switch entry.use {

@@ -34,7 +34,7 @@ struct Sweep: Sendable {
     /// The number of events that were passed to the delegate and are not settled.
     private var outstanding = 0
     /// Unprocessed events, to read again.
-    private(set) var undealt: [EventID: Reading] = [:]
+    private(set) var unprocessed: [EventID: Reading] = [:]
     /// Whether everything must be read again, because there are too many unprocessed events to request each.
     private(set) var mustBeginAgain = false
     /// Counts consecutive pages that failed.
@@ -60,8 +60,8 @@ struct Sweep: Sendable {
 
     /// Returns when the open page counts as failed. There is no deadline while its events are being processed, because
     /// the delay may be the router's.
-    func deadline(_ patience: Duration) -> Timestamp? {
-        subscription == nil || outstanding > 0 ? nil : lastActivity + patience
+    func deadline(_ timeout: Duration) -> Timestamp? {
+        subscription == nil || outstanding > 0 ? nil : lastActivity + timeout
     }
 
     /// Whether this sweep reads for one of the keys that a message names. Only the first names count.
@@ -94,7 +94,7 @@ struct Sweep: Sendable {
 
     /// Notes an unprocessed event. One without an id cannot be requested again.
     mutating func missed(_ id: EventID?, _ reading: Reading, atMost limit: Int) {
-        if let id, undealt.count < limit { undealt[id] = reading } else { mustBeginAgain = true }
+        if let id, unprocessed.count < limit { unprocessed[id] = reading } else { mustBeginAgain = true }
     }
 
     /// Ends a page. Returns the number of read failures.
@@ -130,7 +130,7 @@ struct Sweep: Sendable {
     /// Reads the unprocessed events again, in these steps.
     mutating func readAgain(_ steps: [SweepStep], now: Timestamp, _ settings: SessionSettings) {
         self.steps = steps
-        undealt = [:]
+        unprocessed = [:]
         retry.wait(until: now + settings.pause(after: failedReadings))
         failedReadings += 1
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import Pipeline
 
 /// Devices that register again while pushes to them are in progress or waiting.
-@Suite struct RegisteredAnewTests {
+@Suite struct ReregisteredDeviceTests {
     /// Returns a phone with one push in progress, and the content of its registration.
     private func phoneWithAPushUnderWay(_ bench: Workbench) throws -> (owner: KeyPair, content: String) {
         let owner = try Workbench.keys()

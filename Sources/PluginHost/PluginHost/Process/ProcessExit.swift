@@ -3,7 +3,7 @@ import Glibc
 import PluginProtocol
 
 /// How a process ended, and the known reason.
-package struct ProcessEnd: Sendable, Equatable {
+package struct ProcessExit: Sendable, Equatable {
     /// The signal that ended it; 0: it exited.
     package var signal: Int32
     /// Its exit status.

@@ -3,7 +3,7 @@ import Nostr
 import Push
 
 /// Puts devices into their slots, with what that takes away from others.
-struct DeviceAdmission: Sendable {
+struct DeviceRegistrar: Sendable {
     /// A registration that waited longer than this counts from the end of its wait: earlier events are not new to its
     /// device.
     private static let promptness: Duration = .minutes(10)
@@ -39,19 +39,19 @@ struct DeviceAdmission: Sendable {
             platforms.catalog
         ).map(vault.handle)
         let claim = try claim(draft, handle, target, now: now, rows)
-        let ruling = claim.ruling
+        let tokenDecision = claim.tokenDecision
         var state = try rows.state(of: draft.slot, for: draft.account)
         if wasWaiting {
             state.mark = nil
             state.isEnded = false
             state.floor = nil
         }
-        if case .take(let holders) = ruling { state.devices -= holders.count { $0.account == draft.account } }
+        if case .take(let holders) = tokenDecision { state.devices -= holders.count { $0.account == draft.account } }
         let former = try rows.device(in: draft.slot)
         if let former, former.account != draft.account { state.isRegistered = false }
         let request = RegistrationPolicy.Request.register(draft.slot, account: draft.account)
         if let result = policy.weigh(request, mark: draft.mark, against: state) { return result }
-        if former == nil, case .take(let holders) = ruling, holders.isEmpty,
+        if former == nil, case .take(let holders) = tokenDecision, holders.isEmpty,
             try rows.devices(atLeast: policy.limits.devices)
         {
             guard let unreached = try rows.longestUnreachedDevice() else {
@@ -62,7 +62,7 @@ struct DeviceAdmission: Sendable {
             try rows.deleteEvent(in: unreached.slot)
             try rows.delete(unreached, &changes)
         }
-        guard case .take(let holders) = ruling else {
+        guard case .take(let holders) = tokenDecision else {
             try rows.clear(draft.slot, leaving: draft.mark, &changes)
             return .superseded
         }
@@ -158,7 +158,7 @@ struct DeviceAdmission: Sendable {
     /// The situation of a registration at its token or target.
     private struct Claim {
         /// What happens to others with the same token or target.
-        var ruling: RegistrationPolicy.TokenRuling
+        var tokenDecision: RegistrationPolicy.TokenDecision
         /// The holder of the target, if the registration has to wait for a code; nil: it need not.
         var owner: TargetHolder?
     }
@@ -179,24 +179,24 @@ struct DeviceAdmission: Sendable {
             let holders = try rows.holders(of: handle, on: route, outside: draft.slot).filter { holder in
                 try holder.account == draft.account || !rows.hasChosenTarget(holder.device)
             }
-            return Claim(ruling: policy.rule(on: holders, mark: draft.mark, shared: content.shared, now: now))
+            return Claim(tokenDecision: policy.rule(on: holders, mark: draft.mark, shared: content.shared, now: now))
         }
         let holders = try rows.holders(ofTarget: target)
         let others = holders.filter { $0.device.account != draft.account && $0.device.slot != draft.slot }
         let own = holders.filter { $0.device.account == draft.account }
         let owner = others.first { $0.isConfirmed }
         let hasCode = content.code.map { vault.isCode($0, for: target, at: now) } ?? false
-        var ruling = policy.rule(
+        var tokenDecision = policy.rule(
             on: own.filter { $0.route == route && $0.device.slot != draft.slot }.map(\.device),
             mark: draft.mark,
             shared: content.shared,
             now: now
         )
-        if hasCode, !content.shared, case .take(let former) = ruling {
-            ruling = .take(from: former + others.filter { $0.route == route && $0.isConfirmed }.map(\.device))
+        if hasCode, !content.shared, case .take(let former) = tokenDecision {
+            tokenDecision = .take(from: former + others.filter { $0.route == route && $0.isConfirmed }.map(\.device))
         }
         let isIts = owner == nil || hasCode || own.contains { $0.isConfirmed }
-        return Claim(ruling: ruling, owner: isIts ? nil : owner)
+        return Claim(tokenDecision: tokenDecision, owner: isIts ? nil : owner)
     }
 
     /// Pushes a code to the target, unless the router sent one recently.

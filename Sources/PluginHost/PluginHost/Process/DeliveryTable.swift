@@ -2,7 +2,7 @@ import Core
 
 /// The open and waiting deliveries of one process, across its restarts. Pure: its owner sends the frames that it
 /// returns.
-struct DeliveryLedger: Sendable {
+struct DeliveryTable: Sendable {
     /// A delivery until it ends.
     struct Entry: Sendable, Equatable {
         let instance: UInt32
@@ -23,7 +23,7 @@ struct DeliveryLedger: Sendable {
         case suspected
     }
 
-    enum Admission: Sendable, Equatable {
+    enum Decision: Sendable, Equatable {
         /// Send the frame.
         case send
         /// It waits for its turn.
@@ -59,7 +59,7 @@ struct DeliveryLedger: Sendable {
     private var queue: [UInt64] = []
     private var waitingBytes = 0
     private var totalBytes = 0
-    private var suspects = SuspectsAlone<UInt64>()
+    private var suspects = CrashIsolator<UInt64>()
     private var isRunning = false
 
     init() {}
@@ -70,7 +70,7 @@ struct DeliveryLedger: Sendable {
     var isTryingSuspect: Bool { suspects.isTrying }
 
     /// Adds a delivery under the number `id`, which was never used before.
-    mutating func admit(_ id: UInt64, instance: UInt32, ticket: UInt64, frame: [UInt8]) -> Admission {
+    mutating func admit(_ id: UInt64, instance: UInt32, ticket: UInt64, frame: [UInt8]) -> Decision {
         guard totalBytes + frame.count <= Self.totalLimit.bytes else { return .full }
         let isNext = isRunning && suspects.isQuiet
         if !isNext, waitingBytes + frame.count > Self.waitingLimit.bytes { return .full }
@@ -121,8 +121,8 @@ struct DeliveryLedger: Sendable {
 
     /// The part of `instances`, for a separate process. Deliveries that were open at the death stay suspects only if
     /// `mayBeGuilty`.
-    func part(of instances: Set<UInt32>, mayBeGuilty: Bool) -> DeliveryLedger {
-        var part = DeliveryLedger()
+    func part(of instances: Set<UInt32>, mayBeGuilty: Bool) -> DeliveryTable {
+        var part = DeliveryTable()
         let own = entries.filter { instances.contains($0.value.instance) }.sorted { $0.key < $1.key }
         for (id, value) in own {
             var entry = value
@@ -218,7 +218,7 @@ struct DeliveryLedger: Sendable {
 ///
 /// A delivery that was the only open one at two deaths is the culprit and is abandoned. All others are resent, and no
 /// new delivery is sent until the last suspect has ended. Pure.
-struct SuspectsAlone<ID: Hashable & Sendable>: Sendable {
+struct CrashIsolator<ID: Hashable & Sendable>: Sendable {
     /// The deliveries that may be sent now.
     enum Turn: Sendable, Equatable {
         /// None: a suspect is being tried, or no suspect is ready.

@@ -5,10 +5,10 @@ import TimeTestSupport
 
 @testable import Registry
 
-struct KeyFilterTests {
+struct AccountBloomFilterTests {
     @Test func findsEveryKeyThatWasInserted() {
         var generator = Lehmer(state: 11)
-        let filter = KeyFilter(capacity: 10_000, using: &generator)
+        let filter = AccountBloomFilter(capacity: 10_000, using: &generator)
         let keys = (0..<10_000).map { _ in Bytes32(random: &generator) }
         for key in keys { filter.insert(key) }
         for key in keys {
@@ -19,7 +19,7 @@ struct KeyFilterTests {
 
     @Test func fewOthersLookAsIfTheyWereThere() {
         var generator = Lehmer(state: 12)
-        let filter = KeyFilter(capacity: 1, using: &generator)
+        let filter = AccountBloomFilter(capacity: 1, using: &generator)
         #expect(!filter.mayContain(Bytes32(random: &generator)))
         for _ in 0..<filter.capacity { filter.insert(Bytes32(random: &generator)) }
         let others = (0..<100_000).count { _ in filter.mayContain(Bytes32(random: &generator)) }

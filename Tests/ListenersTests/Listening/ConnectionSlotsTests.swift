@@ -4,11 +4,11 @@ import TimeTestSupport
 
 @testable import Listeners
 
-@Suite struct SocketPlacesTests {
-    private var places: SocketPlaces<String>
+@Suite struct ConnectionSlotsTests {
+    private var places: ConnectionSlots<String>
 
     init() {
-        places = SocketPlaces(counts: ConnectionCounts(limit: 8, limitPerAddress: 3, now: 0))
+        places = ConnectionSlots(counts: ConnectionCounts(limit: 8, limitPerAddress: 3, now: 0))
     }
 
     private enum Seen: Equatable {
@@ -74,7 +74,7 @@ import TimeTestSupport
     }
 
     @Test mutating func aClientWithTooManyGivesWayToItselfWhereThatIsWanted() {
-        places = SocketPlaces(
+        places = ConnectionSlots(
             counts: ConnectionCounts(limit: 8, limitPerAddress: 3, now: 0),
             idleAfter: .zero,
             ownGiveWay: true
@@ -91,7 +91,7 @@ import TimeTestSupport
     }
 
     @Test mutating func theReserveIsForWhenAllPlacesAreKept() {
-        places = SocketPlaces(
+        places = ConnectionSlots(
             counts: ConnectionCounts(limit: 2, limitPerAddress: 9, now: 0),
             idleAfter: .zero,
             reserve: 1
@@ -249,8 +249,8 @@ extension ConnectionCounts {
     /// Counts a connection from `address`, or rejects it.
     fileprivate mutating func admit(_ address: String, isProxy: Bool = false, now: Timestamp) -> Decision {
         let client = isProxy ? nil : ClientAddress(address)
-        if let obstacle = obstacle(to: client) {
-            let (limit, shouldLog) = refusal(by: obstacle, now: now)
+        if let exhaustedLimit = exhaustedLimit(to: client) {
+            let (limit, shouldLog) = refusal(by: exhaustedLimit, now: now)
             return .refused(limit, isLogged: shouldLog)
         }
         add(client)

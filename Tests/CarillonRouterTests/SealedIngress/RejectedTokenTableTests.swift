@@ -5,7 +5,7 @@ import Testing
 
 @testable import CarillonRouter
 
-@Suite struct TokenTrialBookTests {
+@Suite struct RejectedTokenTableTests {
     private static let noon = Timestamp(seconds: 1_773_446_400)
 
     private func client(_ number: Int) throws -> ClientAddress {
@@ -13,7 +13,7 @@ import Testing
     }
 
     private func bring(
-        _ book: inout TokenTrialBook,
+        _ book: inout RejectedTokenTable,
         _ devices: Range<Int64>,
         by client: ClientAddress,
         areTaken: Bool?
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func whoMakesTokensUpIsMistrustedForAnHour() throws {
-        var book = TokenTrialBook()
+        var book = RejectedTokenTable()
         let (bad, other) = (try client(1), try client(2))
         bring(&book, 1..<21, by: bad, areTaken: false)
         #expect(!book.isMistrusted(bad, now: Self.noon))
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func whoseTokensAreMostlyGoodIsTrusted() throws {
-        var book = TokenTrialBook()
+        var book = RejectedTokenTable()
         let client = try client(1)
         bring(&book, 1..<101, by: client, areTaken: true)
         bring(&book, 101..<201, by: client, areTaken: false)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func eachTokenCountsOnceAndForWhoBroughtItFirst() throws {
-        var book = TokenTrialBook()
+        var book = RejectedTokenTable()
         let (first, second) = (try client(1), try client(2))
         for device in 1...50 as ClosedRange<Int64> {
             book.begin(DeviceID(rawValue: -device), by: first)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func whatSaysNothingOfATokenCountsForNothing() throws {
-        var book = TokenTrialBook()
+        var book = RejectedTokenTable()
         let client = try client(1)
         bring(&book, 1..<101, by: client, areTaken: nil)
         #expect(!book.isMistrusted(client, now: Self.noon))

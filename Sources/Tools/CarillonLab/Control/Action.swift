@@ -1,6 +1,6 @@
-extension Misbehaviour {
+extension ScriptedBehavior {
     /// The effect of a misbehaviour on a request.
-    public enum Conduct: Sendable, Hashable {
+    public enum Action: Sendable, Hashable {
         /// A response in the service's own format.
         case answer(OrderedAnswer)
         /// An HTML page instead of JSON, as from a proxy.
@@ -34,7 +34,7 @@ extension Misbehaviour {
             timestamp: Int64? = nil,
             headers: [LabHeader] = [],
             body: String? = nil
-        ) -> Conduct {
+        ) -> Action {
             .answer(
                 OrderedAnswer(
                     status: status,
@@ -50,18 +50,18 @@ extension Misbehaviour {
         }
 
         /// 429 with `Retry-After` in seconds.
-        public static func tooManyRequests(retryAfter: Int? = nil) -> Conduct {
+        public static func tooManyRequests(retryAfter: Int? = nil) -> Action {
             .answer(status: 429, retryAfter: retryAfter)
         }
 
         /// 410; from APNs `Unregistered` with the current time.
-        public static let gone = Conduct.answer(status: 410)
+        public static let gone = Action.answer(status: 410)
 
         /// APNs' 403 for a provider token older than an hour.
-        public static let expiredProviderToken = Conduct.answer(status: 403, reason: "ExpiredProviderToken")
+        public static let expiredProviderToken = Action.answer(status: 403, reason: "ExpiredProviderToken")
 
         /// RST_STREAM with REFUSED_STREAM: the request was not processed.
-        public static let refuseStream = Conduct.reset(code: refusedStream)
+        public static let refuseStream = Action.reset(code: refusedStream)
 
         /// REFUSED_STREAM (RFC 9113, section 7).
         static let refusedStream: UInt32 = 0x7
@@ -108,8 +108,8 @@ extension Misbehaviour {
     }
 }
 
-extension Misbehaviour.Conduct {
-    typealias Keys = Misbehaviour.CodingKeys
+extension ScriptedBehavior.Action {
+    typealias Keys = ScriptedBehavior.CodingKeys
 
     init(_ container: KeyedDecodingContainer<Keys>) throws {
         switch try container.decode(String.self, forKey: .kind) {

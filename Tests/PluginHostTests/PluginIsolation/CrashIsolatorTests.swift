@@ -5,9 +5,9 @@ import Testing
 @testable import PluginHost
 
 /// Deliveries in progress at a crash are retried one at a time until the one that caused it is found.
-struct SuspectsAloneTests {
+struct CrashIsolatorTests {
     @Test func nothingGoesBesideTheLastSuspect() {
-        var suspects = SuspectsAlone<Int>()
+        var suspects = CrashIsolator<Int>()
         #expect(suspects.next() == .anything)
         #expect(suspects.died(hand: [1, 2]) == nil)
         #expect(suspects.next() == .alone(1))
@@ -20,7 +20,7 @@ struct SuspectsAloneTests {
     }
 
     @Test func theSecondDeathAloneProves() {
-        var suspects = SuspectsAlone<Int>()
+        var suspects = CrashIsolator<Int>()
         #expect(suspects.died(hand: [1, 2, 3], named: 2) == nil)
         #expect(suspects.next() == .alone(2))
         #expect(suspects.died(hand: [2]) == nil)
@@ -34,13 +34,13 @@ struct SuspectsAloneTests {
     }
 
     @Test func aNameThatWasNotInHandIsIgnored() {
-        var suspects = SuspectsAlone<Int>()
+        var suspects = CrashIsolator<Int>()
         #expect(suspects.died(hand: [1], named: 7) == nil)
         #expect(suspects.next() == .alone(1))
     }
 
     @Test func oneThatIsNotReadyLetsTheNextGoFirst() {
-        var suspects = SuspectsAlone<Int>()
+        var suspects = CrashIsolator<Int>()
         _ = suspects.died(hand: [1, 2])
         #expect(suspects.next { $0 != 1 } == .alone(2))
         suspects.ended(2)
@@ -49,7 +49,7 @@ struct SuspectsAloneTests {
     }
 
     @Test func oneThatEndsWhileItWaitsIsForgotten() {
-        var suspects = SuspectsAlone<Int>()
+        var suspects = CrashIsolator<Int>()
         _ = suspects.died(hand: [1, 2])
         suspects.ended(1)
         #expect(suspects.next() == .alone(2))
@@ -81,7 +81,7 @@ private struct Schedule {
         /// Crashes while it was tried separately, as a suspect.
         var deathsAlone = 0
         var ends = 0
-        var isSetAside = false
+        var isAbandoned = false
     }
 
     private var random: SeededGenerator
@@ -90,7 +90,7 @@ private struct Schedule {
     private let flakiness: Double
     private var fresh = 0
     private var hand: [(id: Int, rest: Int)] = []
-    private var suspects = SuspectsAlone<Int>()
+    private var suspects = CrashIsolator<Int>()
     private(set) var flaw: String?
 
     init(seed: UInt64) {
@@ -160,15 +160,15 @@ private struct Schedule {
             case ..<0.55: Int.random(in: 0..<deliveries.count, using: &random)
             default: killer
             }
-        if let aside = suspects.died(hand: ids, named: named) { deliveries[aside].isSetAside = true }
+        if let aside = suspects.died(hand: ids, named: named) { deliveries[aside].isAbandoned = true }
     }
 
     private mutating func finish() {
         for (id, delivery) in deliveries.enumerated() {
             if delivery.isPoison {
-                if !delivery.isSetAside || delivery.ends > 0 { flaw = "poison \(id) was not set aside" }
+                if !delivery.isAbandoned || delivery.ends > 0 { flaw = "poison \(id) was not set aside" }
                 if delivery.deathsAlone != 2 { flaw = "poison \(id) killed alone \(delivery.deathsAlone) times" }
-            } else if delivery.isSetAside {
+            } else if delivery.isAbandoned {
                 if flakiness == 0 { flaw = "healthy \(id) was set aside" }
                 if delivery.ends > 0 { flaw = "\(id) ended and was set aside" }
             } else if delivery.ends != 1 {

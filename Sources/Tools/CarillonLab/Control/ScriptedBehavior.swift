@@ -3,7 +3,7 @@ import Foundation
 /// A failure that a push service simulates instead of the regular response.
 ///
 /// It applies only to requests that pass every check: an invalid request is always refused for its own error.
-public struct Misbehaviour: Sendable, Hashable {
+public struct ScriptedBehavior: Sendable, Hashable {
     /// The service that misbehaves; nil for all.
     public var service: LabService?
     /// The device token or topic that it applies to; nil for all.
@@ -20,10 +20,10 @@ public struct Misbehaviour: Sendable, Hashable {
     /// With `share`: how many consecutive requests it applies to each time.
     public var burst: Int
     /// The effect on the request.
-    public var kind: Conduct
+    public var kind: Action
 
     /// Default: applies to the next matching request. A negative `after` means 0, and `times` is at least 1.
-    public init(_ kind: Conduct, service: LabService? = nil, target: String? = nil, after: Int = 0, times: Int? = 1) {
+    public init(_ kind: Action, service: LabService? = nil, target: String? = nil, after: Int = 0, times: Int? = 1) {
         self.kind = kind
         self.service = service
         self.target = target
@@ -35,7 +35,7 @@ public struct Misbehaviour: Sendable, Hashable {
 
     /// Applies at random until it is withdrawn.
     public init(
-        _ kind: Conduct,
+        _ kind: Action,
         service: LabService? = nil,
         target: String? = nil,
         share: Double,
@@ -61,7 +61,7 @@ public struct Misbehaviour: Sendable, Hashable {
     public init(parsing text: String) throws {
         let json = text.hasPrefix("{") ? Data(text.utf8) : try JSONEncoder().encode(Self.members(text))
         do {
-            self = try JSONDecoder().decode(Misbehaviour.self, from: json)
+            self = try JSONDecoder().decode(ScriptedBehavior.self, from: json)
         } catch let error as DecodingError {
             throw LabError.invalid("Misbehaviour \"\(text)\": \(LabError.explain(error))")
         }
@@ -101,7 +101,7 @@ public struct Misbehaviour: Sendable, Hashable {
     }
 }
 
-extension Misbehaviour: Codable {
+extension ScriptedBehavior: Codable {
     enum CodingKeys: String, CodingKey, CaseIterable {
         case kind
         case service
@@ -134,7 +134,7 @@ extension Misbehaviour: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
-            try Conduct(container),
+            try Action(container),
             service: try container.decodeIfPresent(LabService.self, forKey: .service),
             target: try container.decodeIfPresent(String.self, forKey: .target),
             after: max(0, try container.decodeIfPresent(Int.self, forKey: .after) ?? 0)
@@ -170,11 +170,11 @@ extension Misbehaviour: Codable {
 /// The ordered misbehaviours. The first one that matches a request and has turns left applies.
 struct Script {
     private struct Scene {
-        var misbehaviour: Misbehaviour
+        var misbehaviour: ScriptedBehavior
         var lots: SeededDraws
         var burstLeft = 0
 
-        init(_ misbehaviour: Misbehaviour) {
+        init(_ misbehaviour: ScriptedBehavior) {
             self.misbehaviour = misbehaviour
             lots = SeededDraws(seed: misbehaviour.seed)
         }
@@ -193,14 +193,14 @@ struct Script {
 
     private var scenes: [Scene] = []
 
-    init(_ misbehaviours: [Misbehaviour] = []) {
+    init(_ misbehaviours: [ScriptedBehavior] = []) {
         add(contentsOf: misbehaviours)
     }
 
     /// The remaining misbehaviours, with their remaining `after` and `times`.
-    var pending: [Misbehaviour] { scenes.map(\.misbehaviour) }
+    var pending: [ScriptedBehavior] { scenes.map(\.misbehaviour) }
 
-    mutating func add(contentsOf misbehaviours: [Misbehaviour]) {
+    mutating func add(contentsOf misbehaviours: [ScriptedBehavior]) {
         scenes += misbehaviours.map(Scene.init)
     }
 
@@ -209,7 +209,7 @@ struct Script {
     }
 
     /// The misbehaviour for the next request that has passed every check; nil for the regular response.
-    mutating func next(_ service: LabService, _ target: String) -> Misbehaviour.Conduct? {
+    mutating func next(_ service: LabService, _ target: String) -> ScriptedBehavior.Action? {
         for index in scenes.indices where scenes[index].misbehaviour.concerns(service, target) {
             if scenes[index].misbehaviour.after > 0 {
                 scenes[index].misbehaviour.after -= 1

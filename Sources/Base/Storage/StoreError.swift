@@ -9,7 +9,7 @@ import Musl
 
 /// The reason why a database cannot be used, with a message that names the file, the problem and the fix. The router
 /// never repairs or empties a database automatically. Contains no content of the database.
-package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
+package struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Cause: Hashable, Sendable {
         /// SQLite cannot read it; with SQLite's message.
         case damaged(String)
@@ -77,11 +77,11 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
     }
 
-    static func system(errno number: Int32, in kind: StoreKind, at path: String) -> StoreFault {
+    static func system(errno number: Int32, in kind: StoreKind, at path: String) -> StoreError {
         switch number {
-        case ENOSPC, EDQUOT: StoreFault(.full, in: kind, at: path)
-        case EROFS: StoreFault(.readOnly, in: kind, at: path)
-        default: StoreFault(.cannotOpen(String(cString: strerror(number))), in: kind, at: path)
+        case ENOSPC, EDQUOT: StoreError(.full, in: kind, at: path)
+        case EROFS: StoreError(.readOnly, in: kind, at: path)
+        default: StoreError(.cannotOpen(String(cString: strerror(number))), in: kind, at: path)
         }
     }
 
@@ -93,17 +93,17 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    package var description: String { sentence(waysOut) }
+    package var description: String { sentence(recoverySteps) }
 
     /// The description for an operator who has already tried a rescue, without that advice.
-    package var descriptionAfterRescue: String { sentence(waysOutAfterRescue) }
+    package var descriptionAfterRescue: String { sentence(recoveryStepsAfterRescue) }
 
-    private func sentence(_ waysOut: String) -> String {
+    private func sentence(_ recoverySteps: String) -> String {
         switch cause {
         case .damaged(let finding):
-            "\(name) \(path) is damaged or not an SQLite database (\(finding)). It was not changed. \(waysOut)"
+            "\(name) \(path) is damaged or not an SQLite database (\(finding)). It was not changed. \(recoverySteps)"
         case .empty:
-            "\(name) \(path) is an empty file: its content is lost. It was not changed. \(waysOut)"
+            "\(name) \(path) is an empty file: its content is lost. It was not changed. \(recoverySteps)"
         case .withoutItsFile:
             """
             \(name) \(path) is missing, but its log \(path)-wal exists. Restore both, or move the log away, which \
@@ -127,7 +127,7 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .version(let found, let expected):
             """
             \(name) \(path) has the format \u{201C}\(found)\u{201D}, and this version of Carillon expects \
-            \u{201C}\(expected)\u{201D}. It was not changed. Run the version that wrote it. \(waysOut)
+            \u{201C}\(expected)\u{201D}. It was not changed. Run the version that wrote it. \(recoverySteps)
             """
         case .unmigrated:
             "\(name) \(path) was written by an older version of Carillon: start the router once to update it"
@@ -147,39 +147,39 @@ package struct StoreFault: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    private var waysOut: String {
+    private var recoverySteps: String {
         """
         Move it and \(path)-wal away and restore a backup; or save the readable part with \
         `carillon store rescue`; or move both away and start with an empty one, which \(costOfLoss)
         """
     }
 
-    private var waysOutAfterRescue: String {
+    private var recoveryStepsAfterRescue: String {
         "Move it and \(path)-wal away and restore a backup, or start with an empty one, which \(costOfLoss)"
     }
 }
 
 /// Wraps a store's database access: converts errors to faults, and refuses all writes once the file is found damaged,
 /// because they could destroy more.
-package final class DamageWatch: Sendable {
+package final class CorruptionGuard: Sendable {
     package let file: StoreFile
-    private let found = Mutex<StoreFault?>(nil)
-    private let report: @Sendable (StoreFault) -> Void
+    private let found = Mutex<StoreError?>(nil)
+    private let report: @Sendable (StoreError) -> Void
 
     /// Calls `report` once, when damage is found.
-    package init(_ file: StoreFile, report: @escaping @Sendable (StoreFault) -> Void) {
+    package init(_ file: StoreFile, report: @escaping @Sendable (StoreError) -> Void) {
         self.file = file
         self.report = report
     }
 
     /// The damage found so far; nil if there is none.
-    package var damage: StoreFault? { found.withLock(\.self) }
+    package var damage: StoreError? { found.withLock(\.self) }
 
-    /// Runs `body` and throws a ``StoreFault`` instead of SQLite's errors.
+    /// Runs `body` and throws a ``StoreError`` instead of SQLite's errors.
     package func reading<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try file.naming(body)
-        } catch let fault as StoreFault where fault.isDamage {
+        } catch let fault as StoreError where fault.isDamage {
             note(fault)
             throw fault
         }
@@ -191,7 +191,7 @@ package final class DamageWatch: Sendable {
         return try reading(body)
     }
 
-    private func note(_ fault: StoreFault) {
+    private func note(_ fault: StoreError) {
         let isFirst = found.withLock { found in
             defer { found = found ?? fault }
             return found == nil

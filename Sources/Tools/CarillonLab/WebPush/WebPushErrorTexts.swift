@@ -1,5 +1,5 @@
 /// Why a message is refused, independent of the service.
-struct WebPushRejection: Error, Equatable {
+struct WebPushError: Error, Equatable {
     enum Kind {
         case badPath, badMethod, unknownSubscription, goneSubscription, missingAuthorization, badAuthorization
         case badPublicKey, badToken, keyMismatch, missingTTL, badTTL, badUrgency, badTopic, badEncryption, tooLarge
@@ -16,7 +16,7 @@ struct WebPushRejection: Error, Equatable {
 }
 
 /// The services' texts for one kind of refusal.
-private struct WebPushRefusal {
+private struct WebPushErrorTexts {
     /// The status of RFC 8030 and RFC 8292, which most services use.
     let status: Int
     /// Apple's reason; nil if there is none.
@@ -39,7 +39,7 @@ private struct WebPushRefusal {
         self.fcm = fcm
     }
 
-    init(_ kind: WebPushRejection.Kind) {
+    init(_ kind: WebPushError.Kind) {
         let channel = "The channel URI is not valid or is not recognized by WNS."
         let ticket = "The cloud service did not present a valid authentication ticket."
         let headers = "One or more headers were specified incorrectly or conflict with another header."
@@ -83,8 +83,8 @@ private struct WebPushRefusal {
 extension WebPushFlavour {
     /// The refusal in the service's format. Its reason is Apple's reason, Mozilla's errno, the description of WNS or
     /// FCM's sentence.
-    func refusal(_ kind: WebPushRejection.Kind) -> LabReply {
-        let refusal = WebPushRefusal(kind)
+    func refusal(_ kind: WebPushError.Kind) -> LabReply {
+        let refusal = WebPushErrorTexts(kind)
         let status = refusal.status
         return switch self {
         case .apple:

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Logs a persistent failure: when it starts, at most once a minute while it lasts, and when it has passed. So a disk
 /// that is full for an hour does not fill another one with messages.
-package final class FailureLog: Sendable {
+package final class ErrorLog: Sendable {
     private struct State {
         var began: Timestamp?
         /// Whether the current failure was logged.

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// All four bits of a key are in one word, so a lookup reads memory once. One thread at a time inserts keys. Keys
 /// cannot be removed: build a new filter instead. It uses two to four bytes per key.
-package final class KeyFilter: Sendable {
+package final class AccountBloomFilter: Sendable {
     /// Below that a filter is so small that its size does not matter.
     private static let smallestCapacity = 1 << 12
     private static let bitsPerKey = 16

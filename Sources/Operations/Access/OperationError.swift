@@ -2,7 +2,7 @@ import Console
 import Foundation
 
 /// Why an operator's request failed.
-package struct OperationFailure: Error, Hashable, Sendable, CustomStringConvertible {
+package struct OperationError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Sendable, Hashable {
         /// The request is not understood.
         case invalid
@@ -26,16 +26,16 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         self.says = says
     }
 
-    static func invalid(_ description: String) -> OperationFailure {
-        OperationFailure(kind: .invalid, description: description)
+    static func invalid(_ description: String) -> OperationError {
+        OperationError(kind: .invalid, description: description)
     }
 
-    static func unknown(_ description: String) -> OperationFailure {
-        OperationFailure(kind: .unknown, description: description)
+    static func unknown(_ description: String) -> OperationError {
+        OperationError(kind: .unknown, description: description)
     }
 
     /// Returns the result of `body`, and turns its errors into an unavailable failure.
-    static func attempt<Value>(_ body: () throws -> Value) throws(OperationFailure) -> Value {
+    static func attempt<Value>(_ body: () throws -> Value) throws(OperationError) -> Value {
         do {
             return try body()
         } catch {
@@ -43,24 +43,24 @@ package struct OperationFailure: Error, Hashable, Sendable, CustomStringConverti
         }
     }
 
-    package static func unavailable(_ description: String) -> OperationFailure {
-        OperationFailure(kind: .unavailable, description: description)
+    package static func unavailable(_ description: String) -> OperationError {
+        OperationError(kind: .unavailable, description: description)
     }
 
-    static func unreachable(_ description: String) -> OperationFailure {
-        OperationFailure(kind: .unreachable, description: description)
+    static func unreachable(_ description: String) -> OperationError {
+        OperationError(kind: .unreachable, description: description)
     }
 
-    static func invalid(_ sentence: Sentence) -> OperationFailure {
-        OperationFailure(kind: .invalid, description: sentence.words, says: sentence.says)
+    static func invalid(_ sentence: Sentence) -> OperationError {
+        OperationError(kind: .invalid, description: sentence.words, says: sentence.says)
     }
 
-    package static func unknown(_ sentence: Sentence) -> OperationFailure {
-        OperationFailure(kind: .unknown, description: sentence.words, says: sentence.says)
+    package static func unknown(_ sentence: Sentence) -> OperationError {
+        OperationError(kind: .unknown, description: sentence.words, says: sentence.says)
     }
 
-    package static func unavailable(_ sentence: Sentence) -> OperationFailure {
-        OperationFailure(kind: .unavailable, description: sentence.words, says: sentence.says)
+    package static func unavailable(_ sentence: Sentence) -> OperationError {
+        OperationError(kind: .unavailable, description: sentence.words, says: sentence.says)
     }
 }
 

@@ -6,13 +6,13 @@ import NIOHTTP1
 import Synchronization
 
 /// Decides which clients may connect to the socket, and limits each client's rates over all its connections.
-final class SocketAdmission: Sendable {
-    typealias Place = SocketPlaces<any Channel>.Number
+final class ConnectionLimiter: Sendable {
+    typealias Place = ConnectionSlots<any Channel>.Number
 
     private let limits: RelayServerConfiguration.Limits
     private let isTrustedProxy: @Sendable (String) -> Bool
     private let isBlocked: @Sendable (String) -> Bool
-    private let places: Mutex<SocketPlaces<any Channel>>
+    private let places: Mutex<ConnectionSlots<any Channel>>
     /// The client's address for each connection, if known.
     private let addresses = Mutex<[Place: (address: String, channel: any Channel)]>([:])
     private let clients: ClientTables
@@ -29,7 +29,7 @@ final class SocketAdmission: Sendable {
             limitPerAddress: limits.connectionsPerClient,
             now: now()
         )
-        places = Mutex(SocketPlaces(counts: connections))
+        places = Mutex(ConnectionSlots(counts: connections))
         clients = ClientTables(limits)
         counts = configuration.counts
         self.now = now
@@ -113,12 +113,12 @@ final class SocketAdmission: Sendable {
     }
 
     /// Returns the slot, or nil if the connection was refused.
-    private func settle(_ decision: SocketPlaces<any Channel>.Decision) -> Place? {
+    private func settle(_ decision: ConnectionSlots<any Channel>.Decision) -> Place? {
         switch decision {
         case .admitted(let place, let former):
             if let former {
                 counts.refused(by: .idle)
-                former.pipeline.fireUserInboundEventTriggered(GiveWay())
+                former.pipeline.fireUserInboundEventTriggered(EvictionEvent())
                 // Closes it even if its pipeline ignores the event, because the pipeline may be about to change.
                 former.eventLoop.scheduleTask(in: TimeAmount(limits.handshakeTimeout)) {
                     former.close(promise: nil)

@@ -21,13 +21,13 @@ package final class SocketActivity: Sendable {
 }
 
 /// The pipeline event that evicts a connection for another one.
-package struct GiveWay: Sendable {
+package struct EvictionEvent: Sendable {
     package init() {}
 }
 
 /// A server's connection slots. When all are taken, an idle unprotected connection is evicted: the longest-silent one
 /// among those with the most neighbours. `Socket` is the handle that the owner closes then.
-package struct SocketPlaces<Socket: Sendable>: Sendable {
+package struct ConnectionSlots<Socket: Sendable>: Sendable {
     /// A connection's unique number.
     package typealias Number = UInt64
 
@@ -91,12 +91,12 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
     ) -> Decision {
         var former: Place?
         isInReserve = false
-        if let obstacle = counts.obstacle(to: client) {
-            if let index = idlest(for: obstacle, now: now) {
+        if let exhaustedLimit = counts.exhaustedLimit(to: client) {
+            if let index = idlest(for: exhaustedLimit, now: now) {
                 former = remove(at: index)
                 isInReserve = former?.isInReserve ?? false
-            } else if obstacle != .all || !counts.hasRoom(beyond: reserve) {
-                return refusal(by: obstacle, now)
+            } else if exhaustedLimit != .all || !counts.hasRoom(beyond: reserve) {
+                return refusal(by: exhaustedLimit, now)
             } else {
                 isInReserve = true
             }
@@ -115,8 +115,8 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
     package mutating func name(_ number: Number, _ client: ClientAddress, now: Timestamp) -> Decision {
         guard indices[number] != nil else { return .refused(limit: 0, shouldLog: false) }
         var former: Socket?
-        if let obstacle = counts.obstacle(toOneOfThese: client) {
-            guard let index = idlest(for: obstacle, now: now) else { return refusal(by: obstacle, now) }
+        if let exhaustedLimit = counts.exhaustedLimit(toOneOfThese: client) {
+            guard let index = idlest(for: exhaustedLimit, now: now) else { return refusal(by: exhaustedLimit, now) }
             former = remove(at: index).socket
         }
         guard let index = indices[number] else { return .refused(limit: 0, shouldLog: false) }
@@ -130,14 +130,14 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
         if let index = indices[number] { _ = remove(at: index) }
     }
 
-    private mutating func refusal(by obstacle: ConnectionCounts.Obstacle, _ now: Timestamp) -> Decision {
-        let (limit, shouldLog) = counts.refusal(by: obstacle, now: now)
+    private mutating func refusal(by exhaustedLimit: ConnectionCounts.ExhaustedLimit, _ now: Timestamp) -> Decision {
+        let (limit, shouldLog) = counts.refusal(by: exhaustedLimit, now: now)
         return .refused(limit: limit, shouldLog: shouldLog)
     }
 
-    private mutating func idlest(for obstacle: ConnectionCounts.Obstacle, now: Timestamp) -> Int? {
+    private mutating func idlest(for exhaustedLimit: ConnectionCounts.ExhaustedLimit, now: Timestamp) -> Int? {
         let network: ClientAddress?
-        switch obstacle {
+        switch exhaustedLimit {
         case .client(let client):
             guard ownGiveWay else { return nil }
             network = client
@@ -180,7 +180,7 @@ package struct SocketPlaces<Socket: Sendable>: Sendable {
 /// Counts open connections in total, by client and by network, so that no client takes all slots.
 package struct ConnectionCounts: Sendable {
     /// The client or network without a free slot.
-    package enum Obstacle: Hashable, Sendable {
+    package enum ExhaustedLimit: Hashable, Sendable {
         case all
         /// One client, by its own connections.
         case client(ClientAddress)
@@ -206,12 +206,12 @@ package struct ConnectionCounts: Sendable {
 
     /// The limit that refuses one more connection of `client`; nil: none. Unknown clients have no limit: proxies, and
     /// this machine, which may run one, serve many clients.
-    package func obstacle(to client: ClientAddress?) -> Obstacle? {
-        obstacle(toOneOfThese: client) ?? (total < limit ? nil : .all)
+    package func exhaustedLimit(to client: ClientAddress?) -> ExhaustedLimit? {
+        exhaustedLimit(toOneOfThese: client) ?? (total < limit ? nil : .all)
     }
 
     /// The same for an already counted connection whose client just became known.
-    package func obstacle(toOneOfThese client: ClientAddress?) -> Obstacle? {
+    package func exhaustedLimit(toOneOfThese client: ClientAddress?) -> ExhaustedLimit? {
         guard let client, !client.isLoopback else { return nil }
         guard counts[client, default: 0] < limitPerClient else { return .client(client) }
         for network in ClientAddress.Network.allCases {
@@ -222,9 +222,9 @@ package struct ConnectionCounts: Sendable {
     }
 
     /// The limit behind a refusal, and whether to log it, which happens once in a while.
-    package mutating func refusal(by obstacle: Obstacle, now: Timestamp) -> (limit: Int, shouldLog: Bool) {
+    package mutating func refusal(by exhaustedLimit: ExhaustedLimit, now: Timestamp) -> (limit: Int, shouldLog: Bool) {
         let limit =
-            switch obstacle {
+            switch exhaustedLimit {
             case .all: limit
             case .client: limitPerClient
             case .network(let address): ClientAddress.Network.allCases.first { address.is($0) }.map(limit(of:)) ?? limit

@@ -7,9 +7,9 @@ import Testing
 @testable import Operations
 
 @Suite(.timeLimit(.minutes(1)))
-struct RollCallTests {
+struct LivenessCheckTests {
     @Test func nobodyIsMissingWhenAllAnswer() async {
-        let missing = await RollCall.missing(
+        let missing = await LivenessCheck.missing(
             [("a", { $0() }), ("b", { answer in DispatchQueue.global().async { answer() } })],
             within: .minutes(1)
         )
@@ -18,7 +18,7 @@ struct RollCallTests {
 
     @Test func namesWhoDoesNotAnswerInTime() async {
         let late = Mutex<(@Sendable () -> Void)?>(nil)
-        let missing = await RollCall.missing(
+        let missing = await LivenessCheck.missing(
             [("a", { $0() }), ("c", { _ in }), ("b", { answer in late.withLock { $0 = answer } })],
             within: .milliseconds(1)
         )
@@ -28,11 +28,11 @@ struct RollCallTests {
     }
 
     @Test func theTimeMayBeOverBeforeAnybodyWaits() async {
-        let missing = await RollCall.missing([("a", { _ in })], within: .milliseconds(1)) { _, end in end() }
+        let missing = await LivenessCheck.missing([("a", { _ in })], within: .milliseconds(1)) { _, end in end() }
         #expect(missing == ["a"])
     }
 
     @Test func nobodyIsAsked() async {
-        #expect(await RollCall.missing([], within: .minutes(1)).isEmpty)
+        #expect(await LivenessCheck.missing([], within: .minutes(1)).isEmpty)
     }
 }

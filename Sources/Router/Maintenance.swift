@@ -9,7 +9,7 @@ import Rules
 import Synchronization
 
 /// Says that the router serves, and looks after it while it does: credentials, old traces, patterns, the watchdog.
-final class Upkeep: RouterPart {
+final class Maintenance: RouterPart {
     private let plane: DataPlane
     private let control: ControlPlane
     private let announcer: Announcer

@@ -1,5 +1,5 @@
 /// Why a message is refused, in the form of Google's APIs (google.rpc.Status).
-struct FCMRefusal: Error, Equatable {
+struct FCMError: Error, Equatable {
     private static let badTokenMessage = "The registration token is not a valid FCM registration token"
 
     /// The HTTP status, usually the one of `status`.
@@ -27,8 +27,8 @@ struct FCMRefusal: Error, Equatable {
     }
 
     /// JSON that the API does not know, which is refused before FCM sees it.
-    static func badJSON(_ field: String, _ description: String) -> FCMRefusal {
-        FCMRefusal(
+    static func badJSON(_ field: String, _ description: String) -> FCMError {
+        FCMError(
             GoogleStatus.invalidArgument,
             description,
             [.badRequest(field: field, description: description)],
@@ -37,8 +37,8 @@ struct FCMRefusal: Error, Equatable {
     }
 
     /// A field that FCM itself refuses.
-    static func badField(_ field: String, _ description: String) -> FCMRefusal {
-        FCMRefusal(
+    static func badField(_ field: String, _ description: String) -> FCMError {
+        FCMError(
             FCMErrorCode.invalidArgument,
             nil,
             [.badRequest(field: field, description: description)],
@@ -46,8 +46,8 @@ struct FCMRefusal: Error, Equatable {
         )
     }
 
-    static func invalidToken(_ detail: String) -> FCMRefusal {
-        FCMRefusal(
+    static func invalidToken(_ detail: String) -> FCMError {
+        FCMError(
             FCMErrorCode.invalidArgument,
             badTokenMessage,
             [.badRequest(field: "message.token", description: "Invalid registration token")],
@@ -57,16 +57,16 @@ struct FCMRefusal: Error, Equatable {
 
     /// The refusal that a misbehaviour orders. Its reason is one of FCM's codes or a canonical one. Default: the usual
     /// one of the status. Each has its usual message and details.
-    static func ordered(_ answer: OrderedAnswer, project: String) -> FCMRefusal {
+    static func ordered(_ answer: OrderedAnswer, project: String) -> FCMError {
         var refusal =
             if let code = answer.reason.flatMap(FCMErrorCode.init(rawValue:)) ?? usual(for: answer) {
-                FCMRefusal(code, answer.message, details(code, answer, project))
+                FCMError(code, answer.message, details(code, answer, project))
             } else if let status = answer.reason.flatMap(GoogleStatus.init(rawValue:))
                 ?? GoogleStatus(http: answer.status)
             {
-                FCMRefusal(status, answer.message)
+                FCMError(status, answer.message)
             } else {
-                FCMRefusal(FCMErrorCode.unspecifiedError, answer.message)
+                FCMError(FCMErrorCode.unspecifiedError, answer.message)
             }
         if refusal.code == .unspecifiedError {
             refusal.status = GoogleStatus(http: answer.status)

@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import Registry
 
 /// Accounts 1 to 4 are registered at the start of the bench; authors and times of lists are free.
-struct FollowLedgerTests {
+struct FollowTableTests {
     @Test func onlyTheDifferenceIsAFollow() throws {
         let bench = try registered()
         #expect(try follows(bench, [1, 2], at: 10) == [1, 2])
@@ -112,7 +112,7 @@ struct FollowLedgerTests {
         _ named: [UInt8],
         at seconds: Int64,
         by author: UInt8 = 0xAA,
-        seen: ContactListSighting = .direct
+        seen: ContactListSource = .direct
     ) throws -> [UInt8] {
         let list = try list(bench, named, at: seconds, by: author)
         let new = try bench.registry.newFollows(list, seen: seen)

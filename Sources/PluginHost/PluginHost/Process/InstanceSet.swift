@@ -4,7 +4,7 @@ import PluginProtocol
 
 /// The instances that a process must have, across its restarts, and which of them it has now. Pure: its owner makes the
 /// process create and destroy them.
-struct InstanceRoster: Sendable {
+struct InstanceSet: Sendable {
     /// The work that remains after the start of a process.
     struct Beginning: Sendable {
         /// Instances that missed changes by others.
@@ -72,8 +72,8 @@ struct InstanceRoster: Sendable {
     mutating func remove(_ instance: UInt32) { records[instance] = nil }
 
     /// The instances of one library, for a separate process.
-    func part(of library: UInt32) -> InstanceRoster {
-        var part = InstanceRoster()
+    func part(of library: UInt32) -> InstanceSet {
+        var part = InstanceSet()
         part.last = last
         for (instance, record) in records where record.isMade && record.order.library == library {
             var order = record.order

@@ -6,7 +6,7 @@ import TimeTestSupport
 @testable import PluginHost
 
 /// Which instances a process has, across its restarts.
-struct InstanceRosterTests {
+struct InstanceSetTests {
     private static func message(
         _ library: UInt32,
         _ table: CreateMessage.Table,
@@ -16,88 +16,88 @@ struct InstanceRosterTests {
         CreateMessage(instance: 0, library: library, table: table, index: index, configuration: configuration)
     }
 
-    private func roster(_ count: Int) -> InstanceRoster {
-        var roster = InstanceRoster()
+    private func instanceSet(_ count: Int) -> InstanceSet {
+        var instanceSet = InstanceSet()
         let host = TestHost()
         for _ in 0..<count {
-            let order = roster.add(host, Self.message(0, .transport, index: 0, ""))
-            _ = roster.confirm(order.number)
+            let order = instanceSet.add(host, Self.message(0, .transport, index: 0, ""))
+            _ = instanceSet.confirm(order.number)
         }
-        return roster
+        return instanceSet
     }
 
     /// Starts to recreate the instances in a new process; returns their numbers.
-    private func remake(_ roster: inout InstanceRoster) -> [UInt32] {
-        roster.startRemaking().map(\.number).filter { roster.beginRemaking($0) }
+    private func remake(_ instanceSet: inout InstanceSet) -> [UInt32] {
+        instanceSet.startRemaking().map(\.number).filter { instanceSet.beginRemaking($0) }
     }
 
     @Test func aNewProcessMakesWhatTheFormerHad() {
-        var roster = roster(2)
-        _ = roster.add(TestHost(), Self.message(0, .filter, index: 0, ""))
+        var instanceSet = instanceSet(2)
+        _ = instanceSet.add(TestHost(), Self.message(0, .filter, index: 0, ""))
         // The third was never created, so its own creation continues.
-        #expect(remake(&roster) == [1, 2])
-        roster.giveUp(2)
-        #expect(roster.isPresent(1) && !roster.isPresent(2) && !roster.takesDeliveries(2) && !roster.isPresent(3))
-        #expect(roster.begin().leftovers == [])
-        #expect(remake(&roster) == [1, 2] && roster.takesDeliveries(2))
+        #expect(remake(&instanceSet) == [1, 2])
+        instanceSet.giveUp(2)
+        #expect(instanceSet.isPresent(1) && !instanceSet.isPresent(2) && !instanceSet.takesDeliveries(2) && !instanceSet.isPresent(3))
+        #expect(instanceSet.begin().leftovers == [])
+        #expect(remake(&instanceSet) == [1, 2] && instanceSet.takesDeliveries(2))
     }
 
     @Test func whatIsDestroyedBeforeItIsRemadeIsNotMade() {
-        var roster = roster(2)
-        #expect(roster.startRemaking().map(\.number) == [1, 2])
-        #expect(roster.beginDestruction(2, isRunning: false) == false)
-        roster.remove(2)
-        #expect(roster.beginRemaking(1) && !roster.beginRemaking(2))
-        #expect(roster.begin().leftovers == [])
+        var instanceSet = instanceSet(2)
+        #expect(instanceSet.startRemaking().map(\.number) == [1, 2])
+        #expect(instanceSet.beginDestruction(2, isRunning: false) == false)
+        instanceSet.remove(2)
+        #expect(instanceSet.beginRemaking(1) && !instanceSet.beginRemaking(2))
+        #expect(instanceSet.begin().leftovers == [])
     }
 
     /// The process has it by then, and works only later.
     @Test func whatIsDestroyedAfterItWasRemadeIsLeftOver() {
-        var roster = roster(2)
-        #expect(remake(&roster) == [1, 2])
-        #expect(roster.beginDestruction(1, isRunning: false) == false)
-        roster.remove(1)
-        #expect(roster.begin().leftovers == [1])
-        #expect(roster.begin().leftovers == [])
-        #expect(remake(&roster) == [2])
+        var instanceSet = instanceSet(2)
+        #expect(remake(&instanceSet) == [1, 2])
+        #expect(instanceSet.beginDestruction(1, isRunning: false) == false)
+        instanceSet.remove(1)
+        #expect(instanceSet.begin().leftovers == [1])
+        #expect(instanceSet.begin().leftovers == [])
+        #expect(remake(&instanceSet) == [2])
     }
 
     /// The wait for the answer ends with the process. The next process may exist before the roster records that the
     /// instance is gone.
     @Test func whatIsBeingDestroyedWhenTheProcessDiesIsNotMade() {
-        var roster = roster(2)
-        #expect(roster.beginDestruction(1, isRunning: true) == true)
-        #expect(remake(&roster) == [2])
-        roster.remove(1)
-        #expect(roster.begin().leftovers == [] && roster.host(of: 1) == nil)
+        var instanceSet = instanceSet(2)
+        #expect(instanceSet.beginDestruction(1, isRunning: true) == true)
+        #expect(remake(&instanceSet) == [2])
+        instanceSet.remove(1)
+        #expect(instanceSet.begin().leftovers == [] && instanceSet.host(of: 1) == nil)
     }
 
     @Test func aStartThatFailsLeavesNothingOver() {
-        var roster = roster(2)
-        #expect(remake(&roster) == [1, 2])
-        _ = roster.beginDestruction(1, isRunning: false)
-        roster.remove(1)
-        #expect(remake(&roster) == [2])
-        #expect(roster.begin().leftovers == [])
+        var instanceSet = instanceSet(2)
+        #expect(remake(&instanceSet) == [1, 2])
+        _ = instanceSet.beginDestruction(1, isRunning: false)
+        instanceSet.remove(1)
+        #expect(remake(&instanceSet) == [2])
+        #expect(instanceSet.begin().leftovers == [])
     }
 
     @Test func whoMissesAChangeIsToldAll() {
-        var roster = roster(1)
-        #expect(roster.hears(1, isRunning: true) && !roster.hears(1, isRunning: false))
-        _ = remake(&roster)
-        #expect(roster.begin().stale.count == 1 && roster.begin().stale.isEmpty)
-        roster.remove(1)
-        #expect(!roster.hears(1, isRunning: false) && roster.isEmpty && roster.begin().stale.isEmpty)
+        var instanceSet = instanceSet(1)
+        #expect(instanceSet.hears(1, isRunning: true) && !instanceSet.hears(1, isRunning: false))
+        _ = remake(&instanceSet)
+        #expect(instanceSet.begin().stale.count == 1 && instanceSet.begin().stale.isEmpty)
+        instanceSet.remove(1)
+        #expect(!instanceSet.hears(1, isRunning: false) && instanceSet.isEmpty && instanceSet.begin().stale.isEmpty)
     }
 
     @Test func aPartHasTheInstancesOfOneLibrary() {
-        var roster = InstanceRoster()
+        var instanceSet = InstanceSet()
         let host = TestHost()
         for library in [0, 1, 1, 1] as [UInt32] {
-            _ = roster.add(host, Self.message(library, .transport, index: 7, "c"))
+            _ = instanceSet.add(host, Self.message(library, .transport, index: 7, "c"))
         }
-        for instance in 1...3 as ClosedRange<UInt32> { _ = roster.confirm(instance) }
-        var part = roster.part(of: 1)
+        for instance in 1...3 as ClosedRange<UInt32> { _ = instanceSet.confirm(instance) }
+        var part = instanceSet.part(of: 1)
         #expect(part.present == [2, 3] && part.host(of: 1) == nil && part.host(of: 4) == nil)
         #expect(part.startRemaking().map { [$0.number, $0.library, $0.message.index] } == [[2, 0, 7], [3, 0, 7]])
         #expect(part.add(host, Self.message(0, .transport, index: 0, "")).number == 5)

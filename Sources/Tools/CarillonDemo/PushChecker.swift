@@ -3,7 +3,7 @@ import Cipher
 import Nostr
 
 /// Compares the pushes that arrived with the expected ones.
-struct Judge {
+struct PushChecker {
     /// All phones that must get a push.
     let phones: [Phone]
     /// Texts that reveal the identity of a person in the story.

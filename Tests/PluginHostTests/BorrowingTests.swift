@@ -8,7 +8,7 @@ import TimeTestSupport
 @testable import PluginHost
 
 /// The values that reach a plugin, field by field.
-struct LendingTests {
+struct BorrowingTests {
     private static let everything = Notification(
         mode: .alert,
         signal: .mention,

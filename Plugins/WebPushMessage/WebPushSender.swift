@@ -35,7 +35,8 @@ package final class WebPushSender: Sendable {
         try SigningKey.validate(registration, in: ring)
     }
 
-    package func send(_ message: SignedMessage, _ registration: borrowing Registration, _ ticket: Ticket) -> Acceptance {
+    package func send(_ message: SignedMessage, _ registration: borrowing Registration, _ ticket: Ticket) -> Acceptance
+    {
         let key = SigningKey(registration, in: ring)
         let tokens: [Int]
         switch key {

@@ -349,7 +349,8 @@ struct AccountStage {
     }
 
     /// Delivers groups as one push. Throws if the held notification cannot be read from disk.
-    private mutating func carryOut(_ release: ReleasedPush, to target: TargetDevice, _ effects: inout BatchWrite) throws {
+    private mutating func carryOut(_ release: ReleasedPush, to target: TargetDevice, _ effects: inout BatchWrite) throws
+    {
         guard var sum = release.groups.first else { return }
         let (first, device) = (sum, target.device)
         let id = deliveryID(first.event, device)

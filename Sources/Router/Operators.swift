@@ -177,5 +177,7 @@ struct AdminFolder {
         rmdir(path)
     }
 
-    private var failure: SocketFolderError { SocketFolderError(description: "\(path): \(String(cString: strerror(errno)))") }
+    private var failure: SocketFolderError {
+        SocketFolderError(description: "\(path): \(String(cString: strerror(errno)))")
+    }
 }

@@ -64,11 +64,15 @@ struct PartitionStateTests {
         func key(_ key: OutboxKey) -> OutboxKey { OutboxKey(queue: 1, sequence: key.sequence) }
         var result = changes
         result.removals = changes.removals.map(key)
-        for index in result.newDeadLetters.indices { result.newDeadLetters[index].key = key(result.newDeadLetters[index].key) }
+        for index in result.newDeadLetters.indices {
+            result.newDeadLetters[index].key = key(result.newDeadLetters[index].key)
+        }
         for index in result.reschedulings.indices {
             result.reschedulings[index].key = key(result.reschedulings[index].key)
         }
-        for index in result.immediateRetries.indices { result.immediateRetries[index].key = key(result.immediateRetries[index].key) }
+        for index in result.immediateRetries.indices {
+            result.immediateRetries[index].key = key(result.immediateRetries[index].key)
+        }
         return result
     }
 
@@ -169,7 +173,10 @@ struct PartitionStateTests {
                         failure: random.chance(0.5) ? failure : nil
                     )
                 )
-            case 2: transaction.changes.immediateRetries.append(OutboxChanges.ImmediateRetry(key: key, due: moment(&random)))
+            case 2:
+                transaction.changes.immediateRetries.append(
+                    OutboxChanges.ImmediateRetry(key: key, due: moment(&random))
+                )
             default:
                 transaction.changes.removals.append(key)
                 transaction.changes.newDeadLetters.append(

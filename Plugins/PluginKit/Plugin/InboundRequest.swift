@@ -108,7 +108,8 @@ func receiveRequest(
     _ context: UnsafeMutableRawPointer?
 ) -> carillon_status {
     guard let instance, let request, let done else { return .CARILLON_INVALID }
-    let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.withCStruct { done(context, $0) } }
+    let reply = PendingReply(otherwise: InboundAnswer(status: 500)) { answer in answer.withCStruct { done(context, $0) }
+    }
     let admission = TransportBox.at(instance).instance.receive(InboundRequest(request)) { reply.send($0) }
     // A request with a response was accepted, whatever the transport returns afterwards.
     guard admission.status != .CARILLON_OK, reply.withdraw() else { return .CARILLON_OK }

@@ -78,7 +78,8 @@ package struct SetupPlan: Sendable {
     /// The command that checks the configuration.
     private var checkCommand: String {
         let command = "check --config \(configurationPath)"
-        return credentialFiles.isEmpty ? "carillon \(command)" : passing(blocks.credentials, to: "\(program) \(command)")
+        return credentialFiles.isEmpty
+            ? "carillon \(command)" : passing(blocks.credentials, to: "\(program) \(command)")
     }
 
     private func passing(_ credentials: [ServiceBlocks.Credential], to command: String) -> String {

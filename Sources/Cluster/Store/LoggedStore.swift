@@ -336,7 +336,12 @@ extension OutboxChanges {
         mapped.removals = removals.compactMap(key)
         mapped.newDeadLetters = newDeadLetters.compactMap { newDeadLetter in
             key(newDeadLetter.key).map {
-                NewDeadLetter(key: $0, failure: newDeadLetter.failure, failedAt: newDeadLetter.failedAt, attempts: newDeadLetter.attempts)
+                NewDeadLetter(
+                    key: $0,
+                    failure: newDeadLetter.failure,
+                    failedAt: newDeadLetter.failedAt,
+                    attempts: newDeadLetter.attempts
+                )
             }
         }
         mapped.reschedulings = reschedulings.compactMap { change in

@@ -56,7 +56,11 @@ package struct DeadLetterNumber: RawRepresentable, Hashable, Comparable, Sendabl
 /// Reads and writes the rows of dead letters, within the caller's transaction.
 enum DeadLetterRows {
     /// Copies deliveries that will be removed. Deletes the oldest rows beyond `limit`.
-    static func addDeadLetters(_ newDeadLetters: [OutboxChanges.NewDeadLetter], atMost limit: Int, _ database: Database) throws {
+    static func addDeadLetters(
+        _ newDeadLetters: [OutboxChanges.NewDeadLetter],
+        atMost limit: Int,
+        _ database: Database
+    ) throws {
         guard !newDeadLetters.isEmpty else { return }
         try database.run(
             """

@@ -249,8 +249,10 @@ enum OutboxRows {
     /// Applies `changes` except for the removals, with up to `deadLetters` dead letters.
     static func apply(_ changes: OutboxChanges, deadLetters: Int, _ database: Database) throws {
         for change in changes.reschedulings { try apply(change, database) }
-        try database.run("UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1", for: changes.immediateRetries)
-        {
+        try database.run(
+            "UPDATE outbox_delivery SET due = ?1 WHERE number = ?2 AND due > ?1",
+            for: changes.immediateRetries
+        ) {
             try $0.bind($1.due.milliseconds, at: 1)
             try $0.bind($1.key.rawValue, at: 2)
         }

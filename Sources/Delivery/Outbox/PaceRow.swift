@@ -68,7 +68,9 @@ package struct CompletedPush: Sendable, Hashable {
         // Iterates over indices, because a report contains many strings.
         for place in reports.indices {
             let (kind, stopsBlocking) = (reports[place].kind, reports[place].stopsBlocking)
-            guard stopsBlocking || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else { continue }
+            guard stopsBlocking || (kind.isFinal && kind != .moved), reports[place].device.rawValue >= 0 else {
+                continue
+            }
             ends.append(
                 CompletedPush(
                     device: reports[place].device,

@@ -179,7 +179,8 @@ struct LiveEntry: Sendable {
                 (
                     [
                         ("code", text), ("params", AnswerSchema.of(Statement.self)), ("fix", text),
-                        ("severity", AnswerSchema.of(RouterStatus.Issue.Severity.self)), ("resolved", ["type": "boolean"]),
+                        ("severity", AnswerSchema.of(RouterStatus.Issue.Severity.self)),
+                        ("resolved", ["type": "boolean"]),
                     ],
                     ["at", "code", "words", "fix", "severity", "resolved"]
                 )

@@ -161,7 +161,8 @@ package struct OwnSession: Sendable {
 
     /// Returns the JSON response to the request in a signed event, or the HTTP status and the reason if it fails.
     /// `client` is the key of the session's client.
-    package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnerRequestError> {
+    package func answer(proof json: String, body: String, client: PublicKey) async -> Result<String, OwnerRequestError>
+    {
         guard let event = try? Event(json: Array(json.utf8)), let url = event.value(of: "u"),
             let method = event.value(of: "method"), let target = url.range(of: "/v1/me").map({ url[$0.lowerBound...] })
         else {

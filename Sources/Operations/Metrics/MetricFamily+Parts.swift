@@ -102,7 +102,11 @@ extension MetricFamily {
     static func waiting(_ gauges: PipelineGauges) -> [MetricFamily] {
         [
             gauge("carillon_held_devices", "Devices with held pushes.", gauges.waitingDevices),
-            gauge("carillon_events_waiting_for_context", "Events that wait for a name or a note.", gauges.waitingEvents),
+            gauge(
+                "carillon_events_waiting_for_context",
+                "Events that wait for a name or a note.",
+                gauges.waitingEvents
+            ),
         ]
     }
 

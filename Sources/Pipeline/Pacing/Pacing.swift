@@ -215,7 +215,9 @@ struct Pacing {
     /// When a group may be sent, as far as that is known: after a push in progress, not before the cooldown.
     func due(_ group: HeldGroup, of device: DeviceID, at pace: Pace?, now: Timestamp) -> Timestamp? {
         let pace = pace ?? Pace()
-        guard var held = pacer[device], let postponement = held.postponement(to: group, pace, at: now) else { return nil }
+        guard var held = pacer[device], let postponement = held.postponement(to: group, pace, at: now) else {
+            return nil
+        }
         if postponement.reason == .underWay { return now + pace.cooldown }
         return postponement.until == .distantFuture ? nil : postponement.until
     }

@@ -92,7 +92,8 @@ struct GotifyTests {
     @Test func misbehaviourSpeaksGotifysLanguage() async throws {
         let (lab, url) = try await start {
             $0.misbehaviours = [
-                ScriptedBehavior(.answer(status: 403), service: .gotify), ScriptedBehavior(.answer(status: 503, retryAfter: 4)),
+                ScriptedBehavior(.answer(status: 403), service: .gotify),
+                ScriptedBehavior(.answer(status: 503, retryAfter: 4)),
                 ScriptedBehavior(.answer(status: 500, reason: "database is locked"), target: Self.token),
             ]
         }

@@ -12,7 +12,12 @@ struct OtherServiceTests {
         let first = try await Curl.run([[url + "/a/b?c=d", "-d", "one"] + host, [url, "-X", "DELETE"]])
         #expect(first.map(\.status) == [200, 200])
         lab.misbehave(
-            ScriptedBehavior(.answer(status: 429, retryAfter: 9), service: .other, target: "pager.example.com", times: 1),
+            ScriptedBehavior(
+                .answer(status: 429, retryAfter: 9),
+                service: .other,
+                target: "pager.example.com",
+                times: 1
+            ),
             ScriptedBehavior(.answer(status: 410, body: "gone"), service: .other)
         )
         let second = try await Curl.run([[url, "-d", "two"], [url, "-d", "three"] + host])

@@ -69,8 +69,11 @@ struct TakenTests {
             (.silence, nil, true),
         ] as [(ScriptedBehavior.Action?, Int?, Bool)]
     )
-    func aPushIsTakenUnlessItsSenderWasToldOtherwise(_ behavior: ScriptedBehavior.Action?, _ status: Int?, _ isTaken: Bool)
-    {
+    func aPushIsTakenUnlessItsSenderWasToldOtherwise(
+        _ behavior: ScriptedBehavior.Action?,
+        _ status: Int?,
+        _ isTaken: Bool
+    ) {
         #expect(ReceivedRequest.sample(status: status, misbehaviour: behavior).isTaken == isTaken)
     }
 }

@@ -52,7 +52,8 @@ import TimeTestSupport
         case "disk-full": readiness.freeBytes = 1 << 20
         case "transport-failed": readiness.failures = [(ios, "team_id: expected …", hasPlugin: true)]
         case "transport-paused": readiness.queues = [status(.misconfigured)]
-        case "filter-failed": readiness.facts.filterFailures = [Filters.Unavailable(name: "noise", line: 3, reason: "no")]
+        case "filter-failed":
+            readiness.facts.filterFailures = [Filters.Unavailable(name: "noise", line: 3, reason: "no")]
         case "reload-refused":
             readiness.facts.refusedReload = ([Diagnostic(file: "a.yaml", line: 2, column: 1, message: "no")], now)
         case "foreign-messages":

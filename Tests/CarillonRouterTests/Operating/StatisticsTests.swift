@@ -24,7 +24,11 @@ import TimeTestSupport
         )
     }
 
-    private func figure(_ what: DailyFigure.Category, _ platform: String = "ios", _ mode: String = "wake") -> DailyFigure {
+    private func figure(
+        _ what: DailyFigure.Category,
+        _ platform: String = "ios",
+        _ mode: String = "wake"
+    ) -> DailyFigure {
         DailyFigure(day: Self.day, what, platform: platform, app: "default", mode: mode)
     }
 

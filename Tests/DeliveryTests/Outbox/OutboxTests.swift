@@ -256,7 +256,12 @@ struct OutboxTests {
         var changes = OutboxChanges()
         changes.removals = stored.map(\.key)
         changes.newDeadLetters = stored.map {
-            OutboxChanges.NewDeadLetter(key: $0.key, failure: FailedAttempt(.retry, reason: "x"), failedAt: 5, attempts: 1)
+            OutboxChanges.NewDeadLetter(
+                key: $0.key,
+                failure: FailedAttempt(.retry, reason: "x"),
+                failedAt: 5,
+                attempts: 1
+            )
         }
         try outbox.apply(changes)
         let letters = try reader.entries(QueueSelection(), limit: 9)

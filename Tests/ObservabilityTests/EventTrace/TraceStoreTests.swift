@@ -237,7 +237,12 @@ import TimeTestSupport
         #expect(statuses[device(1)]?.lastSuccess == DeviceStatus.Success(at: Self.noon, status: 200))
         #expect(
             statuses[device(1)]?.lastFailure
-                == DeviceStatus.FailedPush(at: Self.noon + .seconds(1), kind: "gone", status: 410, reason: "Unregistered")
+                == DeviceStatus.FailedPush(
+                    at: Self.noon + .seconds(1),
+                    kind: "gone",
+                    status: 410,
+                    reason: "Unregistered"
+                )
         )
     }
 

@@ -37,7 +37,10 @@ struct InstanceSetTests {
         // The third was never created, so its own creation continues.
         #expect(remake(&instanceSet) == [1, 2])
         instanceSet.giveUp(2)
-        #expect(instanceSet.isPresent(1) && !instanceSet.isPresent(2) && !instanceSet.takesDeliveries(2) && !instanceSet.isPresent(3))
+        #expect(
+            instanceSet.isPresent(1) && !instanceSet.isPresent(2) && !instanceSet.takesDeliveries(2)
+                && !instanceSet.isPresent(3)
+        )
         #expect(instanceSet.begin().leftovers == [])
         #expect(remake(&instanceSet) == [1, 2] && instanceSet.takesDeliveries(2))
     }

@@ -273,7 +273,9 @@ struct DeliveryTableTests {
 
     @Test func aBatchThatDoesNotFitLeavesNothingBehind() {
         var deliveryTable = deliveryTable(isRunning: false)
-        for id in 1...2 { #expect(deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait) }
+        for id in 1...2 {
+            #expect(deliveryTable.admit(UInt64(id), instance: 1, ticket: UInt64(id), frame: [1]) == .wait)
+        }
         for id in 1...3 { deliveryTable.withdraw(UInt64(id)) }
         deliveryTable.started()
         #expect(deliveryTable.count == 0 && deliveryTable.takeNext() == [])

@@ -64,7 +64,10 @@ struct PlaceKeeperTests {
 
     /// A connection is busy only from its whole request to the end of the response.
     @Test func aConnectionKeepsItsPlaceWhileARequestIsInWork() throws {
-        var places = ConnectionSlots<Int>(counts: ConnectionCounts(limit: 1, limitPerAddress: 9, now: 0), idleAfter: .zero)
+        var places = ConnectionSlots<Int>(
+            counts: ConnectionCounts(limit: 1, limitPerAddress: 9, now: 0),
+            idleAfter: .zero
+        )
         let admit = { (_: any Channel, activity: SocketActivity) -> PlaceKeeper.Place? in
             _ = places.admit(nil, 1, activity, now: 0)
             return .usual

@@ -27,7 +27,10 @@ final class InstanceTable: Sendable {
         fileprivate func part(of library: UInt32, guilty: UInt32?) -> State {
             var part = State()
             part.instanceSet = instanceSet.part(of: library)
-            part.deliveryTable = deliveryTable.part(of: part.instanceSet.present, mayBeGuilty: guilty == nil || guilty == library)
+            part.deliveryTable = deliveryTable.part(
+                of: part.instanceSet.present,
+                mayBeGuilty: guilty == nil || guilty == library
+            )
             part.abandoned = abandoned
             return part
         }

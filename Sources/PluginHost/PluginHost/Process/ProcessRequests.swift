@@ -173,7 +173,8 @@ extension InstanceTable {
     ) -> carillon_status {
         let waiter = InboundTable.Waiter(instance: instance, done: done)
         let opened = withLock { state -> (number: UInt64, session: ChildSession)? in
-            guard let session = state.session, state.deliveryTable.mayReceive, state.instanceSet.isPresent(instance) else {
+            guard let session = state.session, state.deliveryTable.mayReceive, state.instanceSet.isPresent(instance)
+            else {
                 return nil
             }
             return (state.inbound.open(waiter), session)

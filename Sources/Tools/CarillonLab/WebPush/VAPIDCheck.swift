@@ -51,8 +51,7 @@ struct VAPIDCheck {
         return publicKey
     }
 
-    private func parameters(_ authorization: String?) throws(WebPushError) -> (token: Substring, publicKey: String)
-    {
+    private func parameters(_ authorization: String?) throws(WebPushError) -> (token: Substring, publicKey: String) {
         guard let authorization else { throw WebPushError(.missingAuthorization, "there is no authorization") }
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "vapid"

@@ -155,7 +155,8 @@ final class TransportBench: Bench<TransportFunctions> {
     }
 
     /// Delivers `parcel`, sends `answer`, and waits for the end.
-    func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> DeliveryResult {
+    func fate(of parcel: Parcel, on instance: CheckedTransport, answered answer: Answer = Answer(200)) -> DeliveryResult
+    {
         instance.host.set(.answer(answer))
         let (ticket, status) = instance.deliver(parcel)
         guard status == .CARILLON_OK else { return .refused(status) }

@@ -19,8 +19,7 @@ import Testing
         )
     }
 
-    private func answer(to request: HTTPRequest, from sender: any HTTPSender) async -> Result<HTTPResponse, HTTPError>
-    {
+    private func answer(to request: HTTPRequest, from sender: any HTTPSender) async -> Result<HTTPResponse, HTTPError> {
         await withCheckedContinuation { continuation in
             sender.send(request) { continuation.resume(returning: $0) }
         }

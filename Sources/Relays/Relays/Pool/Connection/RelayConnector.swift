@@ -66,7 +66,10 @@ struct RelayConnector: Sendable {
             .flatMapErrorThrowing { throw Self.failure(of: $0) }
     }
 
-    private func performHandshake(with url: RelayURL, over channel: any Channel) -> EventLoopFuture<NIOLoopBound<RelayWire>> {
+    private func performHandshake(
+        with url: RelayURL,
+        over channel: any Channel
+    ) -> EventLoopFuture<NIOLoopBound<RelayWire>> {
         do {
             let pipeline = channel.pipeline.syncOperations
             if url.origin.isSecure {
